@@ -1,7 +1,5 @@
 """Clients of the real clusters in tests/conftest.py, and a cluster that a test may break."""
 
-from __future__ import annotations
-
 import asyncio
 import uuid
 from collections.abc import Iterator

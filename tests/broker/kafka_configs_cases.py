@@ -1,8 +1,6 @@
 """Command lines for kafka-configs and `kac configs`. {topic}, {user}, {client}, {group}, {metrics} are a case's own
 names; {folder} holds the files that `FILES` describes. {topic} exists, {missing} does not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 FILES = {

@@ -1,7 +1,5 @@
 """A voter that is removed and makes itself a voter again, on a real quorum whose controllers join by themselves."""
 
-from __future__ import annotations
-
 import pytest
 
 from console.cli.main import run
@@ -12,7 +10,6 @@ from tests.support.quorum_cluster import QuorumCluster
 from tests.support.real_clusters import lent
 
 pytestmark = [pytest.mark.slow, pytest.mark.takes(60)]
-
 
 cluster = lent(lambda: QuorumCluster(KAFKA_4_3, brokers=1, auto_join=True))
 

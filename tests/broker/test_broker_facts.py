@@ -1,7 +1,5 @@
 """What the plan takes for granted of brokers: update modes, and how much a controller takes in one change."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -28,7 +26,6 @@ EXTRA = (
 )
 SINCE_REMOVED = {"advertised.listeners"}  # dynamic up to 3.9 only
 IN_FLIGHT = 8
-
 
 client = worlds.client("plain_cluster")
 

@@ -1,19 +1,15 @@
 """Every other change on real brokers, 4.3 and 3.9: what it does, what a check says, and what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 from msgspec.structs import replace
 
-from console.admin import acls, cluster, partitions, quotas, scram, topics
+from console.admin import acls, cluster, errors, partitions, quotas, scram, topics
 from console.admin.changes import send
-from console.admin.errors import AuthenticationFailed
 from console.admin.link import Link, until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
-from console.model import changes
-from console.model.acl import Acl
+from console.model import acl, changes, config, quota
 from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import (
     AclOperation,
@@ -22,11 +18,6 @@ from console.model.codes import (
     Permission,
     ScramMechanism,
 )
-from console.model.config import (
-    ConfigResource,
-    topic_resource,
-)
-from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from tests.support import changing, worlds
 from tests.support.kafka_cluster import KafkaCluster
@@ -37,18 +28,18 @@ SHA_256, SHA_512 = ScramMechanism(1), ScramMechanism(2)
 
 
 @pytest.fixture
-async def topic(link: Link, name: str) -> ConfigResource:
+async def topic(link: Link, name: str) -> config.ConfigResource:
     """A topic of one partition, as a resource."""
     assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
-    return topic_resource(name)
+    return config.topic_resource(name)
 
 
 # --- quotas
 
 
 async def test_quotas(kafka: KafkaCluster, link: Link, name: str) -> None:
-    user, pair = QuotaEntity.of({"user": name}), QuotaEntity.of({"user": name, "client-id": None})
-    bad = QuotaEntity.of({"user": f"{name}-bad"})
+    user, pair = quota.QuotaEntity.of({"user": name}), quota.QuotaEntity.of({"user": name, "client-id": None})
+    bad = quota.QuotaEntity.of({"user": f"{name}-bad"})
     change = changes.AlterQuotas(
         {
             user: {"producer_byte_rate": 1024.0, "request_percentage": 12.5},
@@ -77,7 +68,7 @@ async def test_quotas(kafka: KafkaCluster, link: Link, name: str) -> None:
 
 
 async def test_quotas_that_brokers_take_but_should_not(link: Link, name: str) -> None:
-    fine, nan, inf = (QuotaEntity.of({"user": f"{name}-{n}"}) for n in range(3))
+    fine, nan, inf = (quota.QuotaEntity.of({"user": f"{name}-{n}"}) for n in range(3))
     rates = {nan: math.nan, inf: math.inf, fine: 1.0}
     change = changes.AlterQuotas({entity: {"producer_byte_rate": rate} for entity, rate in rates.items()})
     for check, good in ((True, changes.Status.VALID), (False, changes.Status.APPLIED)):
@@ -118,7 +109,7 @@ async def test_topics_are_made_and_go(kafka: KafkaCluster, link: Link, name: str
     described = (await topics.describe_topics(link, names)).topics
     assert [partition.replicas for partition in described[names[1]].partitions] == [(node,) for node in nodes]
     assert (described[names[0]].replication, len(described[names[0]].partitions)) == (len(nodes), 3)
-    assert await changing.overrides(link, topic_resource(names[0])) == {"retention.ms": "1000"}
+    assert await changing.overrides(link, config.topic_resource(names[0])) == {"retention.ms": "1000"}
     assert (await changing.refusal(link, changes.CreateTopics(made[:1]))).startswith("TOPIC_ALREADY_EXISTS")
     assert (await changing.refusal(link, changes.CreateTopics(made[:1]), check=True)).startswith("TOPIC_ALREADY_EXISTS")
     assert await changing.statuses(link, changes.DeleteTopics(names), check=True) == dict.fromkeys(
@@ -151,7 +142,7 @@ async def test_topics_that_can_not_be(link: Link, name: str) -> None:
     assert twice.name not in (await topics.describe_topics(link)).topics
 
 
-async def test_topics_grow(link: Link, topic: ConfigResource) -> None:
+async def test_topics_grow(link: Link, topic: config.ConfigResource) -> None:
     change = changes.CreatePartitions({topic.name: 4, "no-such-topic": 2}, was={topic.name: 1})
     there, missing = changes.TopicTarget(topic.name), changes.TopicTarget("no-such-topic")
     expected = {there: changes.Status.VALID, missing: changes.Status.FAILED}
@@ -166,7 +157,7 @@ async def test_topics_grow(link: Link, topic: ConfigResource) -> None:
 async def test_what_a_quota_holds_back_is_sent_again(kafka: KafkaCluster, name: str) -> None:
     """KIP-599: half a partition a second, over ten; a client that knows of throttling gets an error for each topic."""
     client = Link(ConnectionSettings(bootstrap=kafka.addresses, client_id=name))
-    entity = QuotaEntity.of({"client-id": name})
+    entity = quota.QuotaEntity.of({"client-id": name})
     try:
         assert await changing.applied(client, changes.AlterQuotas({entity: {"controller_mutation_rate": 2.0}}))
         mark = kafka.request_log.mark()
@@ -188,7 +179,7 @@ async def test_what_a_quota_holds_back_is_sent_again(kafka: KafkaCluster, name: 
 async def test_acls(link: Link, name: str) -> None:
     topic, literal = AclResourceType.parse("topic"), PatternType.parse("literal")
     read, allow = AclOperation.parse("read"), Permission.parse("allow")
-    one = Acl(topic, name, literal, f"User:{name}", "*", read, allow)
+    one = acl.Acl(topic, name, literal, f"User:{name}", "*", read, allow)
     two = one._replace(resource_name=f"{name}-2")
     bad = one._replace(principal="nobody")
     create = changes.CreateAcls((one, bad, two))
@@ -216,7 +207,7 @@ async def test_acls(link: Link, name: str) -> None:
 async def test_more_acls_than_are_looked_at_one_by_one(link: Link, name: str) -> None:
     topic, literal = AclResourceType.parse("topic"), PatternType.parse("literal")
     read, allow = AclOperation.parse("read"), Permission.parse("allow")
-    many = tuple(Acl(topic, f"{name}-{n}", literal, f"User:{name}", "*", read, allow) for n in range(40))
+    many = tuple(acl.Acl(topic, f"{name}-{n}", literal, f"User:{name}", "*", read, allow) for n in range(40))
     assert await changing.applied(link, changes.CreateAcls(many))
     assert set(many) <= set(await acls.describe_acls(link))
     assert await changing.applied(link, changes.DeleteAcls(many))
@@ -275,7 +266,7 @@ async def test_a_new_user_can_log_in(secure_cluster: KafkaCluster, name: str, me
             admin, changes.AlterScram({changes.ScramUser(name, mechanism): (4096, Secret(password))})
         )
         assert len((await cluster.describe_cluster(user)).brokers) == 3
-        with pytest.raises(AuthenticationFailed):
+        with pytest.raises(errors.AuthenticationFailed):
             await cluster.describe_cluster(stranger)
     finally:
         for link in (admin, user, stranger):
@@ -339,7 +330,7 @@ async def test_elections_and_moves_name_the_right_that_is_missing(secure_cluster
                 assert "ALTER on CLUSTER kafka-cluster" in outcome.failure.remedy
 
 
-async def test_an_unclean_election_where_a_leader_is(link: Link, topic: ConfigResource) -> None:
+async def test_an_unclean_election_where_a_leader_is(link: Link, topic: config.ConfigResource) -> None:
     place = changes.PartitionTarget(topic.name, 0)
     outcome = (await changing.outcomes(link, changes.ElectLeaders((place,), unclean=True)))[place]
     assert outcome.status is changes.Status.APPLIED

@@ -1,7 +1,5 @@
 """Real workers of Connect, on the embedded cluster's brokers: what the tests' own connector is for."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -17,9 +15,8 @@ from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.session.session import Session
 from console.tui.app import Console
+from tests.support import kafka_jars, real_clusters
 from tests.support.connect_cluster import ConnectCluster, ask, throw_away_connector, until
-from tests.support.kafka_jars import KAFKA_4_3
-from tests.support.real_clusters import or_skip
 from tests.tui.console_app import Driven
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -31,9 +28,9 @@ OTHER = "c0rrect-horse-4"
 def workers() -> Iterator[ConnectCluster]:
     """Two workers of one cluster on embedded brokers."""
     with run_in_thread(ClusterSpec(brokers=1, versions="4.0")) as brokers:
-        with or_skip():
-            classes = throw_away_connector(KAFKA_4_3)
-            made = ConnectCluster(KAFKA_4_3, brokers.bootstrap, workers=2, classes=classes)
+        with real_clusters.or_skip():
+            classes = throw_away_connector(kafka_jars.KAFKA_4_3)
+            made = ConnectCluster(kafka_jars.KAFKA_4_3, brokers.bootstrap, workers=2, classes=classes)
         with made:
             yield made
 

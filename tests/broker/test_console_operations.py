@@ -1,8 +1,6 @@
 """A drain and a replacement from the screen, in a real terminal on four real brokers, with the console killed in the
 middle of each: from the alarm to green."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

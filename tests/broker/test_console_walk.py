@@ -1,8 +1,6 @@
 """The walk on real brokers: look at each pane, stage, check, apply, stage the opposite, apply that; what the brokers'
 own request log says was sent."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 
 import pytest

@@ -3,8 +3,6 @@
 A limit is either far below what is sent or far above, so a broker says of each request which of them counted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import time
@@ -46,7 +44,6 @@ class Clients:
         self._sentinels = 0
 
     def set(self, limits: Limits) -> None:
-        """These limits and no others."""
         ops: dict[QuotaEntity, dict[str, float | None]] = {
             QuotaEntity.of(dict(each)): {KEY: None} for each in self._set
         }

@@ -2,8 +2,6 @@
 kafka-configs, and the JSON of kafka-reassign-partitions, which is also what proves a reassignment done. And Strimzi's
 resources of a cluster with odd names differ in nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -11,12 +9,8 @@ from pathlib import Path
 import pytest
 
 from console.model.changes import CreateTopics, DeleteTopics, NewTopic
-from tests.support import worlds
-from tests.support.changing import applied
-from tests.support.kafka_cluster import KafkaCluster
+from tests.support import changing, kafka_cluster, kafka_jars, real_clusters, worlds
 from tests.support.kafka_commands import ACLS, CONFIGS, KafkaCommands
-from tests.support.kafka_jars import KAFKA_3_9
-from tests.support.real_clusters import lent
 
 pytestmark = pytest.mark.slow
 
@@ -29,23 +23,22 @@ Said = tuple[int, str, str]
 
 
 @pytest.fixture(params=["kafka44", "kafka39"])
-def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
-    """One cluster after the other."""
-    cluster: KafkaCluster = request.getfixturevalue(request.param)
+def kafka(request: pytest.FixtureRequest) -> kafka_cluster.KafkaCluster:
+    cluster: kafka_cluster.KafkaCluster = request.getfixturevalue(request.param)
     return cluster
 
 
-commands = lent(KafkaCommands)
+commands = real_clusters.lent(KafkaCommands)
 """Kafka's own tools of 4.3, in one process: 4.4.0 was published without its tools."""
 
 
 @pytest.fixture
-def tool(kafka: KafkaCluster, commands: KafkaCommands) -> Callable[..., str]:
+def tool(kafka: kafka_cluster.KafkaCluster, commands: KafkaCommands) -> Callable[..., str]:
     """A tool, of 3.9 for brokers of 3.9: what it prints."""
 
     def call(name: str, *words: str) -> str:
         words = ("--bootstrap-server", kafka.bootstrap, *words)
-        if kafka.version == KAFKA_3_9:
+        if kafka.version == kafka_jars.KAFKA_3_9:
             done = kafka.run_tool(OLD_ACLS if name == ACLS else name, *words)
             assert done.returncode == 0, done.stderr
             return done.stdout
@@ -60,12 +53,11 @@ kac = worlds.commands("kafka")
 
 
 @pytest.fixture
-async def topic(kafka: KafkaCluster, name: str) -> AsyncIterator[str]:
-    """A topic of its own."""
+async def topic(kafka: kafka_cluster.KafkaCluster, name: str) -> AsyncIterator[str]:
     async with worlds.linked(worlds.settings(kafka)) as link:
-        assert await applied(link, CreateTopics((NewTopic(name, 3, 1),)))
+        assert await changing.applied(link, CreateTopics((NewTopic(name, 3, 1),)))
         yield name
-        assert await applied(link, DeleteTopics((name,)))
+        assert await changing.applied(link, DeleteTopics((name,)))
 
 
 def test_acls(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path) -> None:
@@ -140,7 +132,7 @@ def test_configs(topic: str, tool: Callable[..., str], kac: Callable[..., Said],
 
 
 def test_a_reassignment(
-    kafka: KafkaCluster, topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path
+    kafka: kafka_cluster.KafkaCluster, topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path
 ) -> None:
     """What --generate proposes is what kac plans and does; --verify says that it is done, with no throttle left."""
     asked = tmp_path / "topics.json"

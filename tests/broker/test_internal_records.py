@@ -1,8 +1,6 @@
 """Records of the topics that Kafka's own parts keep: kac's JSON of them is that of Kafka's own classes and formatters,
 release by release."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random
@@ -14,18 +12,15 @@ import pytest
 
 from console.model.coordinators import OFFSETS
 from console.model.kafka_structs import Field, schemas_of, versions_of
-from tests.support import internal_topics
+from tests.support import internal_topics, kafka_jars, real_clusters
 from tests.support import record_metadata_schemas as recorded
 from tests.support.internal_topics import Sent, by_kac
-from tests.support.kafka_jars import KAFKA_2_8, KAFKA_4_3, RELEASES, major
-from tests.support.real_clusters import by_release, or_skip
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
-WITH_CONVERTERS = by_release((each for each in RELEASES if each not in ("2.8", "3.7")), "4.4")
+WITH_CONVERTERS = real_clusters.by_release((each for each in kafka_jars.RELEASES if each not in ("2.8", "3.7")), "4.4")
 """Releases whose jars have classes that write records as JSON."""
 _BOUNDS = {"int8": 7, "int16": 15, "uint16": 16, "int32": 31, "uint32": 32, "int64": 63}
-
 
 EARLY = {
     "3.7": {
@@ -42,11 +37,11 @@ EARLY = {
 
 @pytest.mark.long
 def test_the_table_is_that_of_the_jars_and_has_the_records_of_every_release() -> None:
-    with or_skip():
+    with real_clusters.or_skip():
         rows = recorded.all_coordinator_records()
     assert recorded.COORDINATORS.read_text() == recorded.as_text(rows)
     known = {(each["topic"], each["apiKey"]): each for each in rows}
-    for release in RELEASES:
+    for release in kafka_jars.RELEASES:
         odd = set()
         for row in recorded.coordinator_records(release):
             mine = known[row["topic"], row["apiKey"]]
@@ -72,33 +67,33 @@ def untagged(fields: Sequence[Field]) -> tuple[Any, ...]:
     )
 
 
-@pytest.mark.parametrize("version", by_release(internal_topics.BROKERS, KAFKA_4_3))
+@pytest.mark.parametrize("version", real_clusters.by_release(internal_topics.BROKERS, kafka_jars.KAFKA_4_3))
 @pytest.mark.takes(30)
 def test_what_brokers_write_is_what_kafkas_formatters_print(version: str) -> None:
     """Offsets, groups of every protocol, transactions and share state, as clients make a real broker write them."""
-    with or_skip():
+    with real_clusters.or_skip():
         recording = internal_topics.recorded_brokers(version)
     compared = internal_topics.compare(recording)
-    assert compared["classes"] == (0 if version == KAFKA_2_8 else len(recording.sent))
+    assert compared["classes"] == (0 if version == kafka_jars.KAFKA_2_8 else len(recording.sent))
     types = {int.from_bytes((each.key or b"")[:2], "big") for each in recording.sent if each.topic == OFFSETS}
     # Kafka 4 no longer writes 0, 4 and 9, and no release writes 18.
-    assert types == ({1, 2} if major(version) < 4 else {*range(1, 24)} - {4, 9, 18})
+    assert types == ({1, 2} if kafka_jars.major(version) < 4 else {*range(1, 24)} - {4, 9, 18})
     formatters = {each.name.rpartition(".")[2] for each in internal_topics.formatters(version)}
     assert {name for name, count in compared.items() if count} >= formatters
 
 
 @pytest.mark.long  # its first checkpoints take minutes on a busy machine; what it wrote is recorded for the fast tests
-@pytest.mark.parametrize("version", by_release(internal_topics.MIRRORS, KAFKA_4_3))
+@pytest.mark.parametrize("version", real_clusters.by_release(internal_topics.MIRRORS, kafka_jars.KAFKA_4_3))
 @pytest.mark.takes(30)
 def test_what_mirrormaker_writes_is_what_its_formatters_print(version: str, tmp_path: Path) -> None:
-    with or_skip():
+    with real_clusters.or_skip():
         recording = internal_topics.recorded_mirror(version, tmp_path)
     assert internal_topics.compare_mirror(recording).keys() == internal_topics.MIRRORED.keys()
 
 
 def test_what_connect_writes_is_what_its_rest_api_answers() -> None:
-    with or_skip():
-        recording = internal_topics.recorded_connect(KAFKA_4_3)
+    with real_clusters.or_skip():
+        recording = internal_topics.recorded_connect(kafka_jars.KAFKA_4_3)
     assert internal_topics.compare_connect(recording)["Connect's session key"] == 1
 
 
@@ -120,8 +115,8 @@ def test_every_type_and_version_is_what_kafkas_own_classes_read(release: str) ->
                     text = base64.b64encode(json.dumps(content).encode()).decode()
                     lines.append(f"make {row['name']}{part} {version} {text}")
                     places.append((row["topic"], row["apiKey"], part, row["apiKey"] if part == "Key" else version))
-    with or_skip():
-        made = list(internal_topics.kafkas_own(RELEASES[release], lines))
+    with real_clusters.or_skip():
+        made = list(internal_topics.kafkas_own(kafka_jars.RELEASES[release], lines))
     assert len(made) == len(lines) > 20
     for (topic, number, part, prefix), (data, shown) in zip(places, made, strict=True):
         whole = prefix.to_bytes(2, "big") + data

@@ -1,7 +1,5 @@
 """Our readers of Java's formats against Java itself: properties, login configs, key stores."""
 
-from __future__ import annotations
-
 import base64
 import os
 import random
@@ -21,11 +19,8 @@ from console.contexts.context import ContextError, Surroundings
 from console.contexts.jaas import parse_jaas
 from console.model.java_properties import parse_properties
 from console.model.secret import Secret
+from tests.support import compiled_java, kafka_jars, patience, real_clusters
 from tests.support.certificates import Authority, Identity
-from tests.support.compiled_java import with_ours
-from tests.support.kafka_jars import KAFKA_4_3, java, keytool
-from tests.support.patience import PATIENCE
-from tests.support.real_clusters import or_skip
 
 HERE = Path(__file__).parent
 
@@ -39,12 +34,12 @@ def what_java_makes_of(
     kind: str, texts: list[bytes], environ: Mapping[str, str] | None = None
 ) -> Iterator[Mapping[str, str] | None]:
     """For each text what Java reads, None where it refuses it."""
-    with or_skip():
-        program = with_ours(HERE / "JavaFormats.java", KAFKA_4_3)
-    command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program, kind]
+    with real_clusters.or_skip():
+        program = compiled_java.with_ours(HERE / "JavaFormats.java", kafka_jars.KAFKA_4_3)
+    command = [kafka_jars.java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program, kind]
     lines = "\n".join(base64.b64encode(text).decode() for text in texts)
     done = subprocess.run(
-        command, input=lines, capture_output=True, text=True, check=False, timeout=PATIENCE,
+        command, input=lines, capture_output=True, text=True, check=False, timeout=patience.PATIENCE,
         env={**os.environ, "LC_ALL": "C.UTF-8", **(environ or {})},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -60,8 +55,8 @@ def decode(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def java_is_there() -> None:
-    with or_skip():
-        java()
+    with real_clusters.or_skip():
+        kafka_jars.java()
 
 
 @pytest.mark.usefixtures("java_is_there")
@@ -184,7 +179,7 @@ def client(authority: Authority) -> Identity:
 
 
 def run_keytool(*arguments: str) -> None:
-    subprocess.run([keytool(), *arguments], check=True, capture_output=True, timeout=PATIENCE)
+    subprocess.run([kafka_jars.keytool(), *arguments], check=True, capture_output=True, timeout=patience.PATIENCE)
 
 
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12", "PKCS12 of Java 8"])

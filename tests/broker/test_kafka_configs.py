@@ -1,8 +1,6 @@
 """`kac configs` against kafka-configs 4.3: the same command lines, each on a broker of its own; then the text and the
 state of the brokers agree. What differs on purpose says why, in the cases."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
@@ -18,10 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from console.admin import changes, cluster, configs, quotas, scram
+from console.admin import changes, cluster, configs, quotas, scram, settings
 from console.admin.configs import list_config_resources
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.cli.kafka_configs.command import ConfigsCommand
 from console.cli.opening import client_of
 from console.contexts import load, resolve
@@ -29,11 +26,9 @@ from console.model import changes as model_changes
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, DELETE, GROUP, SET
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from tests.broker.kafka_configs_cases import CASES, FILES, Case
-from tests.support import worlds
+from tests.support import kafka_cluster, real_clusters, worlds
 from tests.support.examples import examples
-from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import CONFIGS, KafkaCommands, Ran
-from tests.support.real_clusters import running
 
 pytestmark = [pytest.mark.slow, pytest.mark.core]
 
@@ -53,7 +48,7 @@ _CAUSE = re.compile(
 class Side:
     """A broker and the command that is tried on it."""
 
-    kafka: KafkaCluster
+    kafka: kafka_cluster.KafkaCluster
     command: Callable[[list[str]], Ran]
     before: dict[str, Any] = field(default_factory=dict)
 
@@ -65,7 +60,7 @@ class Side:
         """One operation of our client."""
 
         async def asked() -> Any:
-            async with worlds.linked(ConnectionSettings(bootstrap=self.kafka.addresses)) as link:
+            async with worlds.linked(settings.ConnectionSettings(bootstrap=self.kafka.addresses)) as link:
                 return await operation(link, *arguments, **options)
 
         return asyncio.run(asked())
@@ -137,8 +132,8 @@ def sides() -> Iterator[tuple[Side, Side]]:
     """kafka-configs' broker and ours."""
     # A case asks for fewer threads than half of Kafka's own.
     properties = {"num.io.threads": "8"}
-    for theirs in running(lambda: KafkaCluster(brokers=1, properties=properties)):
-        for ours in running(lambda: KafkaCluster(brokers=1, properties=properties)):
+    for theirs in real_clusters.running(lambda: kafka_cluster.KafkaCluster(brokers=1, properties=properties)):
+        for ours in real_clusters.running(lambda: kafka_cluster.KafkaCluster(brokers=1, properties=properties)):
             with KafkaCommands() as commands:
                 pair = (Side(theirs, lambda words: commands.run(CONFIGS, words)), Side(ours, kac))
                 topics = [_names(number)["topic"] for number in range(len(CASES))]

@@ -1,7 +1,5 @@
 """GSSAPI with a real KDC and a 4.3 broker: keytabs, ticket caches, and what goes wrong with them."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import shutil
@@ -18,13 +16,9 @@ from console.admin.errors import AdminError, AuthenticationFailed
 from console.contexts import Context, load, resolve
 from console.wire import kerberos
 from tests.scenarios.test_doctor import doctor
-from tests.support import worlds
-from tests.support.free_ports import LOOPBACK
+from tests.support import free_ports, patience, real_clusters, server_properties, worlds
 from tests.support.kafka_cluster import JVM, KafkaCluster
 from tests.support.kdc import REALM, Kdc, kdc
-from tests.support.patience import PATIENCE, for_seconds, without_end
-from tests.support.real_clusters import running
-from tests.support.server_properties import SASL_MECHANISMS
 
 KRB5 = "com.sun.security.auth.module.Krb5LoginModule"
 PASSWORD = "open-sesame"
@@ -35,7 +29,7 @@ Configure = Callable[..., Context]
 @pytest.fixture(scope="module")
 def realm() -> Iterator[Kdc]:
     with kdc() as running_realm:
-        running_realm.add(f"kafka/{LOOPBACK}")
+        running_realm.add(f"kafka/{free_ports.LOOPBACK}")
         running_realm.add("alice", PASSWORD)
         yield running_realm
 
@@ -43,17 +37,17 @@ def realm() -> Iterator[Kdc]:
 @pytest.fixture(scope="module")
 def cluster(realm: Kdc) -> Iterator[KafkaCluster]:
     """Kafka 4.3 with GSSAPI; its sessions end after five seconds."""
-    keytab = realm.keytab(f"kafka/{LOOPBACK}")
-    principal = f"kafka/{LOOPBACK}@{REALM}"
+    keytab = realm.keytab(f"kafka/{free_ports.LOOPBACK}")
+    principal = f"kafka/{free_ports.LOOPBACK}@{REALM}"
     login = f'{KRB5} required useKeyTab=true storeKey=true keyTab="{keytab}" principal="{principal}";'
     properties = {
-        "sasl.enabled.mechanisms": ",".join((*SASL_MECHANISMS, "GSSAPI")),
+        "sasl.enabled.mechanisms": ",".join((*server_properties.SASL_MECHANISMS, "GSSAPI")),
         "listener.name.sasl_ssl.gssapi.sasl.jaas.config": login,
         "sasl.kerberos.service.name": "kafka",
         "connections.max.reauth.ms": str(SESSION_MS),
     }
     options = (*JVM, f"-Djava.security.krb5.conf={realm.config}")
-    yield from running(
+    yield from real_clusters.running(
         lambda: KafkaCluster(brokers=1, security="secure", request_log=True, properties=properties, jvm_options=options)
     )
 
@@ -98,7 +92,7 @@ async def ask(context: Context, seconds: float = 0.0) -> str:
     client_id = f"kerberos-{secrets.token_hex(4)}"
     async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
         await describe_cluster(link)
-        await for_seconds(seconds, lambda: describe_cluster(link))
+        await patience.for_seconds(seconds, lambda: describe_cluster(link))
     return client_id
 
 
@@ -166,7 +160,7 @@ async def test_a_ticket_that_expires(realm: Kdc, configure: Configure, tmp_path:
     realm.log_in("alice", PASSWORD, tmp_path / "cache", "-l", "2s")
     context = configure()
     with pytest.raises(AuthenticationFailed) as caught:
-        await without_end(lambda: ask(context))
+        await patience.without_end(lambda: ask(context))
     line = f"{caught.value.failure} | {caught.value.failure.remedy}"
     assert "expired" in line
     assert "Get a new ticket: kinit" in line
@@ -199,7 +193,7 @@ async def test_a_wrong_service(realm: Kdc, configure: Configure, tmp_path: Path)
     realm.log_in("alice", PASSWORD, tmp_path / "cache")
     context = configure("serviceName=nokafka", "sasl.kerberos.service.name=nokafka")
     line = await refusal(context)
-    assert f"Server nokafka/{LOOPBACK}@{REALM} not found in Kerberos database" in line
+    assert f"Server nokafka/{free_ports.LOOPBACK}@{REALM} not found in Kerberos database" in line
     assert "Check sasl.kerberos.service.name" in line
 
 
@@ -223,11 +217,11 @@ async def test_a_broker_whose_keytab_is_old(
     assert settings.sasl is not None
     # The broker has no keys of this service's: it can't open the ticket.
     options = {**settings.sasl.options, "kerberos.service.name": "other"}
-    realm.add(f"other/{LOOPBACK}")
+    realm.add(f"other/{free_ports.LOOPBACK}")
     context = replace(configure(), settings=replace(settings, sasl=replace(settings.sasl, options=options)))
     line = await refusal(context)
     assert "refused the GSSAPI credentials" in line
-    assert f"the ticket was for other/{LOOPBACK}" in line
+    assert f"the ticket was for other/{free_ports.LOOPBACK}" in line
 
 
 def test_a_clock_that_is_an_hour_fast(realm: Kdc, configure: Configure, tmp_path: Path) -> None:
@@ -237,7 +231,7 @@ def test_a_clock_that_is_an_hour_fast(realm: Kdc, configure: Configure, tmp_path
     command = [sys.executable, "-m", "console", "run", "--command-config", str(tmp_path / "client.properties")]
     done = subprocess.run(
         ["faketime", "-f", "+1h", *command, "-e", "list topics"], capture_output=True, text=True, check=False,
-        timeout=PATIENCE,
+        timeout=patience.PATIENCE,
     )  # fmt: skip
     assert done.returncode == 1
     assert "Clock skew too great" in done.stdout + done.stderr

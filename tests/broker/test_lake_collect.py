@@ -1,7 +1,5 @@
 """Polls of real brokers: what kac changes and writes down itself is what the polls find, in the same words."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import os
@@ -17,45 +15,41 @@ from console.collecting.collect import LastStates, State, collect
 from console.contexts import Context
 from console.lake.journals import journals_at, read_journal
 from console.lake.lake import Lake
-from console.model.changes import NewTopic, ScramUser
-from console.model.codes import PatternType, Permission, ScramMechanism
-from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
-from console.model.quota import QuotaEntity
-from console.model.secret import Secret
+from console.model import changes, codes, config, quota, secret
 from console.plan import edits as plan_edits
 from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
 from console.session.session import Session
 from tests.lake.landed_rows import landed_in
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 PLANTED = "planted-password-8842"
 NAME = "collect-orders"
-PAIR = QuotaEntity.of({"user": "collect,user", "client-id": None})
-DAVE = ScramUser("collect-dave", ScramMechanism.parse("SCRAM-SHA-256"))
+PAIR = quota.QuotaEntity.of({"user": "collect,user", "client-id": None})
+DAVE = changes.ScramUser("collect-dave", codes.ScramMechanism.parse("SCRAM-SHA-256"))
 ACL = worlds.acl("User:collect-user", "READ", "TOPIC", "collect:", pattern="PREFIXED", permission="DENY")
-CREATE = (plan_edits.CreateTopic(NewTopic(NAME, 2, 1, configs={"retention.ms": "3600000"})),)
+CREATE = (plan_edits.CreateTopic(changes.NewTopic(NAME, 2, 1, configs={"retention.ms": "3600000"})),)
 SETTING: tuple[plan_edits.Edit, ...] = (
-    plan_edits.SetConfig(topic_resource(NAME), "retention.ms", "7200000"),
-    plan_edits.AppendConfig(topic_resource(NAME), "cleanup.policy", "compact"),
+    plan_edits.SetConfig(config.topic_resource(NAME), "retention.ms", "7200000"),
+    plan_edits.AppendConfig(config.topic_resource(NAME), "cleanup.policy", "compact"),
     plan_edits.GrowTopic(NAME, 5),
-    plan_edits.SetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms", "15001"),
-    plan_edits.SetConfig(broker_resource(1), "log.cleaner.backoff.ms", "15002"),
+    plan_edits.SetConfig(config.CLUSTER_DEFAULT, "log.cleaner.backoff.ms", "15001"),
+    plan_edits.SetConfig(config.broker_resource(1), "log.cleaner.backoff.ms", "15002"),
     # Brokers take keys that they do not know, and hide them.
-    plan_edits.SetConfig(broker_resource(1), "collect.plugin.token", Secret(PLANTED)),
+    plan_edits.SetConfig(config.broker_resource(1), "collect.plugin.token", secret.Secret(PLANTED)),
     plan_edits.SetQuota(PAIR, "producer_byte_rate", 1048576.0),
     plan_edits.SetQuota(PAIR, "request_percentage", 12.5),
     plan_edits.AddAcl(ACL),
-    plan_edits.UpsertScram(DAVE, 8192, Secret(PLANTED)),
+    plan_edits.UpsertScram(DAVE, 8192, secret.Secret(PLANTED)),
 )
 UNSETTING: tuple[plan_edits.Edit, ...] = (
-    plan_edits.UnsetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms"),
-    plan_edits.UnsetConfig(broker_resource(1), "log.cleaner.backoff.ms"),
-    plan_edits.UnsetConfig(broker_resource(1), "collect.plugin.token"),
+    plan_edits.UnsetConfig(config.CLUSTER_DEFAULT, "log.cleaner.backoff.ms"),
+    plan_edits.UnsetConfig(config.broker_resource(1), "log.cleaner.backoff.ms"),
+    plan_edits.UnsetConfig(config.broker_resource(1), "collect.plugin.token"),
     plan_edits.UnsetQuota(PAIR, "producer_byte_rate"),
     plan_edits.UnsetQuota(PAIR, "request_percentage"),
     plan_edits.RemoveAcl(ACL),
@@ -145,16 +139,16 @@ def test_polls_find_what_the_journal_says(cluster_name: str, request: pytest.Fix
 def test_who_has_no_rights_on_real_brokers_makes_nothing_vanish(kafka39: KafkaCluster, lake: Lake) -> None:
     """Alice may not describe topics where an ACL is for others; whatever she is refused is told, nothing is gone."""
     admin = Context("real", "a test", ConnectionSettings(kafka39.addresses), cluster_id=kafka39.cluster_id)
-    sasl = SaslSettings(mechanism="PLAIN", username="alice", password=Secret(kafka39.users["alice"]))
+    sasl = SaslSettings(mechanism="PLAIN", username="alice", password=secret.Secret(kafka39.users["alice"]))
     as_alice = ConnectionSettings(kafka39.login_addresses, "SASL_PLAINTEXT", sasl)
     alice = Context("alice", "a test", as_alice, cluster_id=kafka39.cluster_id)
     only_bob = ACL._replace(
         resource_name="collect-hidden",
-        pattern_type=PatternType.parse("LITERAL"),
+        pattern_type=codes.PatternType.parse("LITERAL"),
         principal="User:bob",
-        permission=Permission.parse("ALLOW"),
+        permission=codes.Permission.parse("ALLOW"),
     )
-    change(admin, [plan_edits.CreateTopic(NewTopic("collect-hidden", 1, 1)), plan_edits.AddAcl(only_bob)])
+    change(admin, [plan_edits.CreateTopic(changes.NewTopic("collect-hidden", 1, 1)), plan_edits.AddAcl(only_bob)])
     try:
         whole = collect(lake, [admin])
         assert whole.complete, whole.message

@@ -1,8 +1,6 @@
 """`kac lake run` on real clusters: what controllers write, and lines that are shipped into a topic, are in the lake
 once each, whichever process is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -33,11 +31,9 @@ from console.model.codes import SET
 from console.model.config import topic_resource
 from tests.lake.request_lines import alter_configs, produce
 from tests.lake.small_site import KEY
-from tests.support.children import async_child
+from tests.support import children, patience, seen_processes
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.lake_reading import rows_in
-from tests.support.patience import LONG_PATIENCE
-from tests.support.seen_processes import MARK, seen
 
 WAVE = 40
 """Lines that are shipped at once."""
@@ -161,13 +157,13 @@ async def test_a_topic_is_read_as_its_context_says(
     configure(monkeypatch, tmp_path, text)
     name_sources(lake, {"id": "x", "context": "logs", "request-topic": name})
     lake.files.replace(lake.path("hmac.key"), KEY)
-    monkeypatch.setenv(MARK, str(os.getpid()))
+    monkeypatch.setenv(seen_processes.MARK, str(os.getpid()))
     client = AIOKafkaAdminClient(**as_admin(secure_cluster))
     await client.start()
     try:
         await client.create_topics([AIOKafkaNewTopic(name, 1, 1)])
         await ship(AIOKafkaProducer(**as_admin(secure_cluster)), name, wave(0))
-        with seen(str(os.getpid())) as processes:
+        with seen_processes.seen(str(os.getpid())) as processes:
             process = await started(lake, "update")
             assert await process.wait() == 0
     finally:
@@ -209,11 +205,11 @@ def configure(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> None:
 async def started(lake: Lake, job: str) -> asyncio.subprocess.Process:
     words = ("-m", "console", "lake", job, "--lake", lake.where, "--master", "local[2]")
     pipes = {"stdout": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.PIPE}
-    return await async_child(sys.executable, *words, env=dict(os.environ), **pipes)  # type: ignore[arg-type]
+    return await children.async_child(sys.executable, *words, env=dict(os.environ), **pipes)  # type: ignore[arg-type]
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LONG_PATIENCE
+    deadline = time.monotonic() + patience.LONG_PATIENCE
     while not await asyncio.to_thread(is_so):
         assert time.monotonic() < deadline
         await asyncio.sleep(0.3)

@@ -1,31 +1,43 @@
-"""The link against real brokers: versions, routes, brokers that die, and every way in which connecting fails."""
-
-from __future__ import annotations
+"""The link against real brokers: routes, deaths, lost answers, round trips; and the harness under it."""
 
 import asyncio
-from collections.abc import Mapping
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from msgspec.structs import replace
 
-from console.admin import errors
+from console.admin import cluster, errors, topics
+from console.admin.changes import send
 from console.admin.client import AdminClient
+from console.admin.errors import AdminError
 from console.admin.link import ANY, CONTROLLER, Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.admin.topics import describe_topics
+from console.contexts import load, resolve
+from console.model import acl, changes, codes, quota
+from console.model.config import broker_resource, topic_resource
 from console.model.secret import Secret
 from console.wire.schemas import version_range
-from tests.support.certificates import Authority
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_messages import with_fields
+from tests.support import broker_probe, certificates, children, kafka_commands, kafka_messages, patience, worlds
+from tests.support.cutting_proxy import Cut, CuttingProxy
+from tests.support.kafka_classes import archive_options, class_path, make
+from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
+from tests.support.kafka_jars import KAFKA_4_3, java
 from tests.support.worlds import linked
 
 NOBODY = ("127.0.0.1", 1)
 
-
-all_topics = with_fields(topics=None, include_topic_authorized_operations=False)
+all_topics = kafka_messages.with_fields(topics=None, include_topic_authorized_operations=False)
 
 
 def broker_configs(broker_id: int) -> Any:
@@ -87,7 +99,7 @@ async def test_each_broker_is_asked_itself(plain_cluster: KafkaCluster) -> None:
             await link.call("describe_configs", broker_configs(9), to=broker(9))
 
 
-no_reassignments = with_fields(topics=None, timeout=5)
+no_reassignments = kafka_messages.with_fields(topics=None, timeout=5)
 
 
 async def test_any_broker_takes_what_is_for_the_controller(plain_cluster: KafkaCluster) -> None:
@@ -220,7 +232,7 @@ async def test_sasl_in_the_clear_to_a_tls_port(secure_cluster: KafkaCluster) -> 
 
 
 async def test_a_plaintext_port_spoken_to_with_tls(plain_cluster: KafkaCluster, tmp_path: Path) -> None:
-    tls = TlsSettings(trust=Store("PEM", path=Authority(tmp_path / "tls").pem))
+    tls = TlsSettings(trust=Store("PEM", path=certificates.Authority(tmp_path / "tls").pem))
     settings = plain(plain_cluster.addresses[0], security_protocol="SSL", tls=tls)
     told = await refused(settings, errors.TlsFailed)
     assert "does not speak TLS" in told
@@ -276,3 +288,369 @@ async def test_no_secret_reaches_a_log(secure_cluster: KafkaCluster, caplog: pyt
         async with linked(secure(secure_cluster, sasl=sasl(secure_cluster, mechanism))) as link:
             await link.call("metadata", all_topics, to=ANY)
     assert secure_cluster.users["admin"] not in caplog.text
+
+
+# -- Changes whose answer never comes: what the client says has to be true, and nothing is ever sent twice -------------
+
+
+@pytest.fixture
+async def proxy(kafka: KafkaCluster) -> AsyncIterator[CuttingProxy]:
+    """Before broker 1."""
+    async with CuttingProxy(kafka.addresses[0]) as made:
+        yield made
+
+
+@pytest.fixture
+async def link(proxy: CuttingProxy) -> AsyncIterator[Link]:
+    """Connected through the proxy for everything that any broker may answer."""
+    made = Link(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5))
+    yield made
+    await made.close()
+
+
+direct = worlds.link("kafka")
+"""Connected to the brokers themselves."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change, what has to be there before it, and its API's key."""
+
+    api_key: int
+    change: Callable[[str], changes.ChangeRequest]
+    before: tuple[Callable[[str], changes.ChangeRequest], ...] = ()
+
+
+def make_topic(name: str) -> changes.ChangeRequest:
+    return changes.CreateTopics((changes.NewTopic(name, 1, 1),))
+
+
+def acls(name: str) -> tuple[acl.Acl, ...]:
+    topic, literal = codes.AclResourceType.parse("topic"), codes.PatternType.parse("literal")
+    read, allow = codes.AclOperation.parse("read"), codes.Permission.parse("allow")
+    return (acl.Acl(topic, name, literal, f"User:{name}", "*", read, allow),)
+
+
+def set_retention(name: str) -> changes.ChangeRequest:
+    ops = (
+        changes.ConfigOp("retention.ms", codes.SET, "5000"),
+        changes.ConfigOp("cleanup.policy", codes.APPEND, "compact"),
+    )
+    return changes.AlterConfigs({topic_resource(name): ops})
+
+
+CASES = {
+    "configs": Case(44, set_retention, (make_topic,)),
+    "quotas": Case(
+        49, lambda name: changes.AlterQuotas({quota.QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
+    ),
+    "create topics": Case(19, lambda name: changes.CreateTopics((changes.NewTopic(name, 2, 1),))),
+    "delete topics": Case(20, lambda name: changes.DeleteTopics((name,)), (make_topic,)),
+    "create partitions": Case(37, lambda name: changes.CreatePartitions({name: 3}, was={name: 1}), (make_topic,)),
+    "create ACLs": Case(30, lambda name: changes.CreateAcls(acls(name))),
+    "delete ACLs": Case(
+        31, lambda name: changes.DeleteAcls(acls(name)), (lambda name: changes.CreateAcls(acls(name)),)
+    ),
+    "SCRAM": Case(
+        51, lambda name: changes.AlterScram({changes.ScramUser(name, codes.ScramMechanism(1)): (4096, Secret("p"))})
+    ),
+}
+
+
+async def single(link: Link, change: changes.ChangeRequest) -> changes.Outcome:
+    (outcome,) = await send(link, change, validate_only=False)
+    return outcome
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_a_lost_answer_is_looked_up(
+    case: Case,
+    link: Link,
+    direct: Link,
+    proxy: CuttingProxy,
+    name: str,
+    kafka: KafkaCluster,
+) -> None:
+    for before in case.before:
+        assert (await single(direct, before(name))).ok
+    change = case.change(name)
+    proxy.seen.clear()
+    proxy.arm(case.api_key, Cut.BEFORE)
+    outcome = await single(link, change)
+    assert outcome.status is changes.Status.UNKNOWN, "that it does not show proves nothing"
+    assert outcome.failure is not None
+    assert "look at the cluster before you repeat it" in outcome.failure.remedy
+    proxy.arm(case.api_key, Cut.AFTER)
+    assert await single(link, change) == changes.Outcome(outcome.target, changes.Status.APPLIED)
+    assert proxy.seen.count(case.api_key) == 2, "each change was sent once"
+
+
+async def test_what_can_not_be_seen_is_unknown(direct: Link, proxy: CuttingProxy, link: Link, name: str) -> None:
+    """The same iterations as before: the new password is in force or not."""
+    user = changes.ScramUser(name, codes.ScramMechanism(1))
+    assert (await single(direct, changes.AlterScram({user: (4096, Secret("old"))}))).ok
+    proxy.arm(51, Cut.AFTER)
+    outcome = await single(link, changes.AlterScram({user: (4096, Secret("new"))}))
+    assert outcome.status is changes.Status.UNKNOWN
+    assert outcome.failure is not None
+    assert "before you repeat it" in outcome.failure.remedy
+    assert not outcome.ok
+
+
+async def test_a_secret_beside_what_can_be_seen(plain_cluster: KafkaCluster, name: str) -> None:
+    """A resource's keys are applied all or none, so the key that can be read speaks for the one that can't."""
+    key, seen, node = "lost.own.secret", "log.cleaner.threads", broker_resource(1)
+    async with (
+        CuttingProxy(plain_cluster.addresses[0]) as proxy,
+        worlds.linked(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5)) as link,
+    ):
+        both = (changes.ConfigOp(key, codes.SET, Secret("s")), changes.ConfigOp(seen, codes.SET, "2"))
+        proxy.arm(44, Cut.AFTER)
+        outcome = await single(link, changes.AlterConfigs({node: both}))
+        assert outcome.status is changes.Status.APPLIED
+        undo = changes.AlterConfigs(
+            {node: (changes.ConfigOp(key, codes.DELETE), changes.ConfigOp(seen, codes.DELETE))}, broker=1
+        )
+        assert (await single(link, undo)).status is changes.Status.APPLIED
+
+
+async def test_a_check_is_simply_asked_again(link: Link, proxy: CuttingProxy, direct: Link, name: str) -> None:
+    assert (await single(direct, make_topic(name))).ok
+    proxy.arm(44, Cut.AFTER)
+    (outcome,) = await send(link, set_retention(name), validate_only=True)
+    assert outcome.status is changes.Status.VALID
+
+
+async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str) -> None:
+    place = (name, 0)
+    async with (
+        CuttingProxy(plain_cluster.addresses[0]) as proxy,
+        worlds.linked(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5)) as link,
+    ):
+        assert (await single(link, changes.CreateTopics((changes.NewTopic(name, assignments=((1, 2),)),)))).ok
+        for cut, status in ((Cut.BEFORE, changes.Status.UNKNOWN), (Cut.AFTER, changes.Status.APPLIED)):
+            proxy.arm(45, cut)
+            assert (
+                await single(link, changes.AlterReassignments({changes.MoveTarget(name, 0): (2, 1)}))
+            ).status is status
+        for cut, status in ((Cut.BEFORE, changes.Status.UNKNOWN), (Cut.AFTER, changes.Status.APPLIED)):
+            proxy.arm(43, cut)
+            assert (await single(link, changes.ElectLeaders((place,)))).status is status
+
+
+async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name: str) -> None:
+    """One while it creates topics: what is said of each topic is how it is. Then all: nobody can tell, and that is
+    said."""
+    first, *others = own_cluster.broker_ids
+    link = Link(ConnectionSettings(bootstrap=own_cluster.addresses[:1]))
+    direct = Link(ConnectionSettings(bootstrap=own_cluster.addresses[1:]))
+    try:
+        await link.refresh()
+        made = tuple(changes.NewTopic(f"{name}-{number}", 2, 1) for number in range(200))
+        sending = asyncio.create_task(send(link, changes.CreateTopics(made, timeout_ms=20_000), validate_only=False))
+        await asyncio.to_thread(own_cluster.kill, first)
+        try:
+            outcomes = await sending
+        except AdminError:  # the connection was gone before anything was sent
+            outcomes = ()
+        there = (await topics.describe_topics(direct)).topics
+        for outcome in outcomes:
+            if outcome.status is changes.Status.APPLIED:
+                assert outcome.target.name in there
+            elif outcome.status is not changes.Status.UNKNOWN:
+                assert outcome.target.name not in there
+        if not outcomes:
+            assert not [topic for topic in made if topic.name in there]
+    finally:
+        await link.close()
+        await direct.close()
+
+    async def kill_all() -> None:
+        await asyncio.gather(*(asyncio.to_thread(own_cluster.kill, node) for node in others))
+
+    async with (
+        CuttingProxy(own_cluster.addresses[1]) as proxy,
+        worlds.linked(
+            ConnectionSettings(
+                bootstrap=(proxy.address,), connect_timeout=2, request_timeout=10, lost_answer_timeout=0.5
+            )
+        ) as link,
+    ):
+        await link.refresh()
+        proxy.arm(49, Cut.BEFORE, kill_all)
+        change = changes.AlterQuotas({quota.QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
+        outcome = await single(link, change)
+        assert outcome.status is changes.Status.UNKNOWN
+        assert outcome.failure is not None
+        assert outcome.failure.name == "DISCONNECTED"
+        assert "before you repeat it" in outcome.failure.remedy
+
+
+# -- How many round trips a start takes until brokers and topics are known: what a link over an ocean multiplies -------
+
+
+async def taken(settings: ConnectionSettings, broker: tuple[str, int]) -> int:
+    """Round trips of what `SessionFactory` reads ahead, on a new client."""
+    async with SlowLink(broker) as link:
+        with AdminClient(replace(settings, bootstrap=(link.address,))) as client:
+            await asyncio.gather(client.run(cluster.describe_cluster), client.run(describe_topics, None))
+            return link.round_trips
+
+
+@pytest.mark.parametrize("fixture", ["plain_cluster", "kafka39", "kafka28"])
+async def test_in_the_clear(fixture: str, request: pytest.FixtureRequest) -> None:
+    kafka: KafkaCluster = request.getfixturevalue(fixture)
+    (address, *_) = kafka.addresses
+    assert await taken(ConnectionSettings((address,)), address) == 2
+
+
+@pytest.mark.parametrize(("mechanism", "round_trips"), [("PLAIN", 4), ("SCRAM-SHA-512", 5)])
+async def test_by_tls(secure_cluster: KafkaCluster, tmp_path: Path, mechanism: str, round_trips: int) -> None:
+    file = secure_cluster.client_properties("admin", mechanism)
+    found = resolve(
+        load(os.environ, tmp_path), bootstrap=secure_cluster.bootstrap, command_config=file, environ=os.environ
+    )
+    assert await taken(found.settings, secure_cluster.addresses[0]) == round_trips
+
+
+async def test_a_login_at_the_oldest_release(kafka28: KafkaCluster) -> None:
+    """SaslHandshake goes out with ApiVersions, which 2.8 answers in turn as 4.3 does."""
+    (address, *_) = kafka28.login_addresses
+    sasl = SaslSettings("PLAIN", "admin", Secret(kafka28.users["admin"]))
+    assert await taken(ConnectionSettings((address,), "SASL_PLAINTEXT", sasl), address) == 3
+
+
+async def test_by_tls_with_a_client_certificate(secure_cluster: KafkaCluster) -> None:
+    host, _, port = secure_cluster.mtls_bootstrap.split(",")[0].rpartition(":")
+    tls = TlsSettings(
+        trust=Store("PEM", secure_cluster.authority.pem), key_store=Store("PEM", secure_cluster.identity("admin").pem)
+    )
+    settings = ConnectionSettings(((host, int(port)),), "SSL", tls=tls)
+    assert await taken(settings, (host, int(port))) == 3
+
+
+# -- The harness itself: what other tests take for granted about the brokers under them --------------------------------
+
+
+@pytest.mark.parametrize("name", ["plain_cluster", "kafka39"])
+def test_the_request_log_tells_the_clients_request_from_the_forwarded_copy(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    cluster: KafkaCluster = request.getfixturevalue(name)
+    mark = cluster.request_log.mark()
+    change = ("--alter", "--entity-type", "ips", "--entity-name", "192.0.2.1")
+    cluster.run_admin_tool(kafka_commands.CONFIGS, *change, "--add-config", "connection_creation_rate=7")
+    cluster.run_admin_tool(kafka_commands.CONFIGS, *change, "--delete-config", "connection_creation_rate")
+
+    sent = cluster.request_log.wait_for(2, "ALTER_CLIENT_QUOTAS", since=mark)
+    assert [entry.request["entries"][0]["ops"][0]["remove"] for entry in sent] == [False, True]
+    assert {(entry.request["validateOnly"], entry.listener) for entry in sent} == {(False, "PLAINTEXT")}
+    with_copies = cluster.request_log.read("ALTER_CLIENT_QUOTAS", since=mark, forwarded=True)
+    assert [entry.listener for entry in with_copies if entry.forwarded] == ["CONTROLLER"] * 2
+
+
+@pytest.mark.usefixtures("plain_cluster")
+def test_tools_and_brokers_read_their_classes_from_the_archive(tmp_path: Path) -> None:
+    make(KAFKA_4_3)
+    program, told = java(), tmp_path / "loaded"
+    options = (*archive_options(KAFKA_4_3, program), f"-Xlog:class+load:file={told}", "-cp", class_path(KAFKA_4_3))
+    subprocess.run([program, *options, "kafka.admin.ConfigCommand", "--version"], check=True, capture_output=True)
+    sources = [line.partition("source: ")[2] for line in told.read_text().splitlines() if "AppInfoParser " in line]
+    assert sources == ["shared objects file (top)"]
+
+
+@pytest.mark.usefixtures("plain_cluster")
+def test_a_broker_that_cannot_start_says_why() -> None:
+    wrong = KafkaCluster(KAFKA_4_3, brokers=1, properties={"num.io.threads": "many"})
+    with pytest.raises(ClusterStartError, match=r"num\.io\.threads"), wrong:
+        pass
+    assert not wrong.directory.exists()
+
+
+@pytest.mark.usefixtures("plain_cluster")  # skips where brokers cannot run
+def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
+    command = [sys.executable, "-m", "tests.support.kafka_cluster", "--brokers", "1"]
+    owner = children.Child(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    assert owner.stdout is not None
+    with owner.stdout as output:
+        host, _, port = output.readline().strip().partition(":")
+        folder = Path(output.readline().split()[1])
+        assert broker_probe.live_brokers((host, int(port))) == {1}
+        os.kill(owner.pid, signal.SIGKILL)
+        owner.wait()
+    deadline = time.monotonic() + patience.PATIENCE
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not folder.exists()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), timeout=patience.PATIENCE)
+
+
+# -- A link with a long way before a broker: what passes is late, and the round trips of which it took are counted -----
+# A client that sends after an answer arrived may have waited for it: what it sends is one round trip after that answer.
+# What it sends while answers are still on their way waited for none of them. So many round trips are a property of what
+# was sent after what, and the delay only keeps apart what goes out together from what goes out one after another.
+
+Address = tuple[str, int]
+ONE_WAY = 0.5
+"""Seconds; a round trip is twice that: a process that gets no processor for so long would count as one that waits."""
+_PART = 1 << 16
+
+
+class SlowLink:
+    """Passes bytes on, each way ONE_WAY later. Use as an async context manager; `address` is where clients connect.
+
+    `round_trips`: of the answer that arrived last. Making a TCP connection is not one: a client connects to this proxy.
+    """
+
+    def __init__(self, broker: Address) -> None:
+        self._broker = broker
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.address: Address = ("127.0.0.1", 0)
+        self.round_trips = 0
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.address = self._server.sockets[0].getsockname()[:2]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        broker, to_broker = await asyncio.open_connection(*self._broker)
+        asked = [0]
+        self._run(self._requests(client, to_broker, asked))
+        self._run(self._answers(broker, to_client, asked))
+
+    def _run(self, passing: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(passing)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _requests(self, client: asyncio.StreamReader, to_broker: asyncio.StreamWriter, asked: list[int]) -> None:
+        loop = asyncio.get_running_loop()
+
+        def deliver(part: bytes, sent_after: int) -> None:
+            asked[0] = max(asked[0], sent_after + 1)
+            to_broker.write(part)
+
+        while part := await client.read(_PART):
+            loop.call_later(ONE_WAY, deliver, part, self.round_trips)
+        loop.call_later(ONE_WAY, to_broker.close)
+
+    async def _answers(self, broker: asyncio.StreamReader, to_client: asyncio.StreamWriter, asked: list[int]) -> None:
+        loop = asyncio.get_running_loop()
+
+        def deliver(part: bytes, round_trip: int) -> None:
+            self.round_trips = max(self.round_trips, round_trip)
+            to_client.write(part)
+
+        while part := await broker.read(_PART):
+            loop.call_later(ONE_WAY, deliver, part, asked[0])
+        loop.call_later(ONE_WAY, to_client.close)

@@ -1,7 +1,5 @@
 """The metadata log over the network, from the controllers' own listener of real clusters, against their files."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
@@ -10,19 +8,15 @@ from typing import Any
 
 import pytest
 
+from console.admin import errors, settings
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_quorum
-from console.admin.errors import AdminError
 from console.admin.link import Link
 from console.admin.metadata_log import ControllerLog, LogPart, Snapshot
-from console.admin.settings import Address, show_address
 from console.collecting.controllers import ControllerLogs
 from console.contexts.configured import BOOTSTRAP
-from console.lake.inputs import Controllers, Inputs
-from console.lake.kraft import LogPlan, plan_fetched, read_splits
-from console.lake.plans import Offset, Settings
-from console.lake.redact import HIDDEN
+from console.lake import inputs, kraft, plans, redact
 from console.model import changes
 from console.model.codes import SET
 from console.model.config import broker_resource, topic_resource
@@ -67,7 +61,7 @@ async def test_the_log_is_what_the_files_have_and_a_snapshot_what_came_before(
     assert fetched
     assert _told(fetched) == [kept[_place(each)] for each in fetched]
     assert PLANTED not in str(fetched)
-    assert any(HIDDEN in each["payload"] and each["value_hmac"] for each in fetched)
+    assert any(redact.HIDDEN in each["payload"] and each["value_hmac"] for each in fetched)
 
     # The log's beginning goes, once a snapshot has it.
     began = time.monotonic()
@@ -79,7 +73,7 @@ async def test_the_log_is_what_the_files_have_and_a_snapshot_what_came_before(
         await _change(client, count)
         first = await client.run(_read, cluster, 0)
         told = [each["payload"] for each in first if each["record_type"] == "ConfigRecord" and each["in_snapshot"]]
-    assert any(HIDDEN in each for each in told)
+    assert any(redact.HIDDEN in each for each in told)
     assert PLANTED not in str(told)
 
 
@@ -88,11 +82,11 @@ async def test_a_lake_takes_in_what_the_files_have(
 ) -> None:
     monkeypatch.setenv(BOOTSTRAP, cluster.bootstrap)
     (tmp_path / "key").write_bytes(KEY)
-    named = Controllers(cluster.cluster_id, tuple(map(show_address, cluster.controller_addresses)))
-    source = ControllerLogs(Settings("", Inputs(controllers=(named,)), str(tmp_path / "key")))
+    named = inputs.Controllers(cluster.cluster_id, tuple(map(settings.show_address, cluster.controller_addresses)))
+    source = ControllerLogs(plans.Settings("", inputs.Inputs(controllers=(named,)), str(tmp_path / "key")))
     await _change(client, 1)
 
-    def take(start: Offset) -> tuple[list[dict[str, Any]], Offset]:
+    def take(start: plans.Offset) -> tuple[list[dict[str, Any]], plans.Offset]:
         end = source.newest(start)
         parts = source.parts(start, end)
         return [row for part in parts for batch in source.read(part) for row in batch.to_pylist()], end
@@ -140,7 +134,7 @@ async def test_reading_goes_on_with_the_next_leader(cluster: KafkaCluster, clien
 
 
 async def test_what_serves_no_metadata_log_is_said(cluster: KafkaCluster, client: AdminClient) -> None:
-    async def read(link: Link, addresses: Sequence[Address], cluster_id: str, start: int = 0) -> None:
+    async def read(link: Link, addresses: Sequence[settings.Address], cluster_id: str, start: int = 0) -> None:
         log = ControllerLog(link, addresses, cluster_id)
         try:
             await log.read(start, within=5)
@@ -151,10 +145,10 @@ async def test_what_serves_no_metadata_log_is_said(cluster: KafkaCluster, client
         (cluster.addresses, cluster.cluster_id, "NOT_A_CONTROLLER"),
         (cluster.controller_addresses, "another", "INCONSISTENT_CLUSTER_ID"),
     ):
-        with pytest.raises(AdminError) as refused:
+        with pytest.raises(errors.AdminError) as refused:
             await client.run(read, addresses, cluster_id)
         assert refused.value.failure.name == name
-    with pytest.raises(AdminError) as ahead:
+    with pytest.raises(errors.AdminError) as ahead:
         await client.run(read, cluster.controller_addresses, cluster.cluster_id, 1 << 40)
     assert ahead.value.failure.name == "LOG_DIVERGES"
 
@@ -200,15 +194,15 @@ async def _one(
     return _rows(plan), plan.next_offset
 
 
-def _planned(cluster: KafkaCluster, part: LogPart | Snapshot, start: int) -> LogPlan:
+def _planned(cluster: KafkaCluster, part: LogPart | Snapshot, start: int) -> kraft.LogPlan:
     is_snapshot = isinstance(part, Snapshot)
     end = part.end if isinstance(part, Snapshot) else part.next
-    return plan_fetched(part.data, "here", cluster.cluster_id, start, end, is_snapshot=is_snapshot)
+    return kraft.plan_fetched(part.data, "here", cluster.cluster_id, start, end, is_snapshot=is_snapshot)
 
 
-def _rows(plan: LogPlan) -> list[dict[str, Any]]:
+def _rows(plan: kraft.LogPlan) -> list[dict[str, Any]]:
     assert plan.troubles == ()
-    batches = list(read_splits(plan.splits, KEY, lambda trouble: pytest.fail(str(trouble))))
+    batches = list(kraft.read_splits(plan.splits, KEY, lambda trouble: pytest.fail(str(trouble))))
     return [row for batch in batches for row in batch.to_pylist()]
 
 

@@ -1,7 +1,5 @@
 """Nodes of real clusters: their features, raised and lowered, and brokers that are unregistered."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator
@@ -11,10 +9,8 @@ import pytest
 from console.admin import changes, cluster, features, topics
 from console.admin.link import Link
 from console.model import changes as model_changes
+from console.model import codes, config, parts
 from console.model.cluster import Broker, NodeFeatures
-from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG
-from console.model.config import CLUSTER_DEFAULT, broker_resource
-from console.model.parts import Part
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.reconcile import ApplyOptions, ApplyReport
@@ -26,14 +22,10 @@ from console.session.applying import check_plan
 from console.session.journal_changes import stage_revert
 from console.session.plan_facts import read_for_risks
 from console.session.session import Session
-from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support import changing, kafka_commands, patience, real_clusters, worlds
 from tests.support.free_ports import free_ports
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_commands import CLUSTER, FEATURES, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
-from tests.support.patience import PATIENCE, shortly
-from tests.support.real_clusters import running
 from tests.support.staging import staged
 
 METADATA = "metadata.version"
@@ -45,14 +37,14 @@ LEVEL = {KAFKA_4_3: 25, KAFKA_3_9: 20}
 def nodes(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Four brokers, formatted as an earlier release would have done it."""
     options = ("--release-version", FORMATTED[request.param])
-    yield from running(lambda: KafkaCluster(request.param, brokers=4, format_options=options))
+    yield from real_clusters.running(lambda: KafkaCluster(request.param, brokers=4, format_options=options))
 
 
 session = worlds.session("nodes")
 
 
 async def applied(session: Session, *accepted: str) -> ApplyReport:
-    report = await apply_plan(session, ApplyOptions(risks=frozenset(accepted)))
+    report = await changing.apply_plan(session, ApplyOptions(risks=frozenset(accepted)))
     assert report.ok, report
     return report
 
@@ -60,8 +52,8 @@ async def applied(session: Session, *accepted: str) -> ApplyReport:
 async def by_kafka(session: Session, nodes: KafkaCluster) -> None:
     """Carry the plan out by Kafka's own commands, as the runbook has them."""
     (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", nodes.bootstrap))
-    main = {"kafka-features": FEATURES, "kafka-cluster": CLUSTER}[command.words[0]]
-    with KafkaCommands(nodes.version) as kafka:
+    main = {"kafka-features": kafka_commands.FEATURES, "kafka-cluster": kafka_commands.CLUSTER}[command.words[0]]
+    with kafka_commands.KafkaCommands(nodes.version) as kafka:
         done = await asyncio.to_thread(kafka.run, main, command.words[1:])
     assert done.code == 0, (command, done)
     session.discard()
@@ -74,7 +66,7 @@ async def level(session: Session, name: str) -> int:
 async def test_features_are_raised_and_lowered(session: Session, nodes: KafkaCluster) -> None:
     began = LEVEL[nodes.version]
     raised = {KAFKA_4_3: 29, KAFKA_3_9: 21}[nodes.version]
-    await session.read_whole(Part.FEATURES)
+    await session.read_whole(parts.Part.FEATURES)
     assert session.snapshot.features is not None
     assert [(node.id, node.failure) for node in session.snapshot.features.nodes] == [(n, None) for n in (1, 2, 3, 4)]
     (row,) = (row for row in feature_rows(session.snapshot) if row.name == METADATA)
@@ -137,7 +129,7 @@ async def test_the_quorum_of_all_nodes(session: Session, nodes: KafkaCluster) ->
     for row in rows:
         assert row.endpoint.startswith("CONTROLLER 127.0.0.1:")
         assert row.replica.lag >= 0
-        assert abs(row.replica.last_caught_up_ms / 1000 - time.time()) < PATIENCE
+        assert abs(row.replica.last_caught_up_ms / 1000 - time.time()) < patience.PATIENCE
 
     # A controller's own listener says what it supports; one that no client reaches is an error in time.
     assert session.snapshot.quorum is not None
@@ -169,19 +161,19 @@ async def test_a_broker_that_is_down_is_unregistered(session: Session, nodes: Ka
         found = [broker for broker in session.snapshot.cluster.brokers if broker.id == 4]
         return not found or found[0].fenced
 
-    await shortly(is_down)
+    await patience.shortly(is_down)
     assert len((await staged(session, "unregister broker 4")).added) == 1
     (risk,) = risks(session.plan.staged, session.snapshot, await read_for_risks(session, session.plan.staged))
     assert (risk.name, risk.subject) == ("replicas-remain", "")
     assert risk.text.startswith("2 partitions have a replica on broker 4 (on-four/0, on-four/2) and stay")
 
     await asyncio.to_thread(nodes.restart, 4)
-    conflict = await apply_plan(session, ApplyOptions(risks=frozenset({"replicas-remain"})))
+    conflict = await changing.apply_plan(session, ApplyOptions(risks=frozenset({"replicas-remain"})))
     assert [each.staged.edit.target for each in conflict.conflicts] == [model_changes.BrokerTarget(4)]
     assert not conflict.sent
 
     nodes.stop(4)
-    await shortly(is_down)
+    await patience.shortly(is_down)
     if nodes.version == KAFKA_3_9:
         await by_kafka(session, nodes)
     else:
@@ -208,10 +200,10 @@ async def test_a_level_that_takes_settings_away_gives_them_back(session: Session
     elr, min_isr = "eligible.leader.replicas.version", "min.insync.replicas"
 
     async def own() -> dict[str, str]:
-        resources = [CLUSTER_DEFAULT, *map(broker_resource, (1, 2, 3, 4))]
+        resources = [config.CLUSTER_DEFAULT, *map(config.broker_resource, (1, 2, 3, 4))]
         await session.read_configs(resources)
         entries = {each.name: session.snapshot.configs[each].get(min_isr) for each in resources}
-        sources = (DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG)
+        sources = (codes.DYNAMIC_BROKER_CONFIG, codes.DYNAMIC_DEFAULT_BROKER_CONFIG)
         return {
             name: entry.value or ""
             for name, entry in entries.items()
@@ -236,7 +228,7 @@ async def test_a_level_that_takes_settings_away_gives_them_back(session: Session
         """Once each broker has the change."""
         return list(await own()) == [""]
 
-    await shortly(is_of_default)
+    await patience.shortly(is_of_default)
     for text in (f"set broker 2 {min_isr}=2", f"unset broker <default> {min_isr}"):
         assert (await staged(session, text)).refused
     assert done.change is not None
@@ -246,4 +238,4 @@ async def test_a_level_that_takes_settings_away_gives_them_back(session: Session
     async def is_as_before() -> bool:
         return await own() == before
 
-    await shortly(is_as_before)
+    await patience.shortly(is_as_before)

@@ -1,12 +1,11 @@
-"""`kac topics` and its kin, and `kac configs` as a process, on a real broker."""
+"""Commands on real brokers: nouns, scripts, lint; what they load, what they make, what they prune."""
 
-from __future__ import annotations
-
+import asyncio
 import json
 import os
 import shlex
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -14,12 +13,20 @@ from typing import Any
 
 import pytest
 
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.admin.topics import describe_topics
+from console.cli import main as cli
 from console.cli.kafka_configs.command import ConfigsCommand, connection
 from console.cli.main import BY_NAME, command_parser
 from console.cli.noun_command import NounCommand
 from console.cli.opening import client_of, context_of
-from tests.support import worlds
+from tests.support import kafka_jars, loaded_modules, looks, prune_walk, real_clusters, worlds
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.server_properties import properties_of, properties_text
+from tests.unit.test_import_hygiene import MEASURES, SCREEN
+
+# -- Commands on real brokers: nouns, what they load, what they make, what they prune ----------------------------------
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,8 +61,6 @@ def in_process(name: str, *arguments: str) -> tuple[int, str, str]:
 
 @pytest.fixture
 def process(plain_cluster: KafkaCluster) -> Kac:
-    """The same as a process of its own."""
-
     def run(command: str, *arguments: str, **environ: str) -> tuple[int, str, str]:
         return worlds.process(command, "--bootstrap-server", plain_cluster.bootstrap, *arguments, **environ)
 
@@ -191,3 +196,264 @@ def test_the_old_command_runs_where_it_is_wanted(process: Kac, tmp_path: Path) -
     code, _, complaints = process("configs", "--describe", USE_OLD_COMMAND="true", PATH=str(tmp_path / "none"))
     assert code == 1
     assert "no kafka-configs on PATH" in complaints
+
+
+# -- What commands on a real cluster load: no screen, none of the heavy things that this cluster does not need ---------
+
+
+def test_run_loads_no_screen(plain_cluster: KafkaCluster) -> None:
+    loaded = loaded_modules.loaded_by("run", "-b", plain_cluster.bootstrap, "-e", "describe broker 1")
+    assert loaded.code == 0
+    assert loaded.any_of(*SCREEN, "yaml", "cryptography") == set()
+    assert {name for name in loaded.modules if name.split(".")[0] == "widgets"} <= MEASURES
+
+
+def test_snapshot_loads_no_screen(plain_cluster: KafkaCluster) -> None:
+    loaded = loaded_modules.loaded_by("snapshot", "-b", plain_cluster.bootstrap)
+    assert loaded.code == 0
+    assert loaded.any_of(*SCREEN, "yaml", "cryptography") == set()
+    assert {name for name in loaded.modules if name.split(".")[0] == "widgets"} <= MEASURES
+
+
+# -- What only looks makes nothing on a real cluster that has nothing yet ----------------------------------------------
+
+
+@pytest.fixture(params=real_clusters.by_release([kafka_jars.KAFKA_3_9, kafka_jars.KAFKA_4_3], kafka_jars.KAFKA_4_3))
+def fresh(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """A broker that nobody has used."""
+    yield from real_clusters.running(lambda: KafkaCluster(request.param, brokers=1))
+
+
+async def test_all_that_looks_leaves_a_fresh_cluster_as_it_is(fresh: KafkaCluster) -> None:
+    with AdminClient(ConnectionSettings(fresh.addresses)) as client:
+        assert (await client.run(describe_topics)).topics == {}
+        await looks.look_at_everything(fresh.bootstrap)
+        assert (await client.run(describe_topics)).topics == {}
+
+
+# -- `--prune` on real brokers: the walk of the embedded cluster -------------------------------------------------------
+
+
+def test_what_no_file_has_is_removed_and_nothing_else(
+    empty_cluster: KafkaCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prune_walk.walk(worlds.commands_on(empty_cluster, capsys), tmp_path)
+
+
+# -- `kac run` and `kac snapshot` as processes, on real brokers of each version ----------------------------------------
+
+
+@pytest.fixture
+def process_of(kafka: KafkaCluster, tmp_path: Path) -> Any:
+    """Run the command line against the cluster: (exit code, output, complaints)."""
+
+    def run(*arguments: str, text: str = "") -> tuple[int, str, str]:
+        command, *rest = arguments
+        home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+        return worlds.process(command, "-b", kafka.bootstrap, *rest, text=text, **home)
+
+    return run
+
+
+def test_a_topics_life_by_run(process_of: Any, name: str) -> None:
+    script = f"create topic {name} partitions=2 replication=1 retention.ms=1d; apply --yes"
+    code, out, complaints = process_of("run", "-e", script)
+    assert (code, complaints) == (0, "")
+    assert "applied" in out
+    code, out, _ = process_of("run", "-e", f"describe topic {name} retention.ms", "--output", "json")
+    (line,) = out.splitlines()
+    (config,) = json.loads(line)["configs"]
+    assert code == 0
+    assert (config["value"], config["source"]) == ("86400000", "DYNAMIC_TOPIC_CONFIG")
+    assert config["without_override"]["value"] == "604800000"
+    code, _, _ = process_of(
+        "run", "-e", f"grow topic {name} partitions=3; set topic {name} retention.ms=2d; apply --yes"
+    )
+    assert code == 0
+    code, out, _ = process_of("run", "-e", f"delete topic {name}; apply --yes; list topics {name}")
+    assert code == 0
+    assert out.endswith("no topics match\n")
+
+
+def test_edits_that_are_left_are_told(process_of: Any, name: str) -> None:
+    code, _, complaints = process_of("run", "-e", f"set client {name} producer_byte_rate=1MiB/s")
+    assert code == 3
+    assert "apply --yes" in complaints
+    _, out, _ = process_of("run", "-e", f"list quotas client={name}")
+    assert out == "no quotas match\n"
+
+
+def test_nothing_runs_of_a_script_that_is_not_understood(process_of: Any, name: str) -> None:
+    code, out, complaints = process_of(
+        "run", "-e", f"set client {name} producer_byte_rate=2048; apply --yes; lsit topics"
+    )
+    assert code == 2
+    assert out == ""
+    assert "did you mean 'list'" in complaints
+    assert "column" in complaints
+    _, out, _ = process_of("run", "-e", f"list quotas client={name}")
+    assert out == "no quotas match\n"
+
+
+def test_an_apply_sends_nothing_after_a_statement_that_failed(process_of: Any, name: str) -> None:
+    script = f"set client {name} producer_byte_rate=2048; set topic {name}-none retention.ms=1d; apply --yes"
+    code, _, complaints = process_of("run", "-e", script)
+    assert code == 1
+    assert f"there is no topic '{name}-none'" in complaints
+    assert "nothing was sent" in complaints
+    _, out, _ = process_of("run", "-e", f"list quotas client={name}")
+    assert out == "no quotas match\n"
+
+
+def test_apply_does_not_go_on_without_being_told(process_of: Any, name: str) -> None:
+    code, _, complaints = process_of("run", "-e", f"set client {name} producer_byte_rate=2048; apply")
+    assert code == 1
+    assert "apply --yes" in complaints
+
+
+def test_the_brokers_refusal_is_in_their_words_and_the_rest_waits(process_of: Any, name: str) -> None:
+    process_of("run", "-e", f"create topic {name} partitions=1 replication=1; apply --yes")
+    script = f"set topic {name} retention.ms=1h; set broker 1 log.dirs=/elsewhere; {{}}"
+    code, out, _ = process_of("run", "-e", script.format("apply --yes"))
+    assert code == 1
+    assert "Cannot update these configs dynamically" in out
+    assert "nothing was sent" in out
+    code, out, _ = process_of("run", "-e", script.format("apply --yes --valid-only"))
+    assert code == 1
+    _, out, _ = process_of("run", "-e", f"describe topic {name} retention.ms", "--output", "json")
+    assert json.loads(out)["configs"][0]["value"] == "3600000"
+
+
+def test_a_script_on_standard_input_and_in_a_file(process_of: Any, tmp_path: Path) -> None:
+    script = "# what is set\nlist quotas\n"
+    file = tmp_path / "script"
+    file.write_text(script)
+    assert process_of("run", "-f", "-", text=script)[:2] == process_of("run", "-f", str(file))[:2]
+    assert process_of("run", "-f", str(tmp_path / "none"))[0] == 2
+
+
+def test_a_secret_in_the_wrong_place_is_not_repeated(process_of: Any) -> None:
+    code, out, complaints = process_of("run", "-e", "scram set bob SCRAM-SHA-256 password=hunter2")
+    assert code == 2
+    assert "hunter2" not in out + complaints
+    assert "password=@FILE" in complaints
+
+
+def test_the_snapshot_is_the_whole_state(process_of: Any, kafka: KafkaCluster, name: str) -> None:
+    setup = (
+        f"create topic {name} partitions=2 replication=1 retention.ms=1d; "
+        f"set user {name} client <default> producer_byte_rate=1MiB/s; "
+        f"allow User:{name} READ on topic {name} prefixed; apply --yes --accept first-acl"
+    )
+    assert process_of("run", "-e", setup)[0] == 0
+    code, out, complaints = process_of("snapshot", "--output", "json")
+    assert (code, complaints) == (0, "")
+    state = json.loads(out)
+    assert state["cluster_id"] == kafka.cluster_id
+    assert {broker["id"] for broker in state["brokers"]} == set(kafka.broker_ids)
+    assert state["controller_id"] in kafka.broker_ids
+    assert state["errors"] == []
+    (topic,) = [topic for topic in state["topics"] if topic["name"] == name]
+    assert topic["internal"] is False
+    assert [partition["partition"] for partition in topic["partitions"]] == [0, 1]
+    assert all(set(p) == {"partition", "leader", "replicas", "isr"} for p in topic["partitions"])
+    configs = {entry["name"]: entry for entry in state["configs"] if entry["resource_name"] == name}
+    retention = configs["retention.ms"]
+    assert retention["resource_type"] == "TOPIC"
+    assert (retention["value"], retention["source"], retention["is_default"]) == (
+        "86400000",
+        "DYNAMIC_TOPIC_CONFIG",
+        False,
+    )
+    assert retention["synonyms"][0] == {"name": "retention.ms", "value": "86400000", "source": "DYNAMIC_TOPIC_CONFIG"}
+    assert configs["cleanup.policy"]["is_default"] is True
+    hidden = [entry for entry in state["configs"] if entry["is_sensitive"]]
+    assert hidden
+    assert all(entry["value"] is None for entry in hidden)
+    quotas = [quota for quota in state["quotas"] if quota["entity"].get("user") == name]
+    assert quotas == [{"entity": {"user": name, "client-id": None}, "values": {"producer_byte_rate": 1048576.0}}]
+    (acl,) = [acl for acl in state["acls"] if acl["principal"] == f"User:{name}"]
+    assert (acl["resource_type"], acl["pattern_type"], acl["operation"], acl["permission"]) == (
+        "TOPIC",
+        "PREFIXED",
+        "READ",
+        "ALLOW",
+    )
+    _, out, _ = process_of("snapshot", "--overrides")
+    names = {entry["name"] for entry in json.loads(out)["configs"] if entry["resource_name"] == name}
+    assert names == {"retention.ms"}
+
+
+def test_a_read_only_start_changes_nothing(process_of: Any, name: str) -> None:
+    code, _, complaints = process_of(
+        "run", "--read-only", "-e", f"set client {name} producer_byte_rate=2048; apply --yes"
+    )
+    assert code == 1
+    assert "READ_ONLY" in complaints
+
+
+# -- Lint on a real broker: what it finds on one as Kafka's quick start has it, and that its remedies end a finding ----
+
+BAD = {"retention.ms": "1000", "segment.bytes": "2097152", "retention.bytes": "1048576", "flush.messages": "1"}
+FOUND = {"retention-tiny", "retention-below-segment", "flush-each-batch"}
+QUICK_START = {"auto-create", "log-dir-in-tmp"}
+"""What a quick start leaves open: any name makes a topic, and records are in a folder that hosts empty."""
+FACTOR = "transaction.state.log.replication.factor"
+COMPOSE = {
+    "offsets.topic.replication.factor": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "transaction.state.log.min.isr": "1",
+    FACTOR: "1",
+}
+"""What the compose file of Confluent Platform's all-in-one for KRaft sets, besides its listeners and folders."""
+
+
+async def printed(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str], command: str, *arguments: str) -> str:
+    """What a command prints."""
+    capsys.readouterr()
+    code = await asyncio.to_thread(cli.run, [command, "-b", kafka.bootstrap, *arguments])
+    out = capsys.readouterr().out
+    assert code == 0, out
+    return out
+
+
+async def lint(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """The findings."""
+    found = json.loads(await printed(kafka, capsys, "lint", "--output", "json"))
+    # Tokens are for connections with a login.
+    assert [each["rules"] for each in found["did_not_look"]] == [["token-expiring"]]
+    assert found["not_read"] == []
+    return list(found["findings"])
+
+
+async def test_a_quick_start_has_few_findings_and_remedies_end_those_of_a_topic(
+    empty_cluster: KafkaCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert {each["rule"] for each in await lint(empty_cluster, capsys)} <= QUICK_START
+    settings = " ".join(f"{key}={value}" for key, value in BAD.items())
+    create = f"create topic quick-start partitions=1 replication=1 {settings}; apply --yes"
+    await printed(empty_cluster, capsys, "run", "-e", create)
+    found = {each["rule"]: each for each in await lint(empty_cluster, capsys)}
+    assert found.keys() - QUICK_START == FOUND
+    assert {found[rule]["subject"] for rule in FOUND} == {"topic quick-start"}
+    statements = dict.fromkeys(statement for rule in sorted(FOUND) for statement in found[rule]["remedy"])
+    await printed(empty_cluster, capsys, "run", "-e", "; ".join((*statements, "apply --yes")))
+    assert {each["rule"] for each in await lint(empty_cluster, capsys)} <= QUICK_START
+
+
+@pytest.mark.takes(15)
+async def test_a_published_compose_file_has_as_few_findings_until_it_asks_for_more_brokers_than_it_has(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    properties = {**COMPOSE, FACTOR: "2"}
+    with KafkaCluster(brokers=1, quiet=False, properties=properties) as cluster:
+        found = {each["rule"]: each for each in await lint(cluster, capsys)}
+        assert found.keys() - QUICK_START == {"coordinator-unavailable"}
+        (never,) = (each for each in found.values() if each["rule"] == "coordinator-unavailable")
+        assert (never["subject"], never["severity"]) == ("topic __transaction_state", "warning")
+        assert never["what"].startswith(f"it can't be made: {FACTOR} is 2, and 1 broker can take replicas")
+        file = cluster.directory / "broker-1" / "server.properties"
+        file.write_text(properties_text({**properties_of(file), FACTOR: COMPOSE[FACTOR]}))
+        await asyncio.to_thread(cluster.stop, 1)
+        await asyncio.to_thread(cluster.restart, 1)
+        assert {each["rule"] for each in await lint(cluster, capsys)} <= QUICK_START

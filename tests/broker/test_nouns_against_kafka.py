@@ -1,7 +1,5 @@
 """`kac acls` and `kac topics` take what kafka-acls and kafka-topics take, and leave behind what they leave behind."""
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 from argparse import Namespace
@@ -42,7 +40,6 @@ TOPIC_LINES = (
     "--delete --topic {who}-plain",
     "--delete --topic {who}-plain --if-exists",
 )
-
 
 kafka_commands = worlds.running(KafkaCommands, scope="module")
 

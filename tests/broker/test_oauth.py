@@ -1,7 +1,5 @@
 """OAUTHBEARER against 4.3's own validator, with tokens of a strict identity provider on this machine."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import shlex
@@ -25,18 +23,15 @@ from console.admin.cluster import describe_cluster
 from console.admin.errors import AdminError, AuthenticationFailed, Unreachable
 from console.contexts import Context, load, resolve
 from tests.scenarios.test_doctor import doctor
-from tests.support import worlds
+from tests.support import patience, real_clusters, worlds
 from tests.support.kafka_cluster import JVM, KafkaCluster
 from tests.support.oidc_server import OidcServer, oidc_server
-from tests.support.patience import for_seconds, shortly, without_end
-from tests.support.real_clusters import running
 
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 RETRIEVER = "org.apache.kafka.common.security.oauthbearer.JwtBearerJwtRetriever"
 LISTENER = "listener.name.sasl_ssl.oauthbearer."
 SECRET = "open sesame"
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
-
 
 provider = worlds.running(oidc_server, scope="module")
 
@@ -62,7 +57,7 @@ def cluster(provider: OidcServer) -> Iterator[KafkaCluster]:
         f"{LISTENER}sasl.oauthbearer.clock.skew.seconds": "0",
     }
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.jwks_url}"
-    yield from running(
+    yield from real_clusters.running(
         lambda: KafkaCluster(
             brokers=1, security="secure", request_log=True, properties=properties, jvm_options=(*JVM, allowed)
         )
@@ -244,7 +239,7 @@ async def test_a_file_whose_token_is_renewed(
     async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
         await describe_cluster(link)
         file.write_text(provider.issue(exp=int(time.time()) + 60))
-        await for_seconds(6, lambda: describe_cluster(link))
+        await patience.for_seconds(6, lambda: describe_cluster(link))
     asked = cluster.request_log.wait_for(2, "DESCRIBE_CLUSTER", client_id=client_id)
     assert len({each.connection for each in asked}) == 1
 
@@ -256,13 +251,13 @@ async def test_a_token_of_an_endpoint_is_renewed_and_outlives_an_endpoint_that_i
     context = configure(endpoint(provider), jaas=CREDENTIALS)
     client_id = f"oauth-{secrets.token_hex(4)}"
     async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
-        await for_seconds(12, lambda: describe_cluster(link))
+        await patience.for_seconds(12, lambda: describe_cluster(link))
         assert len(provider.asked) >= 2
         asked = cluster.request_log.wait_for(2, "DESCRIBE_CLUSTER", client_id=client_id)
         assert len({each.connection for each in asked}) == 1
         provider.is_down = True
         with pytest.raises(AdminError) as raised:
-            await without_end(lambda: describe_cluster(link))
+            await patience.without_end(lambda: describe_cluster(link))
     assert f"the token endpoint {provider.token_url} answered 503" in str(raised.value.failure)
 
 
@@ -306,7 +301,7 @@ async def test_keys_that_are_rotated(
             return await principal(cluster, context)
         return ""
 
-    assert await shortly(seen) == "User:alice"
+    assert await patience.shortly(seen) == "User:alice"
 
 
 async def test_a_wrong_secret_and_an_endpoint_that_is_gone(

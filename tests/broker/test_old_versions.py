@@ -1,31 +1,39 @@
-"""The same calls in the versions that older brokers have: a 3.9 broker still speaks them all."""
+"""Older versions of Kafka: their calls, what works with which release, and an upgrade under an open screen."""
 
-from __future__ import annotations
-
+import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]
 
-from console.admin import acls, cluster, configs, groups, partitions, quotas, scram, topics
+from console.admin import acls, changes, cluster, configs, errors, groups, partitions, quotas, scram, topics
 from console.admin import cluster as log_dirs
 from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.cluster import describe_versions
 from console.admin.configs import list_config_resources
-from console.admin.errors import Unsupported
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
+from console.contexts import Context
+from console.contexts.console_settings import ConsoleSettings
 from console.model import changes as model_changes
-from console.model import codes
+from console.model import codes, config, quota, secret
 from console.model.acl import Acl
-from console.model.config import broker_resource, topic_resource
-from console.model.quota import QuotaEntity
-from console.model.secret import Secret
+from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, NewTopic, Status
+from console.model.codes import SET
+from console.session.session import Session
+from console.tui.app import Console
 from console.wire import connection
 from console.wire.schemas import version_range
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.lags import group_lag
 from tests.support.patience import PATIENCE
+from tests.support.real_clusters import EACH, REAL, running
+from tests.support.versions import RELEASES, cluster_of, kept, tried_on
+from tests.tui.console_app import Driven
 
 ABSENT = -1
 
@@ -106,7 +114,7 @@ async def test_the_cluster(kafka39: KafkaCluster, link: Link) -> None:
     info = await cluster.describe_cluster(link)
     assert (info.cluster_id, [broker.id for broker in info.brokers]) == (kafka39.cluster_id, [1])
     assert (info.operations is not None) is await has(link, "describe_cluster")
-    with pytest.raises(Unsupported, match="this server "):
+    with pytest.raises(errors.Unsupported, match="this server "):
         await cluster.describe_quorum(link)
     assert (await cluster.describe_versions(link))[1].release == "3.9"
 
@@ -133,7 +141,7 @@ async def test_a_topics_life(link: Link, name: str) -> None:
 
 async def test_configs(kafka39: KafkaCluster, link: Link, name: str) -> None:
     """Where there is no incremental call the whole is replaced, and nothing that is not edited is lost."""
-    resource, node = topic_resource(name), broker_resource(1)
+    resource, node = config.topic_resource(name), config.broker_resource(1)
     await applied(
         link,
         model_changes.CreateTopics(
@@ -163,9 +171,9 @@ async def test_configs(kafka39: KafkaCluster, link: Link, name: str) -> None:
 
 
 async def test_quotas_and_users(link: Link, name: str) -> None:
-    entity, user = QuotaEntity.of({"user": name}), model_changes.ScramUser(name, codes.ScramMechanism(1))
+    entity, user = quota.QuotaEntity.of({"user": name}), model_changes.ScramUser(name, codes.ScramMechanism(1))
     set_quota = model_changes.AlterQuotas({entity: {"producer_byte_rate": 1.0}})
-    set_password = model_changes.AlterScram({user: (4096, Secret("p"))})
+    set_password = model_changes.AlterScram({user: (4096, secret.Secret("p"))})
     if await has(link, "describe_client_quotas"):
         await applied(link, set_quota)
         assert (await quotas.describe_quotas(link))[entity] == {"producer_byte_rate": 1.0}
@@ -174,10 +182,10 @@ async def test_quotas_and_users(link: Link, name: str) -> None:
         assert name in (await scram.describe_scram(link)).users
         return
     for read in (quotas.describe_quotas, scram.describe_scram):
-        with pytest.raises(Unsupported, match="this server "):
+        with pytest.raises(errors.Unsupported, match="this server "):
             await read(link)
     for change in (set_quota, set_password):
-        with pytest.raises(Unsupported, match="this server "):
+        with pytest.raises(errors.Unsupported, match="this server "):
             await send(link, change, validate_only=False)
 
 
@@ -195,9 +203,9 @@ async def test_leaders_and_moves(link: Link, name: str) -> None:
         assert await partitions.list_reassignments(link) == ()
         return
     for change in changes:
-        with pytest.raises(Unsupported, match="this server "):
+        with pytest.raises(errors.Unsupported, match="this server "):
             await send(link, change, validate_only=False)
-    with pytest.raises(Unsupported, match="this server "):
+    with pytest.raises(errors.Unsupported, match="this server "):
         await partitions.list_reassignments(link)
 
 
@@ -233,5 +241,122 @@ async def test_groups(kafka39: KafkaCluster, link: Link, name: str) -> None:
         assert lag.failures == ()
     finally:
         await consumer.stop()
-    with pytest.raises(Unsupported, match="this server "):
+    with pytest.raises(errors.Unsupported, match="this server "):
         await list_config_resources(link, [32])
+
+
+# -- What works with which release, tried again: as docs/versions.md keeps it, and the screen opens on each ------------
+
+
+@pytest.fixture(
+    params=[
+        *EACH,
+        *(pytest.param(("own", each), id=each, marks=pytest.mark.long) for each in RELEASES if each not in REAL),
+    ]
+)
+def release(request: pytest.FixtureRequest) -> str:
+    """Each of the table; those without a shared cluster at length only."""
+    _, name = request.param
+    return str(name)
+
+
+@pytest.fixture
+def kafka(release: str, request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    if release in REAL:
+        yield request.getfixturevalue(REAL[release])
+    else:
+        yield from running(lambda: cluster_of(release))
+
+
+async def test_what_is_kept_is_so(release: str, kafka: KafkaCluster) -> None:
+    assert await tried_on(kafka) == kept()[release], f"run: python -m tests.support.versions {release}"
+
+
+async def test_the_screen_walks_through_its_panes(release: str, kafka: KafkaCluster) -> None:
+    settings = ConnectionSettings(kafka.addresses)
+    with AdminClient(settings) as client:
+        app = Console(Session(client, Context("versions", "test", settings)), ConsoleSettings(start_pane="brokers"))
+        async with app.run_test(size=(100, 30)) as pilot:
+            walk = Driven(app, pilot, None)  # type: ignore[arg-type]  # only what stays within the app is used
+            await walk.shows(f"kafka {release}")
+            for key, part in (
+                ("2", "Part   RF"),
+                ("3", "broker          <default>"),
+                ("4", "Entity"),
+                ("5", "Principal"),
+                ("6", "Stuck"),
+                (".", "Sev"),
+            ):
+                await walk.press(key)
+                await walk.shows(part)
+
+
+# -- Three brokers are upgraded one after another, 3.9 to 4.3, under an open screen and a series of changes ------------
+
+TOPIC = config.topic_resource("upgraded")
+
+
+class Series:
+    """Changes of one config, one after another, and what was said of each."""
+
+    def __init__(self, client: AdminClient) -> None:
+        self._client = client
+        self.outcomes: Counter[str] = Counter()
+        self.ended = False
+
+    async def run(self) -> None:
+        """Until `ended`. Fails where an outcome is not what the cluster then shows."""
+        value = 1_000_000
+        while not self.ended:
+            value += 1
+            request = AlterConfigs({TOPIC: (ConfigOp("retention.ms", SET, str(value)),)})
+            try:
+                (outcome,) = await self._client.run(changes.send, request, validate_only=False)
+            except errors.AdminError as error:
+                # Nothing was sent, or a read failed: no outcome is claimed.
+                self.outcomes[error.failure.name] += 1
+                continue
+            self.outcomes[outcome.status.name] += 1
+            if outcome.status is Status.APPLIED:
+                assert await self._shown() == str(value)
+            elif outcome.status is Status.FAILED:
+                assert await self._shown() != str(value), outcome
+
+    async def _shown(self) -> str | None:
+        while True:
+            try:
+                found = (await self._client.run(configs.describe_configs, [TOPIC])).sets
+            except errors.AdminError:
+                continue
+            if TOPIC in found:
+                return next((each.value for each in found[TOPIC].overrides(TOPIC) if each.name == "retention.ms"), None)
+
+
+@pytest.mark.long
+async def test_a_rolling_upgrade_under_an_open_screen_and_changes() -> None:
+    for three in running(lambda: KafkaCluster(KAFKA_3_9, brokers=3)):
+        await _upgrade(three)
+
+
+async def _upgrade(cluster: KafkaCluster) -> None:
+    settings = ConnectionSettings(cluster.addresses)
+    with AdminClient(settings) as client, AdminClient(settings) as other:
+        await other.run(changes.send, CreateTopics((NewTopic(TOPIC.name, 3, 3),)), validate_only=False)
+        app = Console(
+            Session(client, Context("rolling", "test", settings)), ConsoleSettings(start_pane="brokers", refresh=1.0)
+        )
+        async with app.run_test(size=(110, 30)) as pilot:
+            screen = Driven(app, pilot, None)  # type: ignore[arg-type]  # only what stays within the app is used
+            await screen.shows("kafka 3.9")
+            series = Series(other)
+            changing = asyncio.create_task(series.run())
+            for broker in cluster.broker_ids:
+                await asyncio.to_thread(cluster.upgrade, broker, KAFKA_4_3)
+                assert not changing.done(), changing.result()
+            series.ended = True
+            await changing
+            await screen.shows("kafka 4.3")
+            assert await asyncio.to_thread(len, cluster.running) == 3
+            assert {each.release for each in (await other.run(describe_versions)).values()} == {"4.3"}
+        assert series.outcomes["APPLIED"] > 10, series.outcomes
+        assert not series.outcomes["FAILED"], series.outcomes

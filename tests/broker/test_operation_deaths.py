@@ -1,7 +1,5 @@
 """Real brokers that are killed while bytes are copied: the one that copies, and one that is read."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random plans against a real broker leave exactly the state that was predicted."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping
@@ -12,20 +10,17 @@ from random import Random
 import pytest
 from msgspec import structs
 
-from console.admin import changes
+from console.admin import changes, configs, topics
 from console.admin.acls import describe_acls
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_cluster
-from console.admin.configs import describe_configs
 from console.admin.link import Link
 from console.admin.quotas import describe_quotas
 from console.admin.scram import describe_scram
-from console.admin.topics import describe_topics
 from console.model import changes as model_changes
-from console.model import codes
+from console.model import codes, secret
 from console.model.cluster import Partition, ScramCredential, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource, topic_resource
-from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan, predict
 from console.plan.edits import DeleteScram, UpsertScram
@@ -108,26 +103,25 @@ BROKER_KEYS = (
 FIRST = "random-0"
 """A topic that is always there, by which a plan knows what a new one inherits."""
 
-
 client = worlds.client("plain_cluster")
 
 
 async def read_the_rest(link: Link, world: World) -> dict[ConfigResource, list[ConfigEntry]]:
     """The brokers' configs that no plan touches."""
-    listing = await describe_configs(link, map(broker_resource, world.brokers))
+    listing = await configs.describe_configs(link, map(broker_resource, world.brokers))
     return {r: [entry for entry in each if entry.name not in BROKER_KEYS] for r, each in listing.sets.items()}
 
 
 async def read(link: Link, world: World) -> Snapshot:
     """All of the world that plans are made of, and nothing else."""
     listing, cluster, quotas, acls, scram = await asyncio.gather(
-        describe_topics(link, [FIRST, *world.topics]),
+        topics.describe_topics(link, [FIRST, *world.topics]),
         describe_cluster(link),
         describe_quotas(link),
         describe_acls(link),
         describe_scram(link),
     )
-    others = await describe_configs(
+    others = await configs.describe_configs(
         link,
         [
             *map(topic_resource, listing.topics),
@@ -136,8 +130,8 @@ async def read(link: Link, world: World) -> Snapshot:
             *(ConfigResource(codes.CLIENT_METRICS, name) for name in world.metrics),
         ],
     )
-    brokers = await describe_configs(link, map(broker_resource, world.brokers), keys=BROKER_KEYS)
-    loggers = await describe_configs(
+    brokers = await configs.describe_configs(link, map(broker_resource, world.brokers), keys=BROKER_KEYS)
+    loggers = await configs.describe_configs(
         link, [ConfigResource(codes.BROKER_LOGGER, str(broker)) for broker in world.brokers], keys=world.loggers
     )
     assert not brokers.failures
@@ -229,7 +223,7 @@ def test_random_plans_leave_exactly_what_they_predicted(client: AdminClient, wor
         send(
             client,
             model_changes.AlterScram(
-                {model_changes.ScramUser("random-anchor", codes.ScramMechanism(mechanism)): (4096, Secret("x"))}
+                {model_changes.ScramUser("random-anchor", codes.ScramMechanism(mechanism)): (4096, secret.Secret("x"))}
             ),
         )
     snapshot = begun(client, world)
@@ -264,11 +258,11 @@ def test_a_credential_is_kept_that_is_set_while_the_last_other_one_goes(client: 
     ]
     if others:
         send(client, model_changes.AlterScram({}, tuple(others)))
-    send(client, model_changes.AlterScram({leaving: (4096, Secret("x"))}))
+    send(client, model_changes.AlterScram({leaving: (4096, secret.Secret("x"))}))
     snapshot = structs.replace(
         client.submit(read, WORLD).result(), scram={leaving.user: (ScramCredential(sha512, 4096),)}
     )
-    plan = stage(EMPTY, [DeleteScram(leaving), UpsertScram(coming, 4096, Secret("y"))], snapshot).plan
+    plan = stage(EMPTY, [DeleteScram(leaving), UpsertScram(coming, 4096, secret.Secret("y"))], snapshot).plan
     steps = compile_plan(plan, Facts())
     assert [bool(step.request.upserts) for step in steps if isinstance(step.request, model_changes.AlterScram)] == [
         True,

@@ -1,7 +1,5 @@
 """Groups of every protocol, their members and lag, read from real brokers, 4.3 and 3.9."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,17 +10,14 @@ from console.admin import groups
 from console.admin.groups import find_coordinators
 from console.admin.link import Link, broker, until_settled
 from console.model.cluster import PartitionLag, Subtopology
-from tests.support import worlds
-from tests.support.changing import make_topic
+from tests.support import changing, kafka_messages, lags, worlds
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_messages import Build, with_fields
-from tests.support.lags import group_lag
 
 
 @pytest.fixture
 async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[str]:
     """A group of one live member: 3 of 5 records of partition 0 read, partition 1 assigned without a commit."""
-    await make_topic(link, name, partitions=2)
+    await changing.make_topic(link, name, partitions=2)
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
     await producer.start()
     for number in range(5):
@@ -52,7 +47,7 @@ async def test_groups(kafka: KafkaCluster, link: Link, consumed: str) -> None:
     assert (member.client_id, member.host) == ("reader", "/127.0.0.1")
     assert member.assignment == ((consumed, 0), (consumed, 1))
     assert described.failures["no-such-group"].name == "GROUP_ID_NOT_FOUND"
-    lag = await group_lag(link, consumed)
+    lag = await lags.group_lag(link, consumed)
     assert lag.partitions == (
         PartitionLag(consumed, 0, committed=3, end=5, lag=2, member=member.member_id),
         PartitionLag(consumed, 1, committed=-1, end=0, lag=-1, member=member.member_id),
@@ -62,25 +57,25 @@ async def test_groups(kafka: KafkaCluster, link: Link, consumed: str) -> None:
     assert polls.lag_failures["no-such-group"].name == "GROUP_ID_NOT_FOUND"
 
 
-def joining(protocol: str, group: str, topic: str = "") -> Build:
+def joining(protocol: str, group: str, topic: str = "") -> kafka_messages.Build:
     """The first heartbeat of a member of a group of one of the newer protocols. topic: the group's name without one."""
     topic = topic or group
     member: dict[str, Any] = {"group_id": group, "member_id": f"{group}-member", "member_epoch": 0, "client_id": "x"}
     if protocol == "share":
-        return with_fields(**member, subscribed_topic_names=[topic])
+        return kafka_messages.with_fields(**member, subscribed_topic_names=[topic])
     member["rebalance_timeout"] = 60
     if protocol == "consumer":
-        return with_fields(**member, subscribed_topic_names=[topic], topic_partitions=[])
+        return kafka_messages.with_fields(**member, subscribed_topic_names=[topic], topic_partitions=[])
     first, second = (f"{group}-by-card-repartition", f"{group}-scores-changelog")
     lists = ("source_topics", "source_topic_regex", "state_changelog_topics", "repartition_sink_topics")
     empty = dict.fromkeys((*lists, "repartition_source_topics", "copartition_groups"), ())
     writing = {"subtopology_id": "0", "source_topics": [topic], "repartition_sink_topics": [first]}
-    reading = {
+    reading: dict[str, Any] = {
         "subtopology_id": "1",
         "state_changelog_topics": [(second, 0, 1, [])],
         "repartition_source_topics": [(first, 2, 1, [])],
     }
-    return with_fields(
+    return kafka_messages.with_fields(
         **member,
         endpoint_information_epoch=0,
         topology=(1, [empty | writing, empty | reading]),
@@ -98,7 +93,7 @@ def joining(protocol: str, group: str, topic: str = "") -> Build:
 async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: str, protocol: str) -> None:
     """KIP-848, KIP-932 and KIP-1071: brokers describe each kind by a call of its own."""
     async with worlds.linked(worlds.settings(plain_cluster)) as link:
-        await make_topic(link, name, partitions=2)
+        await changing.make_topic(link, name, partitions=2)
         (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()
 
         async def beat() -> Any:
@@ -128,6 +123,6 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
             else None
         )
         assert (await groups.describe_groups(link, [name], {name: protocol})).groups[name].members is not None
-        lag = await group_lag(link, name)
+        lag = await lags.group_lag(link, name)
         assert lag.failures == ()
         assert all(row.committed == -1 and row.lag == -1 for row in lag.partitions)

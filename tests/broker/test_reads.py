@@ -1,20 +1,18 @@
-"""Reads against real brokers, 4.3 and 3.9: what they find, and how they fail."""
-
-from __future__ import annotations
+"""Reads against real brokers, 4.3 and 3.9: what they find, how they fail, and what nobody may see."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
-from console.admin import acls, cluster, configs, groups, partitions, quotas, scram, tokens, topics
+from console.admin import acls, cluster, configs, errors, groups, partitions, quotas, scram, settings, tokens, topics
 from console.admin import cluster as log_dirs
-from console.admin.errors import BrokerError
 from console.admin.link import Link, metadata
-from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
-from console.model import changes
-from console.model.acl import Acl, AclFilter
+from console.cli import main as cli
+from console.model import acl, changes, secret
 from console.model.cluster import ScramCredential, ScramListing
 from console.model.codes import (
     AclOperation,
@@ -29,7 +27,7 @@ from console.model.config import (
     topic_resource,
 )
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, filter_for_entity
-from console.model.secret import Secret
+from tests.broker.test_rights import CertifiedClient, create
 from tests.support import worlds
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
@@ -71,7 +69,7 @@ async def test_versions(kafka: KafkaCluster, link: Link) -> None:
 
 
 async def test_tokens_need_a_login(link: Link) -> None:
-    with pytest.raises(BrokerError, match="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"):
+    with pytest.raises(errors.BrokerError, match="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"):
         await tokens.describe_tokens(link)
 
 
@@ -156,7 +154,7 @@ async def test_quotas_and_their_filters(link: Link, name: str) -> None:
         assert {alice, default_user} <= await found(QuotaMatch("user", Match.ANY_NAME), strict=True)
         assert await found(QuotaMatch("user", Match.DEFAULT), strict=True) == {default_user}
         assert await found(strict=True) == set()
-        with pytest.raises(BrokerError, match="UNSUPPORTED_VERSION") as refused:
+        with pytest.raises(errors.BrokerError, match="UNSUPPORTED_VERSION") as refused:
             await found(QuotaMatch("client-id-prefix", Match.ANY_NAME), strict=False)
         assert refused.value.failure.remedy
     finally:
@@ -174,24 +172,24 @@ async def test_acls_and_their_filters(link: Link, name: str) -> None:
     literal, prefixed = PatternType.parse("literal"), PatternType.parse("prefixed")
     read, allow, deny = AclOperation.parse("read"), Permission.parse("allow"), Permission.parse("deny")
     made = (
-        Acl(topic, name, literal, f"User:{name}", "*", read, allow),
-        Acl(topic, name, prefixed, f"User:{name}", "10.0.0.1", AclOperation.parse("all"), deny),
-        Acl(group, name, literal, f"User:{name}", "*", read, allow),
+        acl.Acl(topic, name, literal, f"User:{name}", "*", read, allow),
+        acl.Acl(topic, name, prefixed, f"User:{name}", "10.0.0.1", AclOperation.parse("all"), deny),
+        acl.Acl(group, name, literal, f"User:{name}", "*", read, allow),
     )
     assert await applied(link, changes.CreateAcls(made))
     assert set(made) <= set(await acls.describe_acls(link))
-    assert await acls.describe_acls(link, AclFilter(principal=f"User:{name}")) == tuple(sorted(made))
-    assert await acls.describe_acls(link, AclFilter(resource_type=group, resource_name=name)) == (made[2],)
-    assert await acls.describe_acls(link, AclFilter(resource_name=name, permission=deny)) == (made[1],)
-    match = AclFilter(topic, f"{name}-longer", PatternType.parse("match"), f"User:{name}")
+    assert await acls.describe_acls(link, acl.AclFilter(principal=f"User:{name}")) == tuple(sorted(made))
+    assert await acls.describe_acls(link, acl.AclFilter(resource_type=group, resource_name=name)) == (made[2],)
+    assert await acls.describe_acls(link, acl.AclFilter(resource_name=name, permission=deny)) == (made[1],)
+    match = acl.AclFilter(topic, f"{name}-longer", PatternType.parse("match"), f"User:{name}")
     assert await acls.describe_acls(link, match) == (made[1],)
 
 
 async def test_scram_users(link: Link, name: str) -> None:
     sha256, sha512 = ScramMechanism(1), ScramMechanism(2)
     upserts = {
-        changes.ScramUser(name, sha256): (4096, Secret("secret-1")),
-        changes.ScramUser(name, sha512): (8192, Secret("secret-2")),
+        changes.ScramUser(name, sha256): (4096, secret.Secret("secret-1")),
+        changes.ScramUser(name, sha512): (8192, secret.Secret("secret-2")),
     }
     assert await applied(link, changes.AlterScram(upserts))
     expected = (ScramCredential(sha256, 4096), ScramCredential(sha512, 8192))
@@ -234,11 +232,11 @@ async def test_log_dirs(kafka: KafkaCluster, link: Link, name: str) -> None:
 async def alice(secure_cluster: KafkaCluster) -> AsyncIterator[Link]:
     """Connected as somebody who may do nothing."""
     made = Link(
-        ConnectionSettings(
+        settings.ConnectionSettings(
             bootstrap=secure_cluster.addresses,
             security_protocol="SASL_SSL",
-            sasl=SaslSettings("SCRAM-SHA-256", "alice", Secret(secure_cluster.users["alice"])),
-            tls=TlsSettings(trust=Store("PEM", path=secure_cluster.authority.pem)),
+            sasl=settings.SaslSettings("SCRAM-SHA-256", "alice", secret.Secret(secure_cluster.users["alice"])),
+            tls=settings.TlsSettings(trust=settings.Store("PEM", path=secure_cluster.authority.pem)),
         )
     )
     yield made
@@ -266,7 +264,7 @@ async def test_what_is_not_allowed_is_said_for_each(alice: Link) -> None:
         partitions.list_reassignments,
     ]
     for read in reads:
-        with pytest.raises(BrokerError, match="CLUSTER_AUTHORIZATION_FAILED") as refused:
+        with pytest.raises(errors.BrokerError, match="CLUSTER_AUTHORIZATION_FAILED") as refused:
             await read(alice)
         assert "ACL" in refused.value.failure.remedy
     disks = await log_dirs.describe_log_dirs(alice)
@@ -275,7 +273,7 @@ async def test_what_is_not_allowed_is_said_for_each(alice: Link) -> None:
 
 
 async def test_a_dead_broker_is_a_failure_and_not_an_end(own_cluster: KafkaCluster, name: str) -> None:
-    async with worlds.linked(ConnectionSettings(bootstrap=own_cluster.addresses)) as link:
+    async with worlds.linked(settings.ConnectionSettings(bootstrap=own_cluster.addresses)) as link:
         assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 1, assignments=((3, 1),)),)))
         group = "reads-group"
         resources = [topic_resource(name), *(broker_resource(id_) for id_ in own_cluster.broker_ids)]
@@ -300,3 +298,44 @@ async def test_a_dead_broker_is_a_failure_and_not_an_end(own_cluster: KafkaClust
         assert quorum.leader_id != describer
         (lost,) = (voter for voter in quorum.voters if voter.id == describer)
         assert lost.last_caught_up_ms < max(voter.last_caught_up_ms for voter in quorum.voters)
+
+
+# -- A principal that sees no topic of a real cluster is told so: nothing is said to be empty or healthy ---------------
+
+UNSEEN = "none is visible to User:alice; brokers leave out those it may not DESCRIBE"
+
+
+async def test_who_sees_nothing_is_told_so(
+    secure_cluster: KafkaCluster, name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    async with CertifiedClient(secure_cluster, "admin") as admin:
+        await create(admin, name)
+    login = ("-b", secure_cluster.bootstrap, "--command-config", str(secure_cluster.client_properties("alice")))
+
+    def kac(command: str, *words: str) -> tuple[int, str, str]:
+        code = cli.run([command, *login, *words])
+        written = capsys.readouterr()
+        return code, written.out, written.err
+
+    code, out, _ = await asyncio.to_thread(kac, "triage", "--for", "0s", "--output", "json")
+    verdict = json.loads(out)
+    assert (code, verdict["healthy"]) == (1, False)
+    assert any(UNSEEN in each["what"] for each in verdict["unknowable"])
+    code, out, _ = await asyncio.to_thread(kac, "topics", "--list")
+    assert (code, "no topics" in out, UNSEEN in out) == (1, False, True)
+    code, out, _ = await asyncio.to_thread(kac, "groups", "--list")
+    assert (code, "no groups" in out) == (1, False)
+    file = tmp_path / "wanted.yaml"
+    code, _, err = await asyncio.to_thread(kac, "export", "--output", str(file))
+    assert (code, UNSEEN in err) == (1, True)
+    assert "# unknown topics" in file.read_text()
+
+
+def test_a_new_cluster_without_topics_is_healthy(
+    empty_cluster: KafkaCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = ("-b", empty_cluster.bootstrap)
+    code = cli.run(["topics", *at, "--list"])
+    assert (code, capsys.readouterr().out) == (0, "no topics\n")
+    assert cli.run(["triage", *at, "--for", "0s"]) == 0
+    assert capsys.readouterr().out.startswith("healthy")

@@ -1,7 +1,5 @@
 """Request logs of real brokers tell what was really done: every change, by whom, and every byte of records."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 import time

@@ -1,30 +1,36 @@
-"""Real brokers and rights: what the tables of rights are read off, and whom the same ACLs let do what."""
+"""Rights on real brokers, and the decisions and filters of ACLs."""
 
-from __future__ import annotations
-
+import itertools
 import random
+import subprocess
 import time
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
 
+from console.admin import changes
+from console.admin.acls import describe_acls
+from console.admin.link import Link
+from console.answers.queries import answer
+from console.answers.results import Table
+from console.embedded import brokers, spec
 from console.embedded.authorizer import StandardAuthorizer
-from console.embedded.brokers import EmbeddedCluster
 from console.embedded.scenarios.seed import add_topic, topic_id
-from console.embedded.spec import ANONYMOUS, ClusterSpec, release
 from console.embedded.state import ClusterState
-from console.model.acl import Acl
+from console.language.grammar import parse
+from console.language.quoting import quote
+from console.model.acl import Acl, AclFilter
+from console.model.authorizer import OPERATIONS_OF, AclIndex, Decision, Request, address_as_compared
+from console.model.changes import CreateAcls, DeleteAcls, Status
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.snapshot import Snapshot
 from tests.embedded.raw_client import RawClient
-from tests.support import worlds
-from tests.support.acl_filters import EVERY_ACL
+from tests.support import acl_filters, compiled_java, kafka_messages, patience, real_clusters, worlds
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import RELEASES
-from tests.support.kafka_messages import with_fields
-from tests.support.patience import PATIENCE, shortly
-from tests.support.real_clusters import lent
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, RELEASES, java
 from tests.support.rights_table import GROUP, SECRET, cases, errors_of
 
 ALICE = "User:CN=alice"
@@ -39,7 +45,7 @@ class CertifiedClient(RawClient):
         super().__init__((host, int(port)), tls=cluster.authority.client_context(cluster.identity(name)))
 
 
-secured = lent(lambda: KafkaCluster(RELEASES[ClusterSpec().versions], brokers=3, security="secure"))
+secured = real_clusters.lent(lambda: KafkaCluster(RELEASES[spec.ClusterSpec().versions], brokers=3, security="secure"))
 """As `secure_cluster`, of the release that the embedded cluster is like."""
 
 
@@ -61,7 +67,7 @@ async def create(admin: RawClient, *names: str) -> None:
     answer = await admin.ask(
         "create_topics",
         7,
-        with_fields(
+        kafka_messages.with_fields(
             topics=[
                 {"name": name, "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
                 for name in names
@@ -74,14 +80,14 @@ async def create(admin: RawClient, *names: str) -> None:
 
 
 async def delete(admin: RawClient, *names: str) -> None:
-    await admin.ask("delete_topics", 5, with_fields(topic_names=names, timeout=20))
+    await admin.ask("delete_topics", 5, kafka_messages.with_fields(topic_names=names, timeout=20))
 
 
 async def metadata(client: RawClient, names: Sequence[str], *, operations: bool) -> list[Any]:
     answer = await client.ask(
         "metadata",
         12,
-        with_fields(
+        kafka_messages.with_fields(
             topics=[(None, name) for name in names],
             allow_auto_topic_creation=False,
             include_topic_authorized_operations=operations,
@@ -97,11 +103,11 @@ async def seen(admin: RawClient, *names: str) -> list[UUID]:
         topics = await metadata(admin, names, operations=False)
         return [] if any(topic.error_code for topic in topics) else [topic.topic_id for topic in topics]
 
-    return await shortly(known)
+    return await patience.shortly(known)
 
 
 async def test_nothing_may_be_done(admin: RawClient, alice: RawClient) -> None:
-    """The table, to which the embedded cluster is held (tests/embedded/test_no_rights.py)."""
+    """The table, to which the embedded cluster is held (tests/embedded/test_acls.py)."""
     told = {}
     await create(admin, SECRET)
     (topic_id,) = await seen(admin, SECRET)
@@ -138,7 +144,7 @@ def some_acls(seed: int) -> list[Acl]:
 
 def decided(acls: Sequence[Acl]) -> dict[str, int]:
     """For each topic the bits of what alice may do; nothing where she may not describe it."""
-    state = ClusterState("rights", release("4.4"))
+    state = ClusterState("rights", spec.release("4.4"))
     for acl in acls:
         state.add_acl(acl)
     authorizer = StandardAuthorizer(())
@@ -156,11 +162,11 @@ def decided(acls: Sequence[Acl]) -> dict[str, int]:
 
 async def change_acls(admin: RawClient, acls: Sequence[Acl]) -> None:
     """These and no others."""
-    await admin.ask("delete_acls", 3, with_fields(filters=[EVERY_ACL]))
+    await admin.ask("delete_acls", 3, kafka_messages.with_fields(filters=[acl_filters.EVERY_ACL]))
     await admin.ask(
         "create_acls",
         3,
-        with_fields(
+        kafka_messages.with_fields(
             creations=[
                 {
                     "resource_type": acl.resource_type,
@@ -178,7 +184,7 @@ async def change_acls(admin: RawClient, acls: Sequence[Acl]) -> None:
 
 
 async def knows(admin: RawClient, acls: Sequence[Acl]) -> bool:
-    answer = await admin.ask("describe_acls", 3, with_fields(**EVERY_ACL))
+    answer = await admin.ask("describe_acls", 3, kafka_messages.with_fields(**acl_filters.EVERY_ACL))
     return set(acls) == {
         (
             on.resource_type,
@@ -201,7 +207,7 @@ async def test_the_same_acls_let_do_the_same(admin: RawClient, alice: RawClient)
     for seed in range(40):
         acls = some_acls(seed)
         await change_acls(admin, acls)
-        await shortly(lambda acls=acls: knows(admin, acls))  # type: ignore[misc]
+        await patience.shortly(lambda acls=acls: knows(admin, acls))  # type: ignore[misc]
         told = {
             topic.name: topic.topic_authorized_operations
             for topic in await metadata(alice, TOPICS, operations=True)
@@ -249,7 +255,7 @@ async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], s
 
 async def settled(client: RawClient, topic: UUID, wanted: dict[Any, Any]) -> dict[Any, Any]:
     """What real brokers refuse, once it is what is wanted, or after a while: one may hear of an ACL after another."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience.PATIENCE
     while True:
         real = await refusals(client, topic)
         if all(real[case] == wanted[case] for case in real.keys() & wanted.keys()) or time.monotonic() > deadline:
@@ -261,16 +267,16 @@ async def test_rights_one_by_one_as_on_an_embedded_cluster(admin: RawClient, ali
     (real_id,) = await seen(admin, SECRET)
     wrong = []
     async with (
-        EmbeddedCluster(ClusterSpec(brokers=1, super_users=frozenset())) as cluster,
+        brokers.EmbeddedCluster(spec.ClusterSpec(brokers=1, super_users=frozenset())) as cluster,
         RawClient(cluster) as somebody,
     ):
         add_topic(cluster.state, SECRET, 1)
         for wanted in ONE_BY_ONE:
             await change_acls(admin, acls := rights(ALICE, *wanted))
-            await shortly(lambda acls=acls: knows(admin, acls))  # type: ignore[misc]
+            await patience.shortly(lambda acls=acls: knows(admin, acls))  # type: ignore[misc]
             for acl in list(cluster.state.acls):
                 cluster.state.remove("acls", acl)
-            for acl in rights(ANONYMOUS, *wanted):
+            for acl in rights(spec.ANONYMOUS, *wanted):
                 cluster.state.add_acl(acl)
             embedded = await refusals(somebody, topic_id(SECRET))
             real = await settled(alice, real_id, embedded)
@@ -282,3 +288,241 @@ async def test_rights_one_by_one_as_on_an_embedded_cluster(admin: RawClient, ali
     await change_acls(admin, ())
     await delete(admin, SECRET)
     assert not wrong
+
+
+# -- ANY and MATCH of `list acls` find what the brokers' own filters find; taking away is never so broad ---------------
+
+NAMES = ("a", "ab", "abc", "b", "*", "a*", "[a]")
+ANY, MATCH, LITERAL, PREFIXED = (PatternType(number) for number in (1, 2, 3, 4))
+TOPIC, SHOWN_GROUP = AclResourceType(2), AclResourceType(3)
+
+
+@pytest.fixture
+async def bindings(link: Link, name: str) -> AsyncIterator[tuple[Acl, ...]]:
+    made = tuple(
+        Acl(type_, resource, pattern, f"User:{name}", "*", AclOperation(operation), Permission(permission))
+        for (type_, resource, pattern), operation, permission in zip(
+            itertools.product((TOPIC, SHOWN_GROUP), NAMES, (LITERAL, PREFIXED)),
+            itertools.cycle((2, 3, 8)),
+            itertools.cycle((2, 3)),
+            strict=False,
+        )
+    )
+    outcomes = await changes.send(link, CreateAcls(made), validate_only=False)
+    assert all(outcome.ok for outcome in outcomes), outcomes
+    yield made
+    await changes.send(link, DeleteAcls(made), validate_only=False)
+
+
+async def test_any_and_match_are_the_brokers_own(link: Link, name: str, bindings: tuple[Acl, ...]) -> None:
+    snapshot = Snapshot(acls=tuple(await describe_acls(link)))
+    found = set()
+    for type_, resource, pattern, operation in itertools.product(
+        (AclResourceType(1), TOPIC),
+        (None, "a", "abc", "abcd", "*", "a*", "[a]"),
+        (ANY, MATCH, LITERAL, PREFIXED),
+        (AclOperation(1), AclOperation(3)),
+    ):
+        theirs = await describe_acls(link, AclFilter(type_, resource, pattern, f"User:{name}", None, operation))
+        # Globs that a name looks like are quoted: it is a name.
+        wanted = "" if resource is None else f"resource_name='{resource}'"
+        filters = f"resource_type={type_.name} pattern_type={pattern.name} operation={operation.name} {wanted}"
+        (statement,) = parse(f"list acls principal={quote(f'User:{name}')} {filters}")
+        table = answer(statement, snapshot)  # type: ignore[arg-type]
+        assert isinstance(table, Table)
+        ours = {(row.data["resource_type"], row.data["resource_name"], row.data["pattern_type"]) for row in table.rows}
+        assert ours == {(acl.resource_type.name, acl.resource_name, acl.pattern_type.name) for acl in theirs}, filters
+        found.add((pattern.name, len(ours) > 1))
+    assert {("ANY", True), ("MATCH", True)} <= found
+
+
+@pytest.mark.parametrize(
+    "broad",
+    [
+        {"pattern_type": ANY},
+        {"pattern_type": MATCH},
+        {"operation": AclOperation(1)},
+        {"permission": Permission(1)},
+        {"resource_type": AclResourceType(1)},
+        {"resource_name": None},
+        {"host": None},
+    ],
+    ids=lambda broad: next(iter(broad)),
+)
+async def test_a_filter_is_never_sent_for_a_binding(
+    link: Link, bindings: tuple[Acl, ...], broad: dict[str, object]
+) -> None:
+    before = set(await describe_acls(link))
+    wanted = bindings[0]._replace(**broad)  # type: ignore[arg-type]
+    (outcome,) = await changes.send(link, DeleteAcls((wanted,)), validate_only=False)
+    assert outcome.status is Status.FAILED
+    assert outcome.failure is not None
+    assert "would take away other ACLs too" in outcome.failure.message
+    assert set(await describe_acls(link)) == before
+
+
+# -- Decisions of ACLs against Kafka's own StandardAuthorizer, in a JVM without a broker -------------------------------
+
+HERE = Path(__file__).parent
+TYPES = ("TOPIC", "TOPIC", "TOPIC", "GROUP", "TRANSACTIONAL_ID", "CLUSTER", "DELEGATION_TOKEN", "USER")
+DECIDED_NAMES = (
+    "a",
+    "ab",
+    "abc",
+    "abd",
+    "b",
+    "ba",
+    "-a",
+    "-",
+    "*",
+    "*a",
+    "a*",
+    "kafka-cluster",
+    "User:alice",
+    "A",
+    "é",
+)
+PRINCIPALS = ("User:alice", "User:bob", "User:*", "User:Alice", "Group:alice", "Group:*", "User:CN=a,O=b", "user:alice")
+CLIENTS = tuple(each for each in PRINCIPALS if each != "User:*")
+HOSTS = ("*", "10.0.0.1", "10.0.0.2", "0:0:0:0:0:0:0:1", "::1")
+RANGES = ("10.0.0.0/8", "10.0.0.1/31", "10.0.0.2/32", "0.0.0.0/0", "2001:db8::/32", "::/0", "10.0.0.0/33", "10.0.0/8")
+"""Hosts that 4.4 takes for ranges of addresses, and some that are none."""
+ADDRESSES = ("10.0.0.1", "10.0.0.2", "127.0.0.1", "::1", "::ffff:10.0.0.1", "2001:db8::5")
+DECIDED_OPERATIONS = tuple(
+    name for name in AclOperation.NAMES.values() if name not in ("ANY", "TWO_PHASE_COMMIT")
+)  # not in 3.9
+SUPER_USERS = ("", "", "User:bob", "User:bob;Group:alice")
+
+
+class AclSet(NamedTuple):
+    """ACLs with the settings of the brokers, and what is asked of them."""
+
+    acls: tuple[Acl, ...]
+    is_open: bool
+    super_users: str
+    asked: tuple[Request, ...]
+    anywhere: tuple[Request, ...]
+
+
+def random_sets(count: int, seed: int, hosts: Sequence[str] = HOSTS) -> Iterator[AclSet]:
+    """Few names, most beginning alike, and few principals and operations in each, so that ACLs meet each other."""
+    pick = random.Random(seed)
+    for _ in range(count):
+        type_ = pick.choice(TYPES)
+        operations = [pick.choice(DECIDED_OPERATIONS)]
+        asked_for = [
+            each.name for each in OPERATIONS_OF[AclResourceType.parse(type_)] if each.name in DECIDED_OPERATIONS
+        ]
+        operations += [pick.choice(asked_for) for _ in range(2)]
+        names = [pick.choice(DECIDED_NAMES) for _ in range(3)]
+        principals = [pick.choice(PRINCIPALS) for _ in range(2)]
+        acls = {
+            Acl(
+                AclResourceType.parse(type_ if pick.random() < 0.9 else pick.choice(TYPES)),
+                pick.choice(names),
+                PatternType.parse(pick.choice(("LITERAL", "PREFIXED"))),
+                pick.choice(principals),
+                pick.choice(hosts) if pick.random() < 0.3 else "*",
+                AclOperation.parse(pick.choice(operations)),
+                Permission.parse(pick.choice(("ALLOW", "ALLOW", "ALLOW", "DENY"))),
+            )
+            for _ in range(pick.randrange(20))
+        }
+        clients = [*(each for each in principals if each in CLIENTS), *principals[:1], pick.choice(CLIENTS)]
+        clients = [each for each in clients if each in CLIENTS]
+        requests = tuple(
+            Request(
+                pick.choice(clients),
+                pick.choice(ADDRESSES),
+                AclOperation.parse(pick.choice([*operations, "DESCRIBE", "DESCRIBE_CONFIGS"])),
+                AclResourceType.parse(type_),
+                pick.choice(names) + pick.choice(("", "", "b")),
+            )
+            for _ in range(8)
+        )
+        settings = pick.random() < 0.5, pick.choice(SUPER_USERS)
+        yield AclSet(tuple(sorted(acls)), *settings, requests[:6], requests[6:])
+
+
+def what_kafka_decides(version: str, sets: Sequence[AclSet]) -> list[str]:
+    """The lines of Kafka's authorizer; skips where there is no Java with a compiler."""
+    lines = []
+    for each in sets:
+        lines.append(f"set\t{str(each.is_open).lower()}\t{each.super_users}")
+        for acl in each.acls:
+            words = (acl.resource_type.name, acl.resource_name, acl.pattern_type.name, acl.principal, acl.host)
+            lines.append("\t".join(("acl", *words, acl.operation.name, acl.permission.name)))
+        for word, requests in (("ask", each.asked), ("any", each.anywhere)):
+            for request in requests:
+                asked = (word, request.principal, request.host or "", request.operation.name)
+                lines.append("\t".join((*asked, request.resource_type.name, request.resource_name)))
+    with real_clusters.or_skip():
+        command = [java(), "-Xmx512m", *compiled_java.with_ours(HERE / "AclDecisions.java", version)]
+    done = subprocess.run(
+        command, input="\n".join(lines), capture_output=True, encoding="utf-8", check=False, timeout=patience.PATIENCE
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.splitlines()
+
+
+def compared(request: Request) -> Request:
+    host = address_as_compared(request.host or "")
+    assert host is not None
+    return request._replace(host=host)
+
+
+def verdict(each: AclSet, request: Request, decision: Decision) -> str:
+    """What a broker with these settings makes of a decision by ACLs."""
+    if request.principal in each.super_users.split(";"):
+        return "ALLOWED"
+    allowed = decision.allowed if decision.allowed is not None else each.is_open and not decision.has_acls
+    return "ALLOWED" if allowed else "DENIED"
+
+
+def check(version: str, count: int, seed: int, *, ranges: bool = False) -> None:
+    sets = [*random_sets(count, seed, (*HOSTS, *RANGES))]
+    told = iter(what_kafka_decides(version, sets))
+    decided = {"ALLOWED": 0, "DENIED": 0, "by a deny": 0, "by an allow": 0}
+    for each in sets:
+        index = AclIndex(each.acls, ranges=ranges)
+        state = ClusterState("rights", spec.release("4.4"))
+        for acl in each.acls:
+            state.add_acl(acl)
+        embedded = StandardAuthorizer(
+            filter(None, each.super_users.split(";")), open_by_default=each.is_open, ranges=ranges
+        )
+        for request in map(compared, each.asked):
+            result, rule = next(told).split("\t")
+            decision = index.decide(request)
+            said = f"{each}\n{request}\n{decision}\n{result} by {rule}"
+            assert verdict(each, request, decision) == result, said
+            assert embedded.allows(request.principal, request.host or "", *request[2:], state.view) is (
+                result == "ALLOWED"
+            ), said
+            # The authorizer keeps the first deny, or the last allow: one of ours; where none is, we have none.
+            by = None if rule == "-1" else each.acls[int(rule)]
+            assert (by in decision.by) if by is not None else not decision.by, said
+            decided[result] += 1
+            if by is not None:
+                decided["by a deny" if by.permission.name == "DENY" else "by an allow"] += 1
+        for request in map(compared, each.anywhere):
+            principal, host, operation, type_, _ = request
+            assert embedded.allows_somewhere(principal, host or "", operation, type_, state.view) is (
+                next(told) == "ALLOWED"
+            ), f"{each}\n{request}"
+    assert min(decided.values()) > count / 3, decided
+
+
+@pytest.mark.parametrize("version", real_clusters.by_release([KAFKA_4_3, KAFKA_3_9], KAFKA_4_3))
+def test_decisions_are_those_of_kafka(version: str) -> None:
+    check(version, 1_000, seed=1)
+
+
+def test_ranges_of_addresses_are_those_of_kafka_4_4() -> None:
+    check(RELEASES["4.4"], 1_000, seed=3, ranges=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", [KAFKA_4_3, KAFKA_3_9])
+def test_decisions_of_5_000_sets_are_those_of_kafka(version: str) -> None:
+    check(version, 5_000, seed=2)

@@ -1,7 +1,5 @@
 """A rolling restart of real brokers under load is no trouble from begin to end; a broker that fails is named."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable

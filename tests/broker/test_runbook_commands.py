@@ -1,7 +1,5 @@
 """Kafka's own commands, as the runbook writes them, leave what applying the plan leaves."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path
@@ -18,17 +16,14 @@ from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
 from console.language.secret_values import resolve_secrets
 from console.language.statements import SecretSlot
-from console.model.codes import CLIENT_METRICS, GROUP
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model import codes, config
 from console.model.secret import Secret
+from console.plan import kafka_tools, reconcile, risk_rules
 from console.plan.compile import runbook
 from console.plan.diff import diff
-from console.plan.kafka_tools import SECRETS, STDIN, Command
-from console.plan.reconcile import ApplyOptions
-from console.plan.risk_rules import NAMES
 from console.session.reading import read_needs
 from console.session.session import Session
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
 from tests.support.patience import PATIENCE
@@ -109,11 +104,11 @@ async def state(client: AdminClient, prefix: str) -> Any:
     listing = await client.run(topics.describe_topics)
     names = [name for name in listing.topics if name.startswith(prefix)]
     resources = [
-        *map(topic_resource, names),
-        CLUSTER_DEFAULT,
-        broker_resource(2),
-        ConfigResource(GROUP, prefix),
-        ConfigResource(CLIENT_METRICS, prefix),
+        *map(config.topic_resource, names),
+        config.CLUSTER_DEFAULT,
+        config.broker_resource(2),
+        config.ConfigResource(codes.GROUP, prefix),
+        config.ConfigResource(codes.CLIENT_METRICS, prefix),
     ]
     described = await client.run(configs.describe_configs, resources)
     found = {
@@ -136,7 +131,7 @@ async def state(client: AdminClient, prefix: str) -> Any:
     return {part: sorted(repr(each).replace(prefix, "…") for each in some) for part, some in found.items()}
 
 
-def run(kafka: KafkaCommands, command: Command, folder: Path) -> None:
+def run(kafka: KafkaCommands, command: kafka_tools.Command, folder: Path) -> None:
     """One command; what it reads from a file, or its standard input, comes from the folder."""
     assert command.words, command.note
     stdin, secret = folder / "stdin", folder / "secret"
@@ -144,7 +139,7 @@ def run(kafka: KafkaCommands, command: Command, folder: Path) -> None:
     if command.note:
         stated = command.note.partition("has to hold: ")[2]
         secret.write_text("\n".join(stated.replace("…", PASSWORD).split("; ")))
-    files = {STDIN: str(stdin), SECRETS: str(secret)}
+    files = {kafka_tools.STDIN: str(stdin), kafka_tools.SECRETS: str(secret)}
     done = kafka.run(MAIN[command.words[0]], [files.get(word, word) for word in command.words[1:]])
     assert done.code == 0, (command.words, done.out, done.err)
 
@@ -169,5 +164,5 @@ async def test_the_commands_leave_what_the_plan_leaves(plain_cluster: KafkaClust
 
 
 async def applied(client: AdminClient, script: str) -> None:
-    report = await apply_plan(await planned(client, script), ApplyOptions(risks=frozenset(NAMES)))
+    report = await apply_plan(await planned(client, script), reconcile.ApplyOptions(risks=frozenset(risk_rules.NAMES)))
     assert report.ok, [outcome for result in report.results for outcome in result.failed]

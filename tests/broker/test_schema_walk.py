@@ -1,8 +1,6 @@
 """One walk over four nouns on real brokers, workers of Connect and a registry: a sink fails as the schema of its topic
 changed, the console names that, and leads back to green. Its twin, which reads the same records, is well throughout."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,12 +15,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from console.admin.settings import ConnectSettings, HttpSettings
 from console.model.parts import Part
+from tests.support import kafka_cluster, kafka_jars, patience, real_clusters
 from tests.support.apicurio import API, VERSION, apicurio, apicurio_folder
 from tests.support.connect_cluster import ConnectCluster, ask, until
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_4_3, fetched
-from tests.support.patience import PATIENCE
-from tests.support.real_clusters import or_skip
 from tests.tui.console_app import driven_on
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.long, pytest.mark.takes(60)]
@@ -35,7 +30,7 @@ WITH_EMAIL = FIRST | {"fields": [{"name": "id", "type": "long"}, {"name": "email
 class Stage(NamedTuple):
     """Brokers, a registry, and a worker that decodes by it."""
 
-    brokers: KafkaCluster
+    brokers: kafka_cluster.KafkaCluster
     registry: str
     connect: ConnectCluster
 
@@ -52,12 +47,12 @@ class Stage(NamedTuple):
         body = json.dumps({"schema": json.dumps(schema)}).encode()
         headers = {"Content-Type": "application/json"}
         url = f"{self.registry}/subjects/{topic}-value/versions"
-        with urlopen(Request(url, body, headers), timeout=PATIENCE) as answer:
+        with urlopen(Request(url, body, headers), timeout=patience.PATIENCE) as answer:
             return int(json.loads(answer.read())["id"])
 
     def versions(self, topic: str) -> list[int]:
         """Return the live versions of the schema of a topic's values."""
-        with urlopen(f"{self.registry}/subjects/{topic}-value/versions", timeout=PATIENCE) as answer:
+        with urlopen(f"{self.registry}/subjects/{topic}-value/versions", timeout=patience.PATIENCE) as answer:
             return list(json.loads(answer.read()))
 
     def write(self, topic: str, id_: int, number: int, email: str | None = None) -> None:
@@ -65,13 +60,13 @@ class Stage(NamedTuple):
         text = b"" if email is None else bytes([len(email) << 1]) + email.encode()
         producer = Producer({"bootstrap.servers": self.brokers.bootstrap})
         producer.produce(topic, b"\0" + id_.to_bytes(4, "big") + bytes([number << 1]) + text)
-        assert producer.flush(PATIENCE) == 0
+        assert producer.flush(patience.PATIENCE) == 0
 
     def end(self, topic: str) -> int:
         """Return the end of a topic of one partition."""
         consumer = Consumer({"bootstrap.servers": self.brokers.bootstrap, "group.id": "of-the-test"})
         try:
-            return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=PATIENCE)[1])
+            return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=patience.PATIENCE)[1])
         finally:
             consumer.close()
 
@@ -112,12 +107,12 @@ EMAILS = {
 @pytest.fixture(scope="module")
 def staged() -> Iterator[Stage]:
     with ExitStack() as running:
-        with or_skip():
-            jars = fetched(f"apicurio-converter-{VERSION}", (CONVERTER,))
+        with real_clusters.or_skip():
+            jars = kafka_jars.fetched(f"apicurio-converter-{VERSION}", (CONVERTER,))
             folder = apicurio_folder()
-            brokers = KafkaCluster(KAFKA_4_3, brokers=1)
+            brokers = kafka_cluster.KafkaCluster(kafka_jars.KAFKA_4_3, brokers=1)
         running.enter_context(brokers)
-        connect = running.enter_context(ConnectCluster(KAFKA_4_3, brokers.bootstrap, classes=jars / "*"))
+        connect = running.enter_context(ConnectCluster(kafka_jars.KAFKA_4_3, brokers.bootstrap, classes=jars / "*"))
         yield Stage(brokers, running.enter_context(apicurio(folder)), connect)
 
 

@@ -1,7 +1,5 @@
 """From files as operators have them to who the broker says we are: every mechanism, every kind of store."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

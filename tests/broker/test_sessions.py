@@ -1,7 +1,5 @@
 """Sessions of SASL that end after a while (KIP-368), renewed on the open connection, on a real broker."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -18,31 +16,20 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from console.admin import connections, errors, jwt, topics
 from console.admin.changes import send
 from console.admin.cluster import describe_cluster
-from console.admin.connections import security_arguments
-from console.admin.errors import AdminError, AuthenticationFailed, BrokerError
-from console.admin.jwt import unsecured_token
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.admin.tokens import describe_tokens
-from console.admin.topics import describe_topics
 from console.cli import main as cli
 from console.model import changes as model_changes
-from console.model import tokens
-from console.model.codes import AlterOp, ScramMechanism
-from console.model.config import topic_resource
+from console.model import codes, config, secret, tokens
 from console.model.identity import uuid_of
-from console.model.secret import Secret
 from console.wire.connection import connect
 from tests.embedded.record_batches import fetch_request
-from tests.support import worlds
-from tests.support.changing import applied, overrides
-from tests.support.free_ports import LOOPBACK
+from tests.support import changing, free_ports, kafka_commands, kafka_jars, kafka_messages, worlds
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_commands import KafkaCommands, Ran
-from tests.support.kafka_jars import RELEASES
-from tests.support.kafka_messages import with_fields
 from tests.support.patience import for_seconds, shortly, without_end
 from tests.support.real_clusters import KAFKA_3_9, lent, running
 from tests.support.terminal import Terminal
@@ -68,13 +55,13 @@ def linked(cluster: KafkaCluster, sasl: SaslSettings, client_id: str = "kac") ->
 
 
 def admin(cluster: KafkaCluster, mechanism: str) -> SaslSettings:
-    password = None if mechanism == "OAUTHBEARER" else Secret(cluster.users["admin"])
+    password = None if mechanism == "OAUTHBEARER" else secret.Secret(cluster.users["admin"])
     return SaslSettings(mechanism, "admin", password)
 
 
 async def wait_for_records(link: Link, topic: str) -> None:
     """A request that the broker answers a third of a second later, as the topic is empty."""
-    identity = (await describe_topics(link, [topic])).topics[topic].topic_id or ""
+    identity = (await topics.describe_topics(link, [topic])).topics[topic].topic_id or ""
     await link.call("fetch", fetch_request(0, topic=uuid_of(identity), wait=0.3, most=1000))
 
 
@@ -84,16 +71,18 @@ async def work(cluster: KafkaCluster, mechanism: str, seconds: float) -> tuple[s
     Returns the client's id and how many changes were made. Fails at the first error."""
     client_id = f"sessions-{secrets.token_hex(4)}"
     async with linked(cluster, admin(cluster, mechanism), client_id) as link:
-        topic = topic_resource(f"sessions-{mechanism.lower()}-{secrets.token_hex(4)}")
-        assert await applied(link, model_changes.CreateTopics((model_changes.NewTopic(topic.name, 1, 1),)))
+        topic = config.topic_resource(f"sessions-{mechanism.lower()}-{secrets.token_hex(4)}")
+        assert await changing.applied(link, model_changes.CreateTopics((model_changes.NewTopic(topic.name, 1, 1),)))
         changes = 0
 
         async def make_change() -> None:
             nonlocal changes
             value = str(100_000 + changes)
-            change = model_changes.AlterConfigs({topic: (model_changes.ConfigOp("retention.ms", AlterOp(0), value),)})
-            assert await applied(link, change)
-            assert (await overrides(link, topic))["retention.ms"] == value
+            change = model_changes.AlterConfigs(
+                {topic: (model_changes.ConfigOp("retention.ms", codes.AlterOp(0), value),)}
+            )
+            assert await changing.applied(link, change)
+            assert (await changing.overrides(link, topic))["retention.ms"] == value
             changes += 1
 
         async with asyncio.TaskGroup() as tasks:
@@ -139,13 +128,13 @@ async def test_the_broker_does_close_what_is_not_renewed(short_sessions: KafkaCl
     """Else the test above would pass without sessions."""
     wanted = settings(short_sessions, admin(short_sessions, "PLAIN"))
     connection = await connect(
-        *short_sessions.addresses[0], client_id="kac", limit=60, security=await security_arguments(wanted)
+        *short_sessions.addresses[0], client_id="kac", limit=60, security=await connections.security_arguments(wanted)
     )
     connection._carrier._due = float("inf")
     began = time.monotonic()
 
     with pytest.raises(Exception, match="closed"):
-        await without_end(lambda: connection.send(connection.prepare("list_groups", 4, with_fields())))
+        await without_end(lambda: connection.send(connection.prepare("list_groups", 4, kafka_messages.with_fields())))
     assert time.monotonic() - began > SESSION_MS / 1000 - 1
     assert connection.not_renewed is None
     await connection.close()
@@ -164,10 +153,10 @@ async def change_nothing(link: Link) -> None:
 async def refused(link: Link) -> str:
     """The line that says that a new login is refused, once the session was not renewed. Sends changes until then: none
     of them may be unknown."""
-    with pytest.raises(AuthenticationFailed) as raised:
+    with pytest.raises(errors.AuthenticationFailed) as raised:
         await without_end(lambda: change_nothing(link))
     failure = raised.value.failure
-    with pytest.raises(AdminError) as again:
+    with pytest.raises(errors.AdminError) as again:
         await change_nothing(link)
     assert again.value.failure == failure, "the credentials were not tried again"
     line = f"{failure} | {failure.remedy}"
@@ -176,15 +165,15 @@ async def refused(link: Link) -> str:
 
 
 async def test_a_password_that_is_changed(short_sessions: KafkaCluster) -> None:
-    user = model_changes.ScramUser(f"bob-{secrets.token_hex(4)}", ScramMechanism(2))
+    user = model_changes.ScramUser(f"bob-{secrets.token_hex(4)}", codes.ScramMechanism(2))
 
     async def set_password(password: str) -> None:
-        change = model_changes.AlterScram({user: (4096, Secret(password))}, ())
+        change = model_changes.AlterScram({user: (4096, secret.Secret(password))}, ())
         async with linked(short_sessions, admin(short_sessions, "PLAIN")) as link:
             assert [outcome.failure for outcome in await send(link, change, validate_only=False)] == [None]
 
     await set_password("open sesame")
-    async with linked(short_sessions, SaslSettings("SCRAM-SHA-512", user.user, Secret("open sesame"))) as link:
+    async with linked(short_sessions, SaslSettings("SCRAM-SHA-512", user.user, secret.Secret("open sesame"))) as link:
         await change_nothing(link)
         await set_password("open barley")
         line = await refused(link)
@@ -196,12 +185,12 @@ async def test_a_password_that_is_changed(short_sessions: KafkaCluster) -> None:
 async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: Path) -> None:
     """As the names of cloud roles' sessions change: "Cannot change principals during re-authentication"."""
     file = tmp_path / "token"
-    file.write_text(unsecured_token("admin"))
+    file.write_text(jwt.unsecured_token("admin"))
     options = {"token.endpoint.url": file.as_uri()}
     client_id = f"sessions-{secrets.token_hex(4)}"
     async with linked(short_sessions, SaslSettings("OAUTHBEARER", options=options), client_id) as link:
         await change_nothing(link)
-        file.write_text(unsecured_token("alice"))
+        file.write_text(jwt.unsecured_token("alice"))
 
         async def both() -> bool:
             await change_nothing(link)
@@ -215,12 +204,12 @@ async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: 
 async def delegated(cluster: KafkaCluster, life_ms: int = -1) -> SaslSettings:
     """A login by a new delegation token of admin's (KIP-48)."""
     nobody = {"owner_principal_type": None, "owner_principal_name": None}
-    wanted = with_fields(**nobody, renewers=[], max_lifetime=life_ms / 1000)
+    wanted = kafka_messages.with_fields(**nobody, renewers=[], max_lifetime=life_ms / 1000)
     async with linked(cluster, admin(cluster, "SCRAM-SHA-256")) as link:
         made = await link.call("create_delegation_token", wanted, change=True)
     assert made.error_code == 0
     hmac = base64.b64encode(made.hmac).decode()
-    return SaslSettings("SCRAM-SHA-256", made.token_id, Secret(hmac), options={"tokenauth": "true"})
+    return SaslSettings("SCRAM-SHA-256", made.token_id, secret.Secret(hmac), options={"tokenauth": "true"})
 
 
 async def wait_until_known(cluster: KafkaCluster, sasl: SaslSettings) -> str:
@@ -228,7 +217,7 @@ async def wait_until_known(cluster: KafkaCluster, sasl: SaslSettings) -> str:
     client_id = f"sessions-{secrets.token_hex(4)}"
 
     async def is_known() -> bool:
-        with suppress(AuthenticationFailed):
+        with suppress(errors.AuthenticationFailed):
             async with linked(cluster, sasl, client_id) as link:
                 await describe_cluster(link)
                 return True
@@ -263,7 +252,7 @@ async def test_a_delegation_token(short_sessions: KafkaCluster) -> None:
 
 async def test_tokens_are_made_renewed_and_expired(short_sessions: KafkaCluster) -> None:
     """What kac makes lets a client in; whoever may renew it may end it; a login by a token may do neither."""
-    alice = SaslSettings("SCRAM-SHA-256", "alice", Secret(short_sessions.users["alice"]))
+    alice = SaslSettings("SCRAM-SHA-256", "alice", secret.Secret(short_sessions.users["alice"]))
     async with linked(short_sessions, admin(short_sessions, "SCRAM-SHA-256")) as link:
         create = tokens.CreateToken(renewers=("User:alice",), lifetime_ms=3_600_000)
         (found,) = await send(link, create, validate_only=False)
@@ -276,7 +265,7 @@ async def test_tokens_are_made_renewed_and_expired(short_sessions: KafkaCluster)
         sasl = SaslSettings("SCRAM-SHA-256", token_id, hmac, options={"tokenauth": "true"})
         await wait_until_known(short_sessions, sasl)
         async with linked(short_sessions, sasl) as by_token:
-            with pytest.raises(BrokerError, match="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"):
+            with pytest.raises(errors.BrokerError, match="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"):
                 await describe_tokens(by_token)
         async with linked(short_sessions, alice) as other:
             (renewed,) = await send(other, tokens.RenewToken(token_id, 60_000), validate_only=False)
@@ -317,22 +306,22 @@ def with_tokens(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     if request.param == "4.3":
         yield request.getfixturevalue("short_sessions")
         return
-    version = RELEASES[request.param]
+    version = kafka_jars.RELEASES[request.param]
     yield from running(lambda: KafkaCluster(version, brokers=1, security="secure", properties=KEYED))
 
 
-commands = lent(KafkaCommands)
+commands = lent(kafka_commands.KafkaCommands)
 """Kafka's own tools of 4.3, in one process."""
 
 
 def test_tokens_are_those_that_kafkas_own_tool_sees(
-    with_tokens: KafkaCluster, commands: KafkaCommands, capsys: pytest.CaptureFixture[str]
+    with_tokens: KafkaCluster, commands: kafka_commands.KafkaCommands, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each makes one, renews and ends that of the other; both describe the same at each step."""
     kafka = with_tokens
     login = ("--command-config", str(kafka.client_properties()))
 
-    def theirs(*words: str) -> Ran:
+    def theirs(*words: str) -> kafka_commands.Ran:
         ran = commands.run(DELEGATION_TOKENS, ["--bootstrap-server", kafka.bootstrap, *login, *words])
         assert ran.code == 0, ran
         return ran
@@ -401,13 +390,13 @@ async def test_a_delegation_token_whose_time_is_over(short_sessions: KafkaCluste
         async def is_over() -> bool:
             try:
                 await describe_cluster(link)
-            except AuthenticationFailed as failed:
+            except errors.AuthenticationFailed as failed:
                 lines.append(f"{failed.failure} | {failed.failure.remedy}")
             return "expired" in "".join(lines[-1:])
 
         await shortly(is_over)
     # In its last two seconds the token is not used any more; then the broker refuses it.
-    assert all(f"the SCRAM-SHA-256 credentials for {LOOPBACK}" in line for line in lines[:-1])
+    assert all(f"the SCRAM-SHA-256 credentials for {free_ports.LOOPBACK}" in line for line in lines[:-1])
     assert "The delegation token is wrong, expired or revoked" in lines[-1]
 
 

@@ -1,7 +1,5 @@
 """Brokers that only SSH leads to: TLS and SCRAM on them, their names known on the far side alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -15,19 +13,15 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from console.admin import settings, ways
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_cluster
 from console.admin.errors import NothingListens, SshFailed, Unreachable
-from console.admin.settings import SshHost
 from console.admin.ssh import SshWay
-from console.admin.ways import way
 from console.contexts import load, resolve
-from tests.support.far_network import ROOT, FarNetwork
-from tests.support.free_ports import LOOPBACK
+from tests.support import far_network, free_ports, real_clusters, server_properties
 from tests.support.kdc import REALM, Kdc, kdc
 from tests.support.patience import PATIENCE
-from tests.support.real_clusters import running
-from tests.support.server_properties import SASL_MECHANISMS
 from tests.support.terminal import Terminal
 
 KRB5 = "com.sun.security.auth.module.Krb5LoginModule"
@@ -36,7 +30,7 @@ KRB5 = "com.sun.security.auth.module.Krb5LoginModule"
 class Reached:
     """The network, its cluster, and a kac whose ssh is the network's."""
 
-    def __init__(self, network: FarNetwork, found: Mapping[str, str]) -> None:
+    def __init__(self, network: far_network.FarNetwork, found: Mapping[str, str]) -> None:
         self.network = network
         self.bootstrap, self.properties = found["bootstrap"], found["properties"]
         self.runtime = network.folder / "run"
@@ -50,7 +44,7 @@ class Reached:
     def environment(self, home: Path) -> dict[str, str]:
         """Of a kac with this home; `runtime` has the folder of its ssh."""
         places = {"HOME": str(home), "XDG_STATE_HOME": str(home), "XDG_RUNTIME_DIR": str(self.runtime)}
-        return {**self.network.environment, **places, "PYTHONPATH": str(ROOT)}
+        return {**self.network.environment, **places, "PYTHONPATH": str(far_network.ROOT)}
 
     def kac(self, home: Path, *arguments: str, **environ: str) -> tuple[int, str, str]:
         """Runs the command line without a terminal: exit code, output, complaints."""
@@ -73,7 +67,7 @@ class Reached:
 
 @pytest.fixture(scope="module")
 def far() -> Iterator[Reached]:
-    for network in running(FarNetwork):
+    for network in real_clusters.running(far_network.FarNetwork):
         yield Reached(network, network.brokers("--brokers", "2", "--security", "secure"))
 
 
@@ -232,7 +226,7 @@ def kerberos(far: Reached, realm: Kdc) -> Mapping[str, str]:
     keytab, name = realm.keytab("kafka/broker1.inside"), f"kafka/broker1.inside@{REALM}"
     login = f'{KRB5} required useKeyTab=true storeKey=true isInitiator=false keyTab="{keytab}" principal="{name}";'
     properties = {
-        "sasl.enabled.mechanisms": ",".join((*SASL_MECHANISMS, "GSSAPI")),
+        "sasl.enabled.mechanisms": ",".join((*server_properties.SASL_MECHANISMS, "GSSAPI")),
         "listener.name.sasl_ssl.gssapi.sasl.jaas.config": login,
         "sasl.kerberos.service.name": "kafka",
     }
@@ -267,7 +261,7 @@ def test_kerberos_by_ssh_is_for_the_name_that_the_broker_advertises(
     assert "broker1.inside" in out
     granted = (realm.folder / "kdc.log").read_text()
     assert f"alice@{REALM} for kafka/broker1.inside@{REALM}" in granted
-    assert f"kafka/{LOOPBACK}" not in granted
+    assert f"kafka/{free_ports.LOOPBACK}" not in granted
 
 
 def test_a_passphrase_is_asked_for_on_the_terminal(far: Reached, tmp_path: Path) -> None:
@@ -309,7 +303,7 @@ async def test_a_connection_after_ssh_died_starts_it_again(
     found = resolve(
         load(os.environ, tmp_path), bootstrap=far.bootstrap, command_config=Path(far.properties), via=far.network.edge
     )
-    assert found.settings.via == SshHost("edge")
+    assert found.settings.via == settings.SshHost("edge")
     with AdminClient(found.settings) as client:
         assert len((await client.run(describe_cluster)).brokers) == 2
         far.network.end_sessions()
@@ -317,14 +311,14 @@ async def test_a_connection_after_ssh_died_starts_it_again(
     port = int(far.bootstrap.rpartition(":")[2])
     for address, kind in ((("broker1.inside", 9), NothingListens), (("no such", port), Unreachable)):
         with pytest.raises(kind):
-            await way(SshHost("edge")).open(*address)
-    way(SshHost("edge")).close()
+            await ways.way(settings.SshHost("edge")).open(*address)
+    ways.way(settings.SshHost("edge")).close()
 
 
 async def test_a_refused_login_is_not_repeated(far: Reached, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in far.environment(tmp_path).items():
         monkeypatch.setenv(name, value)
-    refused = SshWay(SshHost("stranger"))
+    refused = SshWay(settings.SshHost("stranger"))
     errors = []
     for _ in range(3):
         with pytest.raises(SshFailed) as caught:
@@ -349,7 +343,7 @@ def test_folders_that_a_killed_kac_left_are_removed(monkeypatch: pytest.MonkeyPa
                 os.utime(path, (long_ago, long_ago))
         monkeypatch.setenv("XDG_RUNTIME_DIR", place)
         monkeypatch.setenv("PATH", "/no")
-        refused = SshWay(SshHost("edge"))
+        refused = SshWay(settings.SshHost("edge"))
         with pytest.raises(SshFailed, match="there is no ssh"):
             refused.start(ask=False)
         refused.close()
@@ -360,7 +354,7 @@ def test_folders_that_a_killed_kac_left_are_removed(monkeypatch: pytest.MonkeyPa
 async def test_a_cluster_names_no_socket_of_the_ssh_host(port: int) -> None:
     """To ssh the port -2 is a path (PORT_STREAMLOCAL): a broker that advertises it must not get at that socket."""
     with pytest.raises(Unreachable, match="is not an address"):
-        await SshWay(SshHost("edge")).open("/run/docker.sock", port)
+        await SshWay(settings.SshHost("edge")).open("/run/docker.sock", port)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Conflicts, the journal, the way back and expiring changes on real brokers of each version."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -19,31 +17,23 @@ from console.answers.results import Result, to_data
 from console.cli.scheduled import read_leftovers
 from console.contexts.context import Context
 from console.journal.history import State
+from console.model import codes, config, quota
 from console.model.changes import AlterConfigs, AlterQuotas, ConfigOp, CreateTopics, NewTopic
-from console.model.codes import SET
-from console.model.config import topic_resource
-from console.model.quota import QuotaEntity, filter_for_entity
 from console.plan.edits import CreateTopic, DeleteTopic, SetConfig, SetQuota, UnsetConfig
 from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
 from console.plan.stale_throttles import LISTS
+from console.session import due, former_changes, journal_changes, terminal_front
 from console.session import former_changes as past
-from console.session.due import take_back
-from console.session.former_changes import reconcile_open
-from console.session.journal_changes import stage_revert
 from console.session.read_again import read_again
 from console.session.session import Session
-from console.session.terminal_front import Terminal
 from tests.support import worlds
-from tests.support.applied import apply_plan
-from tests.support.changing import applied, overrides
+from tests.support.changing import applied, apply_plan, overrides, read_history
 from tests.support.forked_runs import ForkedRuns
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.whole_history import read_history
 
 ROUNDS = [8, pytest.param(40, marks=pytest.mark.long)]
 KILLS = [8, pytest.param(40, marks=pytest.mark.long)]
-
 
 client = worlds.client("kafka", visible_timeout=0.05)
 
@@ -69,7 +59,7 @@ async def test_a_second_client_is_never_gone_over_unseen(
 ) -> None:
     """It changes the same places at a random moment between our reading and our applying. Without a word from us its
     values stay; where we go over them, we have said so."""
-    topic, user = topic_resource(name), QuotaEntity.of({"user": name})
+    topic, user = config.topic_resource(name), quota.QuotaEntity.of({"user": name})
     assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
     seen: Counter[str] = Counter()
     for number in range(rounds):
@@ -83,7 +73,7 @@ async def test_a_second_client_is_never_gone_over_unseen(
         session.stage(edits)
         theirs = str(900_000 + number)
         change = (
-            AlterConfigs({topic: (ConfigOp("retention.ms", SET, theirs),)})
+            AlterConfigs({topic: (ConfigOp("retention.ms", codes.SET, theirs),)})
             if rng.randrange(2)
             else AlterQuotas({user: {"producer_byte_rate": float(theirs)}})
         )
@@ -98,7 +88,7 @@ async def test_a_second_client_is_never_gone_over_unseen(
             assert not report.sent
         now = (await overrides(link, topic))["retention.ms"] if isinstance(change, AlterConfigs) else None
         if now is None:
-            found = await quotas.describe_quotas(link, filter_for_entity(user))
+            found = await quotas.describe_quotas(link, quota.filter_for_entity(user))
             now = f"{found[user]['producer_byte_rate']:.0f}"
         if report.conflicts:
             assert now == theirs
@@ -111,7 +101,7 @@ async def test_a_second_client_is_never_gone_over_unseen(
 
 async def test_a_change_and_its_way_back(client: AdminClient, link: Link, name: str) -> None:
     """Value and source: what was inherited is inherited again; a deleted topic comes back empty, with its configs."""
-    topic = topic_resource(name)
+    topic = config.topic_resource(name)
     assert await applied(link, CreateTopics((NewTopic(name, 3, 1, configs={"retention.ms": "5000"}),)))
     session = session_of(client)
     edits = [SetConfig(topic, "retention.ms", "6000"), SetConfig(topic, "cleanup.policy", "compact")]
@@ -120,7 +110,7 @@ async def test_a_change_and_its_way_back(client: AdminClient, link: Link, name: 
     first = await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))
     assert first.ok
     assert first.change is not None
-    report = await stage_revert(session, first.change)
+    report = await journal_changes.stage_revert(session, first.change)
     assert {staged.edit for staged in report.staging.added} == {
         SetConfig(topic, "retention.ms", "5000"),
         UnsetConfig(topic, "cleanup.policy"),
@@ -132,7 +122,7 @@ async def test_a_change_and_its_way_back(client: AdminClient, link: Link, name: 
     deleted = await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))
     assert deleted.ok
     assert deleted.change is not None
-    back = await stage_revert(session, deleted.change)
+    back = await journal_changes.stage_revert(session, deleted.change)
     assert "the records are gone" in back.notes[0]
     (staged,) = back.staging.added
     assert staged.edit == CreateTopic(NewTopic(name, 3, 1, configs={"retention.ms": "5000"}))
@@ -144,7 +134,7 @@ async def test_a_change_and_its_way_back(client: AdminClient, link: Link, name: 
 async def test_what_was_set_for_a_time_is_taken_back_unless_somebody_was_there(
     client: AdminClient, link: Link, name: str
 ) -> None:
-    topic, user = topic_resource(name), QuotaEntity.of({"user": name})
+    topic, user = config.topic_resource(name), quota.QuotaEntity.of({"user": name})
     assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
     session = session_of(client)
     edits = [SetConfig(topic, "retention.ms", "6000"), SetQuota(user, "producer_byte_rate", 1000.0)]
@@ -152,18 +142,18 @@ async def test_what_was_set_for_a_time_is_taken_back_unless_somebody_was_there(
     session.stage(edits, lasts_ms=1)
     assert (await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))).ok
     assert len((await read_history(session)).expiring()) == 2
-    assert await applied(link, AlterConfigs({topic: (ConfigOp("retention.ms", SET, "7000"),)}))
+    assert await applied(link, AlterConfigs({topic: (ConfigOp("retention.ms", codes.SET, "7000"),)}))
     told: list[Result] = []
-    assert any(await take_back(session_of(client), told.append, Terminal(), frozenset(NAMES)))
+    assert any(await due.take_back(session_of(client), told.append, terminal_front.Terminal(), frozenset(NAMES)))
     assert dict(await overrides(link, topic)) == {"retention.ms": "7000"}
-    assert await quotas.describe_quotas(link, filter_for_entity(user)) == {}
+    assert await quotas.describe_quotas(link, quota.filter_for_entity(user)) == {}
     conflicts = [data for result in told if "conflicts" in (data := to_data(result))]
     assert "7000" in json.dumps(conflicts)
     (left,) = (await read_history(session)).expiring()
     assert left.entry.staged.edit == edits[0]
     # Set right by hand, there is nothing left to do, and the next run says so.
-    assert await applied(link, AlterConfigs({topic: (ConfigOp("retention.ms", SET, "6000"),)}))
-    assert not any(await take_back(session_of(client), told.append, Terminal(), frozenset(NAMES)))
+    assert await applied(link, AlterConfigs({topic: (ConfigOp("retention.ms", codes.SET, "6000"),)}))
+    assert not any(await due.take_back(session_of(client), told.append, terminal_front.Terminal(), frozenset(NAMES)))
     assert dict(await overrides(link, topic)) == {}
     assert (await read_history(session)).expiring() == ()
 
@@ -172,7 +162,7 @@ async def test_a_throttle_that_nothing_uses(client: AdminClient, link: Link, nam
     own = {LISTS[0]: "0:1"}
     assert await applied(link, CreateTopics((NewTopic(name, 1, 1, configs=own),)))
     found = (await read_leftovers(session_of(client))).throttles
-    assert UnsetConfig(topic_resource(name), LISTS[0]) in [each.edit for each in found]
+    assert UnsetConfig(config.topic_resource(name), LISTS[0]) in [each.edit for each in found]
 
 
 async def test_secrets_are_in_no_journal(client: AdminClient, kafka: KafkaCluster, name: str) -> None:
@@ -191,7 +181,7 @@ async def test_secrets_are_in_no_journal(client: AdminClient, kafka: KafkaCluste
     assert "h1dden-pass" not in written
     assert journal()[0]["edits"][0]["edit"]["password"] is None
     assert report.change is not None
-    back = await stage_revert(session, report.change)
+    back = await journal_changes.stage_revert(session, report.change)
     assert len(back.staging.added) == 1
     stopped = await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))
     assert not stopped.sent, "that the password is still the same can't be seen"
@@ -208,7 +198,7 @@ async def test_kills_in_the_middle_of_applies(
     client = AdminClient(worlds.settings(plain_cluster))
     client.start()
     link = Link(worlds.settings(plain_cluster))
-    topic = topic_resource(name)
+    topic = config.topic_resource(name)
     clock = asyncio.get_running_loop().time
     seen: Counter[str] = Counter()
     try:
@@ -250,16 +240,16 @@ async def test_kills_in_the_middle_of_applies(
                 before = await read_history(session)
                 seen["left unfinished"] += bool(before.unfinished())
                 journal = await session.journal()
-                await reconcile_open(client, session.context, session.snapshot, journal)
+                await former_changes.reconcile_open(client, session.context, session.snapshot, journal)
                 after = await read_history(session)
                 assert after.problems == ()
                 listing = await configs.describe_configs(link, [topic])
                 own = {entry.name: entry.value for entry in listing.sets[topic].overrides(topic)}
-                user = QuotaEntity.of({"user": f"{name}-{number}"})
+                user = quota.QuotaEntity.of({"user": f"{name}-{number}"})
                 there = {
                     "retention.ms": own.get("retention.ms") == str(number + 4096),
                     "max.message.bytes": own.get("max.message.bytes") == str(number + 4096),
-                    "producer_byte_rate": user in await quotas.describe_quotas(link, filter_for_entity(user)),
+                    "producer_byte_rate": user in await quotas.describe_quotas(link, quota.filter_for_entity(user)),
                 }
                 mine = [c for c in after.changes.values() if any(e.staged.edit.target == user for e in c.entries)]
                 if not mine:
@@ -271,7 +261,7 @@ async def test_kills_in_the_middle_of_applies(
                     assert state in (State.APPLIED, State.UNKNOWN, State.NOT_SENT), (state, runs.output)
                     # What did not show yet when the next start checked is unknown, until a poll shows it.
                     if state is State.UNKNOWN and there[entry.staged.edit.key]:
-                        await reconcile_open(client, session.context, session.snapshot, journal)
+                        await former_changes.reconcile_open(client, session.context, session.snapshot, journal)
                         state = (await read_history(session)).changes[change.number].state(place)
                     assert (state is State.APPLIED) == there[entry.staged.edit.key], (state, there, runs.output)
                     seen[state.value] += 1

@@ -1,8 +1,6 @@
 """Brokers whose advertised names exist nowhere, reached by a map of addresses, by Kubernetes, by SOCKS and by an HTTP
 proxy. TLS checks the advertised name on each way, and each failure is told in its own words."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -18,12 +16,8 @@ import pytest
 
 from console.admin.ways import way
 from console.contexts.routes import parse_via
-from tests.support import proxies
+from tests.support import kafka_cluster, patience, proxies, real_clusters, worlds
 from tests.support.free_ports import LOOPBACK, free_ports
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.patience import PATIENCE
-from tests.support.real_clusters import running
-from tests.support.worlds import ROOT
 
 NAME = "orders-{}.orders-brokers.kafka.svc"
 LOGIN = ("ops", "p-secret-7")
@@ -31,14 +25,14 @@ pytestmark = pytest.mark.takes(20)
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[KafkaCluster]:
-    yield from running(lambda: KafkaCluster(brokers=3, security="secure", host=NAME))
+def cluster() -> Iterator[kafka_cluster.KafkaCluster]:
+    yield from real_clusters.running(lambda: kafka_cluster.KafkaCluster(brokers=3, security="secure", host=NAME))
 
 
 class Kac:
     """A command line with a context `far`, whose first address is the name of the first broker."""
 
-    def __init__(self, cluster: KafkaCluster, folder: Path) -> None:
+    def __init__(self, cluster: kafka_cluster.KafkaCluster, folder: Path) -> None:
         self.folder = folder
         self.ports = [port for _, port in cluster.addresses]
         self.names = {NAME.format(node): LOOPBACK for node in cluster.broker_ids}
@@ -64,12 +58,12 @@ class Kac:
         places = {name: str(self.folder) for name in ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")}
         done = subprocess.run(
             [sys.executable, "-m", "console", *words],
-            env={**os.environ, **places, "PYTHONPATH": str(ROOT), "KAC_CONFIG": str(config), **self.environ},
+            env={**os.environ, **places, "PYTHONPATH": str(worlds.ROOT), "KAC_CONFIG": str(config), **self.environ},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
-            timeout=PATIENCE,
+            timeout=patience.PATIENCE,
         )
         said = done.stdout + done.stderr
         assert LOGIN[1] not in said
@@ -77,7 +71,7 @@ class Kac:
 
 
 @pytest.fixture
-def kac(cluster: KafkaCluster, tmp_path: Path) -> Kac:
+def kac(cluster: kafka_cluster.KafkaCluster, tmp_path: Path) -> Kac:
     return Kac(cluster, tmp_path)
 
 
@@ -96,7 +90,7 @@ def test_a_map_leads_to_each_broker(kac: Kac) -> None:
     assert all_there(kac.run("[contexts.far.addresses]", f'"*.kafka.svc" = "{LOOPBACK}"', words=EACH))
 
 
-def test_one_port_leads_to_all_by_the_name_in_the_handshake(kac: Kac, cluster: KafkaCluster) -> None:
+def test_one_port_leads_to_all_by_the_name_in_the_handshake(kac: Kac, cluster: kafka_cluster.KafkaCluster) -> None:
     places = {NAME.format(node): (LOOPBACK, port) for node, port in zip((1, 2, 3), kac.ports, strict=True)}
     with proxies.by_sni(places, cluster.authority) as edge:
         assert all_there(kac.run("[contexts.far.addresses]", f'"*.kafka.svc" = "{LOOPBACK}:{edge.port}"', words=EACH))
@@ -160,7 +154,7 @@ def namespace(kac: Kac, **world: object) -> Iterator[Path]:
     tools = kac.folder / "bin"
     tools.mkdir()
     program = tools / "kubectl"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/tests/support/kubectl.py" "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{worlds.ROOT}/tests/support/kubectl.py" "$@"\n')
     program.chmod(0o755)
     pods = {f"orders-{node}": LOOPBACK for node in (1, 2, 3)}
     first = {"orders-kafka-bootstrap": LOOPBACK}
@@ -180,7 +174,7 @@ def test_kubectl_forwards_to_each_broker_and_ends_with_kac(kac: Kac) -> None:
         assert "3 of 3 brokers reached" in said, (code, said)
 
 
-def test_a_service_is_the_address_to_ask_first(kac: Kac, cluster: KafkaCluster) -> None:
+def test_a_service_is_the_address_to_ask_first(kac: Kac, cluster: kafka_cluster.KafkaCluster) -> None:
     with namespace(kac):
         port = kac.ports[0]
         options = ("--command-config", str(cluster.client_properties()), "-b", f"orders.kafka.svc:{port}")

@@ -1,24 +1,16 @@
 """The console on a real Kafka 2.8 with ZooKeeper, where changes have to reach the one controller."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
-from console.admin import cluster
+from console.admin import cluster, errors
 from console.admin.changes import send
-from console.admin.client import AdminClient
-from console.admin.errors import Unsupported
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from console.contexts import Context
-from console.model import changes, codes
+from console.model import changes, codes, parts, quota, secret
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.model.parts import Part
-from console.model.quota import QuotaEntity
-from console.model.secret import Secret
 from console.plan import edits as plan_edits
 from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
@@ -26,10 +18,8 @@ from console.session.applying import check_plan
 from console.session.session import Session
 from console.wire import connection
 from console.wire.schemas import version_range
-from tests.support import worlds
-from tests.support.applied import apply_plan
-from tests.support.changing import overrides, statuses
-from tests.support.patience import PATIENCE
+from tests.support import patience, worlds
+from tests.support.changing import apply_plan, overrides, statuses
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 USER = codes.ScramMechanism(1)
@@ -38,9 +28,9 @@ USER = codes.ScramMechanism(1)
 @pytest.fixture(params=[1, 2])
 async def session(request: pytest.FixtureRequest, kafka28: ZooKeeperCluster) -> AsyncIterator[Session]:
     """One that knows a single broker at first: the controller, and one that is not."""
-    settings = ConnectionSettings(bootstrap=(kafka28.addresses[request.param - 1],))
-    with AdminClient(settings) as client:
-        made = Session(client, Context("test", "tests", settings, journal=False))
+    with worlds.session_on(
+        ConnectionSettings(bootstrap=(kafka28.addresses[request.param - 1],)), "console", journal=False
+    ) as made:
         await read(made)
         yield made
 
@@ -56,7 +46,7 @@ async def read(session: Session) -> None:
     await session.read_configs([topic_resource(name) for name in session.snapshot.topics])
     await session.read_quotas()
     await session.read_acls()
-    await session.read_whole(Part.SCRAM)
+    await session.read_whole(parts.Part.SCRAM)
 
 
 async def apply(session: Session, *edits: plan_edits.Edit) -> None:
@@ -74,11 +64,11 @@ def value(session: Session, resource: ConfigResource, key: str) -> str | None:
 
 
 async def test_everything_is_read(session: Session, kafka28: ZooKeeperCluster) -> None:
-    await session.read_whole(Part.VERSIONS)
+    await session.read_whole(parts.Part.VERSIONS)
     await session.read_quorum()
     await session.read_groups()
     await session.read_log_dirs()
-    await session.read_whole(Part.REASSIGNMENTS)
+    await session.read_whole(parts.Part.REASSIGNMENTS)
     info = session.snapshot.cluster
     assert info is not None
     assert (info.cluster_id, [broker.id for broker in info.brokers]) == (kafka28.cluster_id, [1, 2])
@@ -87,7 +77,7 @@ async def test_everything_is_read(session: Session, kafka28: ZooKeeperCluster) -
 
 async def test_a_life_of_changes(session: Session, name: str) -> None:
     """Topics, configs, quotas, ACLs and SCRAM users, all of them sent to where they have to go."""
-    topic, user = topic_resource(name), QuotaEntity.of({"user": name})
+    topic, user = topic_resource(name), quota.QuotaEntity.of({"user": name})
     acl = worlds.acl(f"User:{name}", "READ", "TOPIC", name, pattern="PREFIXED", permission="DENY")
     await apply(session, plan_edits.CreateTopic(changes.NewTopic(name, 2, 2, configs={"retention.ms": "86400000"})))
     assert len(session.snapshot.topics[name].partitions) == 2
@@ -100,7 +90,7 @@ async def test_a_life_of_changes(session: Session, name: str) -> None:
         plan_edits.SetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms", "22000"),
         plan_edits.SetQuota(user, "producer_byte_rate", 1048576.0),
         plan_edits.AddAcl(acl),
-        plan_edits.UpsertScram(changes.ScramUser(name, USER), 4096, Secret("a password")),
+        plan_edits.UpsertScram(changes.ScramUser(name, USER), 4096, secret.Secret("a password")),
         plan_edits.GrowTopic(name, 3),
     )
     assert value(session, topic, "retention.ms") == "172800000"
@@ -199,7 +189,7 @@ async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name:
 
     await applied(changes.CreateTopics((changes.NewTopic(name, 1, 2),)))
     before = await controller()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(patience.PATIENCE):
         while await controller() in (before, None, -1):
             await asyncio.to_thread(kafka28.forget_controller)
     mark = kafka28.request_log.mark()
@@ -215,5 +205,5 @@ async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name:
 
 
 async def test_there_is_no_quorum(link: Link) -> None:
-    with pytest.raises(Unsupported, match="KRaft"):
+    with pytest.raises(errors.Unsupported, match="KRaft"):
         await cluster.describe_quorum(link)

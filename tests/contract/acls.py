@@ -1,7 +1,5 @@
 """ACL requests in short: bindings and filters as tuples, errors as ``(name, message)``."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from tests.contract.target import Target

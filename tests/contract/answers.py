@@ -1,7 +1,5 @@
 """Answers as plain values that two clusters can have in common, and where two of them differ. Pure functions."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -1,14 +1,11 @@
 """A client of one broker: one request, one answer, on a blocking socket. It knows the protocol's bytes and no more."""
 
-from __future__ import annotations
-
 import socket
 import struct
 from typing import Any
 
 from console.model.secret import Secret
-from console.wire.frames import decode_body, encode_header, encode_payload, split_response
-from console.wire.schemas import request_module, response_type
+from console.wire import frames, schemas
 from tests.support.kafka_messages import Build, with_fields
 from tests.support.patience import PATIENCE
 
@@ -39,18 +36,18 @@ class Client:
     def ask(self, api: str, version: int, build: Build, patience: float = PATIENCE) -> Any:
         """kio's response, error codes as numbers. patience: seconds. Raises NoAnswer."""
         self._sent += 1
-        payload = build(request_module(api, version))
-        frame = encode_header(payload, self._sent, self._client_id) + encode_payload(payload)
+        payload = build(schemas.request_module(api, version))
+        frame = frames.encode_header(payload, self._sent, self._client_id) + frames.encode_payload(payload)
         self._socket.settimeout(patience)
         try:
             answer = self.exchange(frame)
         except OSError as lost:
             self.close()
             raise NoAnswer(f"{api} v{version}: {lost}") from lost
-        response = response_type(api, version)
-        correlation_id, body = split_response(response, answer)
+        response = schemas.response_type(api, version)
+        correlation_id, body = frames.split_response(response, answer)
         assert correlation_id == self._sent
-        return decode_body(response, body)
+        return frames.decode_body(response, body)
 
     def exchange(self, frame: bytes) -> bytes:
         """The frame that comes back. Raises OSError where none does."""

@@ -1,7 +1,5 @@
 """The clusters that the suite asks: embedded ones always, real ones beside where brokers can run."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

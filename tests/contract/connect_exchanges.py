@@ -1,7 +1,5 @@
 """What the contract of Connect asks: exchanges with a worker, in scripts that need nothing of each other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 

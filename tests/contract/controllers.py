@@ -3,8 +3,6 @@
 The requests go to real controllers in tests/scenarios/test_controllers.py, with embedded ones beside them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID

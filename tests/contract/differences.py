@@ -4,8 +4,6 @@ A test that asks inside ``target.differing(name)`` holds that the answers do dif
 does a name that no test uses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 
 ON_PURPOSE: Mapping[str, str] = {

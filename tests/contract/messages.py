@@ -3,8 +3,6 @@
 A situation has an answer of the first imitated release that gives it, and those of later ones that give another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from console.embedded.spec import since

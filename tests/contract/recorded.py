@@ -6,8 +6,6 @@ minutes for each release). A test whose requests are no longer the recorded ones
 A release that is like another one is asked the same, under the same names; its file holds what was answered otherwise.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma
@@ -26,9 +24,10 @@ import pytest
 from console.embedded.spec import RELEASE_NAMES
 from console.wire.frames import encode_payload
 from console.wire.schemas import request_module
-from tests.contract.client import Build, NoAnswer
+from tests.contract.client import NoAnswer
 from tests.contract.target import Server
 from tests.support.kafka_jars import RELEASES
+from tests.support.kafka_messages import Build
 
 FOLDER = Path(__file__).parent / "answers"
 RECORD = "CONTRACT_ANSWERS"
@@ -103,7 +102,6 @@ class Recorded(Server):
         return answer
 
     def exchange(self, frame: bytes) -> bytes:
-        """The recorded bytes."""
         return bytes.fromhex(self._next(_hash(frame)))
 
     def _next(self, asked: str) -> Any:

@@ -16,8 +16,9 @@ from console.embedded.spec import release, release_number, since
 from console.model.secret import Secret
 from console.wire.schemas import api_key
 from tests.contract.answers import differences, plain
-from tests.contract.client import Build, Client, NoAnswer
+from tests.contract.client import Client, NoAnswer
 from tests.contract.differences import ON_PURPOSE
+from tests.support.kafka_messages import Build
 
 ADMIN, ALICE = "admin", "alice"
 MOST_SHOWN = 12

@@ -1,7 +1,5 @@
 """ACLs (PROTOCOL §4)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

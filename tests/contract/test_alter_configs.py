@@ -1,7 +1,5 @@
 """IncrementalAlterConfigs of topics, groups and client metrics (PROTOCOL §2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """IncrementalAlterConfigs of brokers, of the cluster's default and of loggers (PROTOCOL §2)."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.contract import verbs

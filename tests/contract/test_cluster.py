@@ -1,7 +1,5 @@
 """What is asked of the cluster and its partitions (PROTOCOL §1): metadata, reassignments, leaders, log directories."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Connect's REST API: embedded workers answer what real ones answered, and answer now where they can run."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time
@@ -17,15 +15,10 @@ from console.embedded.brokers import run_in_thread
 from console.embedded.connect.api import REBALANCE_EXPECTED
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec, ConnectSpec
-from tests.contract import recorded
-from tests.contract.answers import differences
-from tests.contract.conftest import RECORDING
+from tests.contract import answers, conftest, recorded, target
 from tests.contract.connect_exchanges import SCRIPTS, TOPIC, Exchange
-from tests.contract.target import MOST_SHOWN
+from tests.support import kafka_jars, patience, real_clusters
 from tests.support.connect_cluster import ConnectCluster, Reply, ask, with_broker
-from tests.support.kafka_jars import RELEASES
-from tests.support.patience import PATIENCE
-from tests.support.real_clusters import or_skip
 
 COMPARED = ("3.9", "4.0", "4.3", "4.4")
 _POLL = 0.02
@@ -51,10 +44,10 @@ def real_worker() -> Iterator[Callable[[str], ConnectCluster]]:
         if not running or running[-1][0] != release:
             while running:
                 running.pop()[1].__exit__(None, None, None)
-            context = with_broker(RELEASES[release])
+            context = with_broker(kafka_jars.RELEASES[release])
             running.append((release, context, context.__enter__()))
             admin = AdminClient({"bootstrap.servers": running[-1][2].bootstrap})
-            admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(PATIENCE)
+            admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(patience.PATIENCE)
         return running[-1][2]
 
     yield of
@@ -84,7 +77,7 @@ def embedded_worker() -> Iterator[Callable[[str], str]]:
 
 def settled(url: str, exchange: Exchange) -> Reply:
     """What a worker answers once it has done what was asked before. Fails where it is never done."""
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + patience.PATIENCE
     while True:
         reply = ask(url, exchange.method, exchange.path, exchange.body)
         is_done = exchange.until is None or exchange.until(reply)
@@ -134,7 +127,6 @@ def version_of(url: str) -> str:
 
 
 def real_answers(worker: ConnectCluster, exchanges: tuple[Exchange, ...]) -> list[tuple[str, str]]:
-    """What a real worker answers, as a tape."""
     (url,) = worker.urls
     version = version_of(url)
     return [(asked(each), json.dumps(plain(settled(url, each), each, version))) for each in exchanges]
@@ -153,10 +145,10 @@ def test_exchanges(
     exchanges = SCRIPTS[script]
     name = recorded.case(request.node, f"connect-{release}")
     if kind == "real":
-        with or_skip():
+        with real_clusters.or_skip():
             tape = real_answers(real_worker(release), exchanges)
-        if RECORDING:
-            recorded.keep(RECORDING, f"connect-{release}", name, tape)
+        if conftest.RECORDING:
+            recorded.keep(conftest.RECORDING, f"connect-{release}", name, tape)
     else:
         tape = [(then, json.dumps(answer)) for then, answer in recorded.tape_of(f"connect-{release}", name)]
     url = embedded_worker(release)
@@ -169,6 +161,6 @@ def test_exchanges(
             pytest.fail(f"asks {asked(exchange)}, recorded was {then}: run {command}", pytrace=False)
         mine = plain(settled(url, exchange), exchange, version)
         what = f"{exchange.method} {exchange.path} {exchange.body}"
-        found += [f"{what}: {line}" for line in differences(json.loads(answer), mine)]
-    shown = "\n  ".join(found[:MOST_SHOWN])
+        found += [f"{what}: {line}" for line in answers.differences(json.loads(answer), mine)]
+    shown = "\n  ".join(found[: target.MOST_SHOWN])
     assert not found, f"Connect {release} and the embedded one differ in {len(found)} places:\n  {shown}"

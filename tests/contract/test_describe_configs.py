@@ -1,7 +1,5 @@
 """DescribeConfigs (PROTOCOL §2): what is told, from where it comes, and what can't be described."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.contract import verbs

@@ -1,7 +1,5 @@
 """The list of differences is used up: every name in it stands in a test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.contract.differences import ON_PURPOSE

@@ -1,7 +1,5 @@
 """What alice may really do is what `explain` says: she produces, fetches, describes and creates under some ACLs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -15,10 +13,9 @@ from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.snapshot import Snapshot, with_acls
 from tests.contract import acls as rights
+from tests.contract import test_records, verbs
 from tests.contract.acls import FINE as CREATED
 from tests.contract.target import ALICE, Target
-from tests.contract.test_records import code, leads, produce
-from tests.contract.verbs import TOPIC, describe, error, metadata
 from tests.embedded.record_batches import batch, fetch_request, produce_request
 from tests.support.kafka_messages import with_fields
 
@@ -41,16 +38,16 @@ def refused(target: Target, topic: str) -> dict[str, bool]:
     """Operation -> whether a request that needs it is refused; each is made."""
     wrote = target.ask("produce", 9, produce_request(batch(b"a"), topic, 0, -1), broker=1, user=ALICE)
     read = target.ask("fetch", 12, fetch_request(0, topic=topic), broker=1, user=ALICE)
-    seen = metadata(target, [topic], rights=False, user=ALICE)
-    (configs,) = describe(target, [(TOPIC, topic)], user=ALICE)
+    seen = verbs.metadata(target, [topic], rights=False, user=ALICE)
+    (configs,) = verbs.describe(target, [(verbs.TOPIC, topic)], user=ALICE)
     asked = with_fields(topics=[(f"{topic}-new", 1, 1, [], [])], timeout=20, validate_only=True)
     made = target.ask("create_topics", 5, asked, user=ALICE)
     codes = {
-        "WRITE": code(wrote["responses"][0]["partition_responses"][0]),
-        "READ": code(read["responses"][0]["partitions"][0]),
-        "DESCRIBE": code(seen["topics"][0]),
-        "DESCRIBE_CONFIGS": error(configs)[0],
-        "CREATE": code(made["topics"][0]),
+        "WRITE": test_records.code(wrote["responses"][0]["partition_responses"][0]),
+        "READ": test_records.code(read["responses"][0]["partitions"][0]),
+        "DESCRIBE": test_records.code(seen["topics"][0]),
+        "DESCRIBE_CONFIGS": verbs.error(configs)[0],
+        "CREATE": test_records.code(made["topics"][0]),
     }
     return {operation: REFUSED in answered for operation, answered in codes.items()}
 
@@ -141,9 +138,9 @@ def explained(bindings: list[rights.Binding], topic: str) -> dict[str, bool]:
 def test_what_is_refused_is_what_is_explained(target: Target, kept_topic: str, bindings: list[rights.Binding]) -> None:
     topic = kept_topic
     for server in target.servers:
-        leads(server, topic)
+        test_records.leads(server, topic)
     # A record in it, so that all replicas have the same log to fetch from.
-    assert code(produce(target, topic, batch(b"a"))) == "NONE"
+    assert test_records.code(test_records.produce(target, topic, batch(b"a"))) == "NONE"
     named = [each._replace(name=(each.name or "").format(topic=topic)) for each in bindings]
     # With any ACL on the cluster, CREATE on it is no longer everyone's: so that only those below count.
     named.append(rights.Binding("kafka-cluster", "User:nobody", rights.CLUSTER, operation=rights.CREATE))

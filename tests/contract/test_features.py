@@ -1,7 +1,5 @@
 """What is asked of features and of brokers' registrations. Nothing of it changes the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What alice is told of records and groups to which she is denied everything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -74,7 +74,6 @@ class Teller:
         )
 
     def heartbeat(self, member: str, generation: int = 1, *, instance: str | None = None) -> None:
-        """Heartbeat."""
         self.ask("heartbeat", 4, **self._member(member, generation, instance))
 
     def _member(self, member: str, generation: int, instance: str | None) -> dict[str, Any]:
@@ -114,9 +113,9 @@ class Teller:
         """DescribeGroups."""
         self.ask("describe_groups", version, groups=[self.group], include_authorized_operations=True)
 
-    def describe_newer(self, version: int = 0) -> None:
+    def describe_newer(self) -> None:
         """ConsumerGroupDescribe."""
-        self.ask("consumer_group_describe", version, group_ids=[self.group], include_authorized_operations=False)
+        self.ask("consumer_group_describe", 0, group_ids=[self.group], include_authorized_operations=False)
 
     def listed(self, version: int = 4, **filters: tuple[str, ...]) -> None:
         """ListGroups: what is told of this group."""

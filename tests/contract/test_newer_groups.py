@@ -1,16 +1,12 @@
 """Groups of the newer protocols: a real coordinator makes one of a member's heartbeat; the embedded cluster has it as
 data, and describes it in the same words."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
 import pytest
 
-from console.embedded.brokers import EmbeddedCluster
-from console.embedded.groups import Group
-from console.embedded.newer_groups import NewerGroup, NewerMember, Subtopology, Tasks
+from console.embedded import brokers, groups, newer_groups
 from tests.contract.answers import differences
 from tests.contract.target import ADMIN, SETTLED, Server, Target
 from tests.support.kafka_messages import with_fields
@@ -114,18 +110,18 @@ def _has_something(assignment: Any) -> bool:
     return bool(assignment.get("topic_partitions") or assignment.get("active_tasks"))
 
 
-def as_data(cluster: EmbeddedCluster, kind: str, group: str, topic: str, member: str, real: Any) -> None:
+def as_data(cluster: brokers.EmbeddedCluster, kind: str, group: str, topic: str, member: str, real: Any) -> None:
     """Give the embedded cluster the group that the member made, with the epochs that the real one came to."""
     everything = {topic: (0, 1)}
     epoch = real["members"][0]["member_epoch"]
-    tasks = Tasks({"0": (0, 1)}) if kind == "streams" else Tasks()
-    newer = NewerGroup(
+    tasks = newer_groups.Tasks({"0": (0, 1)}) if kind == "streams" else newer_groups.Tasks()
+    newer = newer_groups.NewerGroup(
         kind,  # type: ignore[arg-type]
         "Stable",
         real["group_epoch"],
         real["assignment_epoch"],
         (
-            NewerMember(
+            newer_groups.NewerMember(
                 member,
                 real["members"][0]["client_id"],
                 HOST,
@@ -139,9 +135,9 @@ def as_data(cluster: EmbeddedCluster, kind: str, group: str, topic: str, member:
         ),
         real.get("assignor_name", STREAMS_ASSIGNOR if kind == "streams" else ""),
         topology_epoch=1,
-        subtopologies={"0": Subtopology((topic,))} if kind == "streams" else {},
+        subtopologies={"0": newer_groups.Subtopology((topic,))} if kind == "streams" else {},
     )
-    cluster.state.groups[group] = Group(group, protocol_type=kind, written=True, newer=newer)
+    cluster.state.groups[group] = groups.Group(group, protocol_type=kind, written=True, newer=newer)
 
 
 @pytest.mark.compares

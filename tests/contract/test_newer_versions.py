@@ -1,7 +1,5 @@
 """Versions of Kafka 4.4 that kio does not have (console.wire.newer): real brokers answer them as the embedded ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Client quotas (PROTOCOL §3)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

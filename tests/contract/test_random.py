@@ -1,7 +1,5 @@
 """Random requests, sensible and not, to a real cluster and the embedded one beside it: every answer is the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -9,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract import acls
-from tests.contract.recorded import NAMED
+from tests.contract import acls, recorded
 from tests.contract.target import Target
 from tests.contract.verbs import (
     ANY,
@@ -242,7 +239,7 @@ class World:
 @pytest.fixture
 def world(target: Target, name: str) -> Iterator[World]:
     """Two topics at first, and nothing left afterwards."""
-    made = World(target, Random(f"requests of {NAMED.get(target.release, target.release)}"), name)
+    made = World(target, Random(f"requests of {recorded.NAMED.get(target.release, target.release)}"), name)
     for topic in (f"{name}-a", f"{name}-b"):
         assert create_topics(target, {topic: {0: [1]}}) == {topic: ("NONE", None)}
         assert partitions(target, topic) == {0: [1]}

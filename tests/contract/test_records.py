@@ -1,7 +1,5 @@
 """Records: what leaders take and refuse, what is fetched, where offsets and leader epochs are."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator

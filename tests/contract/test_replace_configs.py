@@ -1,7 +1,5 @@
 """AlterConfigs, which replaces everything (PROTOCOL §2, "Legacy AlterConfigs")."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.contract import verbs

@@ -1,7 +1,5 @@
 """Who may read and change what (PROTOCOL §2 to §4, "Authorisation"): alice, to whom everything is denied, or little."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

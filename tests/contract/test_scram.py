@@ -1,7 +1,5 @@
 """SCRAM credentials (KIP-554)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pytest

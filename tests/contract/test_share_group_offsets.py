@@ -1,7 +1,5 @@
 """Start offsets of share groups, set and deleted: the embedded cluster answers as a real one does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +11,6 @@ from tests.contract.test_newer_groups import ask_settled, committed, listed, sha
 
 
 def alter(server: Server, group: str, offsets: dict[tuple[str, int], int]) -> Any:
-    """AlterShareGroupOffsets."""
     names = dict.fromkeys(name for name, _ in offsets)
     topics = [(name, [(n, at) for (each, n), at in offsets.items() if each == name]) for name in names]
     return ask_settled(server, "alter_share_group_offsets", 0, group, group_id=group, topics=topics)
@@ -32,7 +29,6 @@ def commit(server: Server, group: str, topic: str, version: int = 8) -> Any:
 
 
 def delete_group(server: Server, group: str) -> Any:
-    """DeleteGroups."""
     return ask_settled(server, "delete_groups", 2, group, groups_names=[group])
 
 

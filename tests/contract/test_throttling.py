@@ -1,7 +1,5 @@
 """Clients above their quotas: how long they are told to wait (KIP-13, KIP-219)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +14,6 @@ from tests.embedded.record_batches import START, batch, fetch_request, produce_r
 LIMIT, SIZE = 1000.0, 9_000
 ABOUT = 0.15
 """How far times may be apart: windows begin with the first request, and a busy machine is slow."""
-
 
 pytestmark = pytest.mark.live
 

@@ -1,7 +1,5 @@
 """Topics: made, deleted, grown (PROTOCOL §4a and §1)."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

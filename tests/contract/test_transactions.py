@@ -2,8 +2,6 @@
 itself, since producers' ids differ; what is the same for all clusters is compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Clusters that are set up otherwise: without an authorizer (PROTOCOL §4), and with a policy for configs (§2)."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import replace as replace_field
@@ -14,13 +12,9 @@ from console.embedded.config_changes import PolicyViolation
 from console.embedded.spec import RELEASE_NAMES
 from console.model.config import ConfigResource
 from console.model.secret import Secret
-from tests.contract import acls, verbs
-from tests.contract.conftest import USERS, spec
-from tests.contract.target import Server, Target
-from tests.support.kafka_cluster import KafkaCluster
+from tests.contract import acls, conftest, target, verbs
+from tests.support import kafka_cluster, patience, real_clusters
 from tests.support.kafka_jars import NEWEST, RELEASES, compiler, jars
-from tests.support.patience import PATIENCE
-from tests.support.real_clusters import running
 
 HERE = Path(__file__).parent
 POLICY = "RecordingPolicy"
@@ -40,19 +34,19 @@ class Recording:
 
 
 @pytest.fixture(scope="module")
-def policed_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+def policed_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_cluster.KafkaCluster]:
     """The newest Kafka, one broker, no authorizer, and the policy."""
 
-    def make() -> KafkaCluster:
+    def make() -> kafka_cluster.KafkaCluster:
         classes = tmp_path_factory.mktemp("classes")
         command = [compiler(), "-cp", f"{jars(RELEASES[NEWEST])}/*", "-d", str(classes), str(HERE / f"{POLICY}.java")]
-        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+        subprocess.run(command, check=True, capture_output=True, timeout=patience.PATIENCE)
         properties = {"authorizer.class.name": "", "alter.config.policy.class.name": POLICY}
-        return KafkaCluster(
+        return kafka_cluster.KafkaCluster(
             RELEASES[NEWEST], brokers=1, logins=True, properties=properties, classes=classes, quiet=False
         )
 
-    yield from running(make)
+    yield from real_clusters.running(make)
 
 
 TARGETS = [*(pytest.param((release, False), id=f"embedded-{release}") for release in RELEASE_NAMES)]
@@ -62,22 +56,22 @@ TARGETS.append(
 
 
 @pytest.fixture(params=TARGETS)
-def unusual(request: pytest.FixtureRequest) -> Iterator[Target]:
+def unusual(request: pytest.FixtureRequest) -> Iterator[target.Target]:
     """One broker of each release, embedded; and a real one of the newest beside."""
     release, is_real = request.param
-    wanted = replace_field(spec(release), brokers=1, authorizer=False, alter_config_policy=Recording())
+    wanted = replace_field(conftest.spec(release), brokers=1, authorizer=False, alter_config_policy=Recording())
     with run_in_thread(wanted) as thread:
-        servers = [Server(thread.call(lambda each: each.addresses), USERS)]
+        servers = [target.Server(thread.call(lambda each: each.addresses), conftest.USERS)]
         if is_real:
-            cluster: KafkaCluster = request.getfixturevalue("policed_cluster")
+            cluster: kafka_cluster.KafkaCluster = request.getfixturevalue("policed_cluster")
             users = {name: Secret(password) for name, password in cluster.users.items()}
-            servers.append(Server({1: cluster.login_addresses[0]}, users))
-        yield Target(release, servers[0], thread, servers[1] if is_real else None)
+            servers.append(target.Server({1: cluster.login_addresses[0]}, users))
+        yield target.Target(release, servers[0], thread, servers[1] if is_real else None)
         for server in servers:
             server.close()
 
 
-def test_without_an_authorizer(unusual: Target) -> None:
+def test_without_an_authorizer(unusual: target.Target) -> None:
     """§4: SECURITY_DISABLED, in three ways of saying it."""
     binding = acls.Binding("x", "User:alice")
     disabled = ("SECURITY_DISABLED", "No Authorizer is configured.")
@@ -86,7 +80,7 @@ def test_without_an_authorizer(unusual: Target) -> None:
     assert acls.delete(unusual, acls.EVERYTHING) == [(disabled, set())]
 
 
-def test_what_a_policy_sees_and_refuses(unusual: Target, name: str) -> None:
+def test_what_a_policy_sees_and_refuses(unusual: target.Target, name: str) -> None:
     """§2: The policy sees only the keys altered (a DELETE as null); a violation is POLICY_VIOLATION; it is asked when
     only validating too; the other resources proceed."""
     other = f"{name}-2"
@@ -112,7 +106,7 @@ def test_what_a_policy_sees_and_refuses(unusual: Target, name: str) -> None:
     verbs.delete_topics(unusual, name, other)
 
 
-def test_the_policy_is_asked_last(unusual: Target, name: str) -> None:
+def test_the_policy_is_asked_last(unusual: target.Target, name: str) -> None:
     """§2: Order: validation → existence → AlterConfigPolicy."""
     missing = ("UNKNOWN_TOPIC_OR_PARTITION", f"The topic '{name}' does not exist.")
     assert verbs.alter(unusual, verbs.TOPIC, name, {"segment.ms": "5000"}) == missing

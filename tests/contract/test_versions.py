@@ -1,7 +1,5 @@
 """Which APIs in which versions a broker tells, and what it says to one that it does not have (PROTOCOL §1)."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

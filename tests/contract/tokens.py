@@ -4,8 +4,6 @@ common.
 The requests go to real brokers in tests/scenarios/test_tokens.py, with embedded ones beside them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import time

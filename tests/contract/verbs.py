@@ -1,7 +1,5 @@
 """Requests in short, and what is looked at in their answers: errors as ``(name, message)``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any

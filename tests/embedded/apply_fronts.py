@@ -1,7 +1,5 @@
 """The front ends that can apply a plan, as tests drive them; and what can happen to an apply."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -17,9 +15,7 @@ from console.admin.settings import ConnectionSettings
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context
-from console.embedded import faults
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
-from console.embedded.replicas import new_topic, striped
+from console.embedded import brokers, faults, replicas
 from console.embedded.state import ClusterState
 from console.model.config import topic_resource
 from console.plan.risk_rules import NAMES
@@ -37,9 +33,9 @@ DAY = "86400000"
 ALTER = "incremental_alter_configs"
 
 
-def put_topic(name: str, cluster: EmbeddedCluster) -> None:
+def put_topic(name: str, cluster: brokers.EmbeddedCluster) -> None:
     """One partition on both brokers."""
-    cluster.state.put_topic(new_topic(name, striped([1, 2], 1, 2), [1, 2]))
+    cluster.state.put_topic(replicas.new_topic(name, replicas.striped([1, 2], 1, 2), [1, 2]))
 
 
 # -- what is changed ---------------------------------------------------------------------------------------------------
@@ -146,12 +142,12 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "own-login-deleted",
         "connector-deleted",
         "connector-offsets-changed",
-        # tests/embedded/test_produce.py
+        # tests/scenarios/test_produce.py
         "null-not-compacted",
         "other-schema",
         "writes-many",
         "read-at-once",
-        # tests/embedded/test_redrive.py
+        # tests/scenarios/test_redrive.py
         "read-again",
         "sent-before",
         # tests/scenarios/test_schemas.py
@@ -206,7 +202,7 @@ FRONTS = (
 # -- what happens to an apply ------------------------------------------------------------------------------------------
 
 
-def happens(cluster: ThreadedCluster, effect: faults.Effect, nth: int, api: str = ALTER) -> None:
+def happens(cluster: brokers.ThreadedCluster, effect: faults.Effect, nth: int, api: str = ALTER) -> None:
     """Have an effect on one request. nth: 1 for the check, 2 for the change."""
     cluster.call(lambda c: c.faults.add(faults.Fault(effect, api=api, nth=nth, times=1)))
 
@@ -217,7 +213,7 @@ LOST, NEVER_CAME = faults.Cut(faults.Moment.AFTER), faults.Cut(faults.Moment.BEF
 """The connection ends after the change took effect, or before."""
 
 
-def meanwhile(cluster: ThreadedCluster) -> None:
+def meanwhile(cluster: brokers.ThreadedCluster) -> None:
     """When the check arrives, another client changes the same key."""
     happens(cluster, faults.Meanwhile(lambda state: state.alter_config(ORDERS, {RETENTION: "4711"})), 1)
 
@@ -225,7 +221,7 @@ def meanwhile(cluster: ThreadedCluster) -> None:
 class Gate:
     """Holds the cluster where it has the request that changes something, until it is opened."""
 
-    def __init__(self, cluster: ThreadedCluster) -> None:
+    def __init__(self, cluster: brokers.ThreadedCluster) -> None:
         self.arrived, self.opened = threading.Event(), threading.Event()
         fault = faults.Fault(faults.Meanwhile(self._hold), api=ALTER, nth=2, times=1)
         cluster.call(lambda c: c.faults.add(fault))
@@ -238,14 +234,14 @@ class Gate:
 # -- front ends with somebody at them ----------------------------------------------------------------------------------
 
 
-def settings_of(cluster: ThreadedCluster) -> ConnectionSettings:
+def settings_of(cluster: brokers.ThreadedCluster) -> ConnectionSettings:
     addresses = (address.rpartition(":") for address in cluster.bootstrap.split(","))
     return ConnectionSettings(tuple((host, int(port)) for host, _, port in addresses), lost_answer_timeout=0.5)
 
 
 @asynccontextmanager
 async def at_prompt(
-    cluster: ThreadedCluster,
+    cluster: brokers.ThreadedCluster,
 ) -> AsyncIterator[tuple[Shell, Callable[..., list[None]], PipeInput]]:
     """A shell, what types lines at it, and its keys."""
     settings = settings_of(cluster)
@@ -266,7 +262,7 @@ async def at_prompt(
 
 
 @asynccontextmanager
-async def on_screen(cluster: ThreadedCluster) -> AsyncIterator[Driven]:
+async def on_screen(cluster: brokers.ThreadedCluster) -> AsyncIterator[Driven]:
     """The console, once its topics are on the screen."""
     settings = settings_of(cluster)
     with AdminClient(settings) as client:

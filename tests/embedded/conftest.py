@@ -1,7 +1,5 @@
 """A running cluster, and clients that know nothing of it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

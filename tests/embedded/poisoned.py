@@ -1,7 +1,5 @@
 """An embedded cluster with a topic of JSON, one record that is none, and a group that stands on it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -32,7 +30,6 @@ class OnLink:
         self.link, self.asked = link, 0
 
     async def run(self, operation, *args, **options):  # type: ignore[no-untyped-def]
-        """Run it."""
         self.asked += operation is record_times
         return await operation(self.link, *args, **options)
 

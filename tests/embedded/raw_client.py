@@ -1,12 +1,10 @@
 """A client of bytes: it sends what it is told, and reads what comes."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import Callable
 from ssl import SSLContext
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any, Self
 
 from console.embedded.brokers import EmbeddedCluster
@@ -46,13 +44,10 @@ class RawClient:
         self.reader, self.writer = await asyncio.open_connection(*self._address, ssl=self._tls)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.writer.close()
 
     def send(self, data: bytes) -> None:
-        """Any bytes."""
         self.writer.write(data)
 
     async def frame(self) -> bytes:

@@ -1,7 +1,5 @@
 """Record batches as a producer makes them, with aiokafka's builder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ACLs and filters for property tests: few, so that they meet each other."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from console.embedded.large_tables import LargeAcls

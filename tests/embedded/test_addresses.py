@@ -1,7 +1,5 @@
 """Brokers that are not where they are advertised: two at one address, another one there, nobody there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -12,9 +10,8 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
+from console.admin import connections, errors
 from console.admin.cluster import describe_cluster
-from console.admin.connections import security_arguments
-from console.admin.errors import WrongCluster, WrongNode
 from console.admin.link import Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
@@ -163,7 +160,7 @@ async def test_no_other_broker_is_asked_in_its_place() -> None:
     async with known() as (cluster, link):
         at(cluster, 3, cluster.state.brokers[2].port)
         await link.refresh()
-        with pytest.raises(WrongNode, match="broker 2 answers at the address that is advertised by broker 3"):
+        with pytest.raises(errors.WrongNode, match="broker 2 answers at the address that is advertised by broker 3"):
             await answered(link, 3)
         assert await answered(link, 2)
 
@@ -189,7 +186,7 @@ async def test_a_broker_of_another_cluster_is_not_asked() -> None:
     async with known() as (cluster, link), EmbeddedCluster(ClusterSpec(brokers=1)) as other:
         at(cluster, 3, other.state.brokers[1].port)
         await link.refresh()
-        with pytest.raises(WrongCluster, match=f"cluster {other.state.cluster_id} answers at localhost"):
+        with pytest.raises(errors.WrongCluster, match=f"cluster {other.state.cluster_id} answers at localhost"):
             await answered(link, 3)
 
 
@@ -201,7 +198,7 @@ async def test_behind_a_login_it_says_so_after_the_login() -> None:
         one, two = cluster.addresses.values()
         login = SaslSettings("PLAIN", "admin", secret["admin"])
         settings = ConnectionSettings((one,), security_protocol="SASL_PLAINTEXT", sasl=login)
-        security = await security_arguments(settings)
+        security = await connections.security_arguments(settings)
 
         async def meant(node: int) -> Connection:
             node_meant = Node(cluster.state.cluster_id, node)
@@ -231,7 +228,7 @@ async def test_a_server_that_refuses_to_be_the_broker_that_it_is_is_asked_all_th
     async with known() as (cluster, link):
         refusal = Fail(ErrorCode.rebootstrap_required)
         cluster.faults.add(Fault(refusal, api="api_versions"))
-        with pytest.raises(WrongNode, match="says that it is not broker 3 of cluster"):
+        with pytest.raises(errors.WrongNode, match="says that it is not broker 3 of cluster"):
             await answered(link, 3)
         cluster.faults.clear()
         cluster.faults.add(Fault(refusal, api="api_versions", times=1))

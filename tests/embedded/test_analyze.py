@@ -1,7 +1,5 @@
 """``analyze``: its counts next to those of the exported records, how fast it ends, and what it may name."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -21,9 +19,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient as ConfluentAdmin
 from confluent_kafka.cimpl import NewTopic
 
-from console.admin.client import AdminClient
 from console.admin.record_search import LAST_SECONDS, Halt
-from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fault
 from console.embedded.spec import ClusterSpec
@@ -169,8 +165,8 @@ async def _found(session: Session, statement: Analyze) -> Analysed:
 @contextmanager
 def opened(cluster: ThreadedCluster, **changes: Any) -> Iterator[Session]:
     """A session on a cluster. changes: of its context, and the registry ``schemas``."""
-    with AdminClient(worlds.settings(cluster, schemas=changes.pop("schemas", None))) as client:
-        yield Session(client, Context("test", "tests", client.settings, **changes), "test")
+    with worlds.session_on(worlds.settings(cluster, schemas=changes.pop("schemas", None)), **changes) as session:
+        yield session
 
 
 async def test_it_is_cancelled_within_a_second_and_keeps_what_it_counted(mixed: ThreadedCluster) -> None:

@@ -1,8 +1,6 @@
 """Every front end × every warning, a conflict, a refusal, a lost answer and nobody to ask: all go one way
 (console.session.apply_flow)."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -19,10 +17,9 @@ import pytest
 from textual.pilot import Pilot
 
 from console.cli import main as cli
+from console.embedded import faults, spec
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
-from console.embedded.faults import Cut, Fail, Meanwhile
 from console.embedded.scenarios.seed import seed_records
-from console.embedded.spec import ClusterSpec
 from console.log_file import state_directory
 from console.model.acl import CLUSTER_NAME
 from console.model.quota import QuotaEntity
@@ -57,7 +54,7 @@ from tests.embedded.apply_fronts import (
     until,
 )
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.children import Child
 from tests.support.patience import PATIENCE
 from tests.support.worlds import Kac
@@ -67,9 +64,8 @@ CONFIGS = next(front for front in FRONTS if front.name == "configs")
 ALLOWED = worlds.acl("User:ops", "ALTER", "CLUSTER", CLUSTER_NAME)
 CHANGES_UNCLEAN = of_topic(RISK, UNCLEAN, "true")
 
-
 running = worlds.cluster(
-    ClusterSpec(brokers=2, static_configs={"allow.everyone.if.no.acl.found": "true"}),
+    spec.ClusterSpec(brokers=2, static_configs={"allow.everyone.if.no.acl.found": "true"}),
     partial(put_topic, "orders"),
     partial(put_topic, "others"),
     scope="module",
@@ -192,7 +188,7 @@ class Outcome(NamedTuple):
     """
 
     name: str
-    effect: Fail | Cut
+    effect: faults.Fail | faults.Cut
     nth: int
     reached: bool
     said: str
@@ -656,7 +652,7 @@ async def test_the_screen_says_that_something_was_sent_before_a_conflict(
     cluster: ThreadedCluster, stages: bool
 ) -> None:
     user = QuotaEntity.of({"user": "u"})
-    theirs = Meanwhile(lambda state: state.alter_quota(user, {"producer_byte_rate": 4711.0}))
+    theirs = faults.Meanwhile(lambda state: state.alter_quota(user, {"producer_byte_rate": 4711.0}))
     async with on_screen(cluster) as it:
         await stage(it, RETENTION, DAY)
         await it.command("set user u producer_byte_rate=1MB/s", shows="staged: ")

@@ -1,7 +1,5 @@
 """``kac bug-report``: one private file, with names of the cluster in the checks alone, and no secret in it."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -1,7 +1,5 @@
 """The definitions against Kafka's own, and what brokers say to values of every key against real ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest
@@ -12,13 +10,8 @@ from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.codes import CLIENT_METRICS, GROUP, SET, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from tests.embedded.raw_client import RawClient
-from tests.embedded.test_configs_alter import Ops, altered
-from tests.embedded.test_configs_describe import describe
-from tests.support.config_values import value_error
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import RELEASES, compiler, jars
-from tests.support.real_clusters import EACH, REAL, by_release, or_skip
-from tests.support.record_config_definitions import definitions, verdicts
+from tests.embedded.test_configs import Ops, altered, describe, value_error
+from tests.support import kafka_cluster, kafka_jars, real_clusters, record_config_definitions
 
 pytestmark = pytest.mark.broker
 
@@ -54,21 +47,21 @@ NOT_SENT = {"controller.quorum.voters", "controller.quorum.bootstrap.servers"}
 
 @pytest.fixture(
     scope="module",
-    params=by_release(RELEASE_NAMES, "3.9", "4.4"),
+    params=real_clusters.by_release(RELEASE_NAMES, "3.9", "4.4"),
 )
 def release(request: pytest.FixtureRequest) -> str:
     """Each one whose jars are there."""
     name: str = request.param
-    with or_skip():
-        compiler()
-        jars(RELEASES[name])
+    with real_clusters.or_skip():
+        kafka_jars.compiler()
+        kafka_jars.jars(kafka_jars.RELEASES[name])
     return name
 
 
 def test_the_definitions_are_kafkas(release: str) -> None:
     kept = config_definitions.release_data(release)
     assert kept.pop("loggers")
-    assert kept == definitions(release)
+    assert kept == record_config_definitions.definitions(release)
 
 
 def test_values_are_judged_as_by_kafka(release: str) -> None:
@@ -86,17 +79,17 @@ def test_values_are_judged_as_by_kafka(release: str) -> None:
         if key not in NOT_SENT
         for value in VALUES
     ]
-    judged = verdicts(release, asked)
+    judged = record_config_definitions.verdicts(release, asked)
     assert len(judged) == len(asked) > 7000
     for (section, key, value), real in zip(asked, judged, strict=True):
         assert value_error(sections[section][key], value) == real, (section, key, value)
 
 
-@pytest.fixture(params=[each for each in EACH if each.values[0][1] in RELEASE_NAMES])
+@pytest.fixture(params=[each for each in real_clusters.EACH if each.values[0][1] in RELEASE_NAMES])
 def real(request: pytest.FixtureRequest) -> tuple[str, Mapping[int, tuple[str, int]]]:
     """A real cluster of each imitated release: its name, and its addresses by broker id."""
     _, release = request.param
-    cluster: KafkaCluster = request.getfixturevalue(REAL[release])
+    cluster: kafka_cluster.KafkaCluster = request.getfixturevalue(real_clusters.REAL[release])
     return release, dict(zip(cluster.broker_ids, cluster.addresses, strict=True))
 
 

@@ -1,7 +1,5 @@
 """Connectors on the command line: lists, a connector, workers, the doctor, and whose a topic is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -12,16 +10,15 @@ from console.cli.manual.completion import Kind, names
 from console.contexts.own_file import CONFIG
 from console.embedded.brokers import ThreadedCluster
 from console.present.connectors import NOT_NAMED
-from tests.support import worlds
-from tests.support.running_connectors import FAILED, SECRET, SPEC, with_connectors, write_contexts
+from tests.support import running_connectors, worlds
 
-running = worlds.cluster(SPEC, after=with_connectors, scope="module")
+running = worlds.cluster(running_connectors.SPEC, after=running_connectors.with_connectors, scope="module")
 
 
 @pytest.fixture(autouse=True)
 def contexts(running: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "config.toml"
-    write_contexts(running, file, "gone")
+    running_connectors.write_contexts(running, file, "gone")
     monkeypatch.setenv(CONFIG, str(file))
     return file
 
@@ -37,14 +34,14 @@ def test_the_connectors_are_listed_with_what_is_around_them(capsys: pytest.Captu
     assert sorted(found) == ["main/archive", "main/broken", "main/copies"]
     broken, archive, copies = found["main/broken"], found["main/archive"], found["main/copies"]
     assert (broken["state"], broken["tasks"], broken["tasks_failed"]) == ("RUNNING", "0/2 running, 2 failed", 2)
-    assert broken["cause"].endswith(FAILED)
+    assert broken["cause"].endswith(running_connectors.FAILED)
     assert (archive["kind"], archive["group"], archive["lag"]) == ("sink", "connect-archive", 0)
     assert (archive["dead_letters"], archive["dead_letter_records"]) == ("lines-dead", 0)
     assert (copies["state"], copies["tasks"]) == ("PAUSED", "0/1 running, 1 paused")
     assert "group" not in copies
     assert "lag" not in copies
     assert {each["version"] for each in found.values()} == {archive["version"]} != {None}
-    assert SECRET not in said
+    assert running_connectors.SECRET not in said
 
 
 def test_lists_are_filtered_and_say_which_cluster_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,12 +59,12 @@ def test_a_connector_is_described_without_its_secrets(capsys: pytest.CaptureFixt
     text = kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "main/archive")
     for part in ("connect-archive: 0 records behind", "lines-dead: 0 records", "2/2 running", "db.password"):
         assert part in text
-    assert SECRET not in text
+    assert running_connectors.SECRET not in text
     told = json.loads(
         kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "main/broken", "--output", "json")
     )
     assert [task["state"] for task in told["tasks"]] == ["FAILED", "FAILED"]
-    assert all(FAILED in task["trace"] and "\tat " in task["trace"] for task in told["tasks"])
+    assert all(running_connectors.FAILED in task["trace"] and "\tat " in task["trace"] for task in told["tasks"])
     assert {each["name"] for each in told["configs"]} >= {"topics.regex", "errors.tolerance"}
     missing = kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "main/archives", code=1)
     assert "no connector 'main/archives'" in missing

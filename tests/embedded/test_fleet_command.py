@@ -1,7 +1,5 @@
 """``kac fleet``: one look at the cluster of each context."""
 
-from __future__ import annotations
-
 import json
 import os
 from datetime import UTC, datetime, timedelta

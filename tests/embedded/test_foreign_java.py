@@ -1,7 +1,5 @@
 """Kafka's own commands work against the embedded cluster: topics, configs, quotas, ACLs, records, groups."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Iterator
 
@@ -9,10 +7,8 @@ import pytest
 
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec
+from tests.support import kafka_jars, patience, real_clusters
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands, Ran
-from tests.support.kafka_jars import KAFKA_4_3, jars, java
-from tests.support.patience import PATIENCE
-from tests.support.real_clusters import by_release, lent
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -24,11 +20,10 @@ RECORDS = 50
 
 Run = Callable[..., str]
 
+commands = real_clusters.lent(KafkaCommands)
 
-commands = lent(KafkaCommands)
 
-
-@pytest.fixture(params=by_release(RELEASE_NAMES, "4.4"), scope="module")
+@pytest.fixture(params=real_clusters.by_release(RELEASE_NAMES, "4.4"), scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
     with run_in_thread(ClusterSpec(versions=request.param, static_configs=NO_DELAY)) as started:
         yield started
@@ -110,10 +105,10 @@ def _produce(cluster: ThreadedCluster, topic: str, lines: list[str]) -> None:
     options = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF")
     where = ("--bootstrap-server", cluster.bootstrap, "--topic", topic)
     subprocess.run(
-        [java(), *options, "-cp", f"{jars(KAFKA_4_3)}/*", PRODUCER, *where],
+        [kafka_jars.java(), *options, "-cp", f"{kafka_jars.jars(kafka_jars.KAFKA_4_3)}/*", PRODUCER, *where],
         input="\n".join(lines) + "\n",
         text=True,
         check=True,
         capture_output=True,
-        timeout=PATIENCE,
+        timeout=patience.PATIENCE,
     )

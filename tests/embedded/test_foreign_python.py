@@ -1,7 +1,5 @@
 """kafka-python, confluent-kafka (librdkafka) and aiokafka work against the embedded cluster like any Kafka."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,24 +1,28 @@
-"""Frames that nobody should send: the broker answers or closes, never fails, and the others live on."""
-
-from __future__ import annotations
+"""Frames and requests that nobody should send: the broker answers or closes, never fails, and the others live on."""
 
 import asyncio
+import datetime
 import logging
+import signal
 import struct
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from console.embedded.brokers import EmbeddedCluster
-from console.embedded.context import CloseConnection, Session
-from console.embedded.request_pipeline import Dispatcher, advertised
-from console.embedded.spec import ClusterSpec, release
+from console.embedded import brokers, context, request_pipeline, spec
 from console.wire.frames import is_flexible
 from console.wire.schemas import messages
 from tests.embedded.raw_client import RawClient, framed, header
+from tests.embedded.test_state import RUN
+from tests.support.children import async_child
 from tests.support.examples import examples
 from tests.support.kafka_messages import with_fields
 from tests.wire.samples import sample, written
@@ -29,7 +33,7 @@ def versions() -> list[tuple[int, int]]:
     """Each key with its versions. A second of the processor: not for every process that collects tests."""
     return [
         (key, version)
-        for key, (low, high) in advertised(release("4.4"), proposals=True).items()
+        for key, (low, high) in request_pipeline.advertised(spec.release("4.4"), proposals=True).items()
         for version in range(low, high + 1)
         if messages(key, version)
     ]
@@ -68,20 +72,20 @@ FRAMES = st.one_of(
 )
 
 
-async def dispatched(dispatcher: Dispatcher, frame: bytes) -> None:
+async def dispatched(dispatcher: request_pipeline.Dispatcher, frame: bytes) -> None:
     """One frame; what may come of it is an answer to it, none, or a close."""
     try:
         async with asyncio.timeout(0.05):
-            answer = await dispatcher.answer(Session(1, "127.0.0.1", 1), frame)
-    except (CloseConnection, TimeoutError):  # a fetch or a join may wait
+            answer = await dispatcher.answer(context.Session(1, "127.0.0.1", 1), frame)
+    except (context.CloseConnection, TimeoutError):  # a fetch or a join may wait
         return
     assert answer is None or answer[4:8] == frame[4:8]
     assert answer is None or struct.unpack(">i", answer[:4])[0] == len(answer) - 4
 
 
-def fuzz(count: int, seen: Callable[[int], Awaitable[None]] | None = None) -> None:
-    cluster = EmbeddedCluster(ClusterSpec(scenario="quiet"))
-    dispatcher = Dispatcher(cluster, cluster.pipeline, 1)
+def fuzz(count: int) -> None:
+    cluster = brokers.EmbeddedCluster(spec.ClusterSpec(scenario="quiet"))
+    dispatcher = request_pipeline.Dispatcher(cluster, cluster.pipeline, 1)
     loop = asyncio.new_event_loop()
 
     @examples(count // 5, at_length=count, suppress_health_check=list(HealthCheck))
@@ -102,7 +106,7 @@ def test_no_frame_makes_a_broker_fail(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_the_others_live_on() -> None:
-    async def sent(cluster: EmbeddedCluster, frames: list[bytes], cut: int) -> None:
+    async def sent(cluster: brokers.EmbeddedCluster, frames: list[bytes], cut: int) -> None:
         async with RawClient(cluster) as other:
             for frame in frames:
                 async with RawClient(cluster) as client:
@@ -112,7 +116,7 @@ def test_the_others_live_on() -> None:
             assert await other.ask("metadata", 1, with_fields(topics=[]))
 
     with asyncio.Runner() as runner:
-        cluster = EmbeddedCluster()
+        cluster = brokers.EmbeddedCluster()
         runner.run(cluster.start())
 
         @given(st.lists(FRAMES, min_size=1, max_size=20), st.integers(0, 40))
@@ -124,3 +128,184 @@ def test_the_others_live_on() -> None:
             run()
         finally:
             runner.run(cluster.stop())
+
+
+# -- Requests that are well written and mean anything ------------------------------------------------------------------
+
+PLAIN_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+TEXTS = st.one_of(
+    st.sampled_from(
+        [
+            "checkout.orders", "checkout_orders", "new", "other", "..", "__consumer_offsets", "__cluster_metadata",
+            "retention.ms", "cleanup.policy", "log.cleaner.threads", "min.insync.replicas", "compact", "-1", "1", "x",
+            "user", "client-id", "ip", "alice", "User:alice", "kafka-cluster", "*", "127.0.0.1", "billing",
+            "producer_byte_rate", "controller_mutation_rate", "range", "consumer", "metadata.version", "a" * 250,
+        ]
+    ),
+    PLAIN_TEXT,
+)  # fmt: skip
+LOW = st.integers(-2, 5)
+
+
+def integers(low: int, high: int) -> st.SearchStrategy[int]:
+    return st.one_of(LOW, LOW, st.sampled_from([low, high, high - 1]), st.integers(low, high))
+
+
+def milliseconds(low: int, high: int) -> st.SearchStrategy[datetime.timedelta]:
+    return st.one_of(LOW, st.sampled_from([low, high])).map(lambda count: datetime.timedelta(milliseconds=count))
+
+
+I8, I16, I32, I64 = (integers(-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (8, 16, 32, 64))
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "int8": I8.filter(lambda n: -128 <= n <= 127),
+    "int16": I16,
+    "int32": I32,
+    "int64": I64,
+    "uint16": st.integers(0, 2**16 - 1),
+    "float64": st.one_of(st.sampled_from([0.0, 1.0, 1024.0, -1.0]), st.floats()),
+    "bool": st.booleans(),
+    "string": TEXTS,
+    "bytes": st.binary(max_size=20),
+    "records": st.none() | st.binary(max_size=80),
+    "uuid": st.none() | st.sampled_from([None]),
+    "error_code": st.just(0),
+    "timedelta_i32": milliseconds(-(2**31), 2**31 - 1),
+    "timedelta_i64": milliseconds(-(2**40), 2**40),
+}
+
+
+@st.composite
+def entity(draw: st.DrawFn, type_: Any) -> Any:
+    """An instance of one of kio's request classes or of their parts."""
+    return type_(**{field.name: draw(_value(field.type, field.metadata)) for field in fields(type_)})
+
+
+def _value(type_: Any, metadata: Any) -> st.SearchStrategy[Any]:
+    if get_origin(type_) is UnionType:
+        part = next(each for each in get_args(type_) if each is not type(None))
+        return st.none() | _value(part, metadata)
+    if get_origin(type_) is tuple:
+        return st.lists(_value(get_args(type_)[0], metadata), max_size=3).map(tuple)
+    if is_dataclass(type_):
+        return entity(type_)
+    return VALUES[metadata["kafka_type"]]
+
+
+def requests(versions: str) -> Iterator[tuple[int, int]]:
+    for key, (low, high) in request_pipeline.advertised(spec.release(versions), proposals=True).items():
+        yield from ((key, version) for version in range(low, high + 1) if messages(key, version))
+
+
+@pytest.mark.parametrize("versions", spec.RELEASE_NAMES)
+def test_no_request_makes_a_broker_fail(versions: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, "console.embedded")
+    cluster = brokers.EmbeddedCluster(spec.ClusterSpec(scenario="quiet", versions=versions))
+    dispatchers = [request_pipeline.Dispatcher(cluster, cluster.pipeline, broker) for broker in cluster.state.alive()]
+    loop = asyncio.new_event_loop()
+    kinds = sorted(requests(versions))
+
+    @examples(60, at_length=250, suppress_health_check=list(HealthCheck), deadline=None)
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        key, version = data.draw(st.sampled_from(kinds))
+        found = messages(key, version)
+        assert found is not None
+        request = data.draw(entity(found.request))
+        tags = b"\x00" if is_flexible(found.request) else b""
+        frame = header(key, version) + tags + written(found.request, request)
+        loop.run_until_complete(dispatched(data.draw(st.sampled_from(dispatchers)), frame))
+        failures = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+        assert failures == [], request
+
+    try:
+        run()
+    finally:
+        loop.close()
+
+
+# -- Thousands of frames over sockets to a cluster in a process of its own ---------------------------------------------
+
+SETTLED = 5_000
+"""Frames after which the process has what it needs."""
+AT_ONCE = 50
+"""Connections, each with a frame under way: some requests make a broker wait."""
+ALLOWED = 10 * 2**20
+"""Bytes that the process may have grown by between these counts."""
+_PROBE = framed(header(18, 0))
+
+
+class Victim:
+    """A connection that is made again when the broker closes it."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._address = host, port
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def send(self, frame: bytes) -> None:
+        """Send a frame and wait until the broker has dealt with it: it answers, and what follows, or it closes."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(*self._address)
+        reader, writer = self._streams
+        writer.write(framed(frame) + _PROBE)
+        try:
+            async with asyncio.timeout(1.0):
+                while True:
+                    size = int.from_bytes(await reader.readexactly(4), "big")
+                    if (await reader.readexactly(size)).startswith(_PROBE[8:12]):
+                        return
+        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):  # closed, or it waits, as a fetch may
+            writer.transport.abort()
+            self._streams = None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [5_000, pytest.param(50_000, marks=pytest.mark.long)])
+def test_frames_leave_no_trace(count: int) -> None:
+    loop = asyncio.new_event_loop()
+
+    async def begin() -> tuple[asyncio.subprocess.Process, str]:
+        process = await async_child(
+            sys.executable, "-c", RUN, "--still", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        assert process.stdout is not None
+        return process, (await process.stdout.readline()).decode()
+
+    process, line = loop.run_until_complete(begin())
+    complaints = loop.create_task(process.communicate())
+    host, _, port = line.split(",")[0].partition(":")
+    victims = [Victim(host, int(port)) for _ in range(AT_ONCE)]
+    sizes: list[int] = []
+    sent = 0
+
+    async def send(frames: list[bytes]) -> None:
+        await asyncio.gather(*(victim.send(frame) for victim, frame in zip(victims, frames, strict=True)))
+
+    @settings(max_examples=count // AT_ONCE, suppress_health_check=list(HealthCheck))
+    @given(st.lists(FRAMES, min_size=AT_ONCE, max_size=AT_ONCE))
+    def run(frames: list[bytes]) -> None:
+        nonlocal sent
+        loop.run_until_complete(send(frames))
+        sent += AT_ONCE
+        if sent in (SETTLED, count):
+            sizes.append(resident(process.pid))
+
+    try:
+        run()
+        sizes.append(resident(process.pid))
+        assert process.returncode is None
+        assert sent >= count
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, errors = loop.run_until_complete(complaints)
+        loop.close()
+    assert b"Traceback" not in errors
+    assert b" ERROR " not in errors
+    assert sizes[-1] - sizes[0] <= ALLOWED, sizes
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process has."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError(f"process {pid} has ended")

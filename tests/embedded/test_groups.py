@@ -1,21 +1,160 @@
-"""Groups over the wire: members come and go, generations follow each other, offsets are kept."""
+"""Groups of every kind over the wire, and lists of them."""
 
-from __future__ import annotations
-
-from collections.abc import AsyncIterator, Callable
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
+from types import ModuleType
+from typing import Any, Self
 
 import pytest
 
-from console.embedded.brokers import EmbeddedCluster
-from console.embedded.group_coordinator import coordinator_of, ensure_topic
-from console.embedded.groups import GroupState
-from console.embedded.replicas import new_topic
+from console.admin.groups import DESCRIBED_AT_ONCE, FETCHED_AT_ONCE, describe_groups, list_groups, poll_groups
+from console.admin.link import Link
+from console.admin.partitions import PARTITIONS_AT_ONCE
+from console.cli import main as cli
+from console.embedded import partition_log, record_batch, replicas
+from console.embedded.brokers import EmbeddedCluster, run_in_thread
+from console.embedded.group_coordinator import GROUP_TOPIC, coordinator_of, ensure_topic
+from console.embedded.groups import Committed, Group, GroupState
+from console.embedded.scenarios.group_kinds import NEWER, ORDERS, PAYMENTS, REFUNDS, SCORES
+from console.embedded.scenarios.quiet import GROUPS
+from console.embedded.scenarios.seed import add_topic, batch_of
 from console.embedded.spec import ClusterSpec
-from tests.embedded.group_client import GroupClient
+from console.model.cluster import StreamsTasks, Subtopology
+from console.model.coordinators import OFFSETS, partition_of
+from console.wire.fields import Asked, payload
+from console.wire.frames import decode_body, split_response
+from console.wire.schemas import response_type
 from tests.embedded.raw_client import RawClient
+from tests.support import worlds
 from tests.support.kafka_messages import with_fields
+from tests.support.lags import group_lag
 from tests.support.manual_clock import ManualClock
+from tests.support.triage_watch import watching
+
+JOIN, SYNC = 7, 5
+
+
+class GroupClient:
+    """One connection to the coordinator of a group; an asynchronous context manager."""
+
+    def __init__(
+        self, cluster: EmbeddedCluster, group: str = "g", instance_id: str | None = None, session: float = 10.0
+    ) -> None:
+        self.raw = RawClient(cluster, coordinator_of(cluster.state.topics, group), client_id="member")
+        self.group = group
+        self.instance_id = instance_id
+        self.session = session
+        self.member_id = ""
+        self.generation = -1
+
+    async def __aenter__(self) -> Self:
+        await self.raw.__aenter__()
+        return self
+
+    async def __aexit__(self, *ended: object) -> None:
+        await self.raw.__aexit__(*ended)
+
+    def ask_to_join(self, *protocols: str, version: int = JOIN, type_: str = "consumer") -> None:
+        """Send a JoinGroup; `joined` reads the answer."""
+        self.raw.request(
+            "join_group",
+            version,
+            with_fields(
+                group_id=self.group,
+                session_timeout=self.session,
+                rebalance_timeout=2 * self.session,
+                member_id=self.member_id,
+                group_instance_id=self.instance_id,
+                protocol_type=type_,
+                protocols=[{"name": name, "metadata": name.encode()} for name in protocols or ("range",)],
+            ),
+        )
+
+    async def joined(self, version: int = JOIN) -> Any:
+        """The answer to the JoinGroup; its member id and generation are this one's from now on."""
+        answer = await self.answer("join_group", version)
+        if answer.error_code in (0, 79):
+            self.member_id, self.generation = answer.member_id, answer.generation_id
+        return answer
+
+    async def answer(self, api: str, version: int) -> Any:
+        """The next answer."""
+        response = response_type(api, version)
+        return decode_body(response, split_response(response, await self.raw.frame())[1])
+
+    async def ready_to_join(self, *protocols: str) -> None:
+        """Get a member id, and send the JoinGroup that counts (KIP-394)."""
+        self.ask_to_join(*protocols)
+        answer = await self.joined()
+        assert answer.error_code == 79
+        self.ask_to_join(*protocols)
+
+    def ask_to_sync(self, assignments: Mapping[str, bytes] | None = None) -> None:
+        """Send a SyncGroup; `synced` reads the answer."""
+        self.raw.request(
+            "sync_group",
+            SYNC,
+            with_fields(
+                group_id=self.group,
+                generation_id=self.generation,
+                member_id=self.member_id,
+                group_instance_id=self.instance_id,
+                protocol_type="consumer",
+                protocol_name="range",
+                assignments=[{"member_id": member, "assignment": data} for member, data in (assignments or {}).items()],
+            ),
+        )
+
+    async def synced(self) -> Any:
+        """The answer to the SyncGroup."""
+        return await self.answer("sync_group", SYNC)
+
+    async def heartbeat(self) -> int:
+        """Its error code."""
+        answer = await self.raw.ask(
+            "heartbeat",
+            4,
+            with_fields(
+                group_id=self.group,
+                generation_id=self.generation,
+                member_id=self.member_id,
+                group_instance_id=self.instance_id,
+            ),
+        )
+        code: int = answer.error_code
+        return code
+
+    async def leave(self) -> tuple[int, list[int]]:
+        """The error codes: the request's and its members'."""
+        answer = await self.raw.ask(
+            "leave_group", 5, with_fields(group_id=self.group, members=[(self.member_id, self.instance_id)])
+        )
+        return answer.error_code, [member.error_code for member in answer.members]
+
+    async def commit(self, offset: int, topic: str = "orders", version: int = 9, generation: int | None = None) -> int:
+        """The partition's error code."""
+        answer = await self.raw.ask(
+            "offset_commit",
+            version,
+            with_fields(
+                group_id=self.group,
+                generation_id_or_member_epoch=self.generation if generation is None else generation,
+                member_id=self.member_id,
+                topics=[
+                    {
+                        "name": topic,
+                        "partitions": [{"partition_index": 0, "committed_offset": offset, "committed_metadata": "m"}],
+                    }
+                ],
+            ),
+        )
+        code: int = answer.topics[0].partitions[0].error_code
+        return code
+
+
+# -- Groups over the wire: members come and go, generations follow each other, offsets are kept ------------------------
 
 NO_DELAY = {"group.initial.rebalance.delay.ms": "0"}
 UNKNOWN_MEMBER, REBALANCING, ILLEGAL_GENERATION, FENCED = 25, 27, 22, 82
@@ -29,7 +168,7 @@ async def clock() -> ManualClock:
 async def started(stack: AsyncExitStack, clock: ManualClock, **static_configs: str) -> EmbeddedCluster:
     cluster = EmbeddedCluster(ClusterSpec(static_configs={**NO_DELAY, **static_configs}), clock)
     ensure_topic(cluster.state)
-    cluster.state.put_topic(new_topic("orders", [(1, 2)], cluster.state.alive()))
+    cluster.state.put_topic(replicas.new_topic("orders", [(1, 2)], cluster.state.alive()))
     return await stack.enter_async_context(cluster)
 
 
@@ -364,3 +503,261 @@ async def test_offsets_of_topics_that_nobody_reads_can_be_deleted(cluster: Embed
         member.protocols = (("range", b"\x00\x01\x7f\xff\xff\xff"),)
         assert await delete_offset() == (0, 0)
         assert await offsets(client) == {}
+
+
+# -- Groups of every kind, read from an embedded cluster by one set of reads, with requests that are bounded -----------
+
+all_kinds = worlds.embedded(ClusterSpec(scenario="groups"))
+
+link = worlds.link("all_kinds")
+
+
+async def test_all_kinds_are_listed_and_described(link: Link) -> None:
+    listing = await list_groups(link)
+    types = {name: group.type for name, group in listing.groups.items()}
+    assert types == {
+        **{name: "classic" for name, *_ in GROUPS},
+        **{name: newer.type for name, (newer, _, _) in NEWER.items()},
+    }
+    by_types = await describe_groups(link, list(types), types)
+    assert by_types == await describe_groups(link, list(types))
+    assert not by_types.failures
+    assert {name: (group.type, group.state) for name, group in by_types.groups.items()} == {
+        name: (types[name], group.state) for name, group in listing.groups.items()
+    }
+
+
+async def test_members_that_have_not_taken_their_target_are_known(link: Link) -> None:
+    groups = (await describe_groups(link, ["order-events", "fraud-scores", "billing", "refund-workers"])).groups
+    order = groups["order-events"]
+    assert (order.epoch, order.assignment_epoch, order.assignor, order.late_members) == (8, 8, "uniform", 2)
+    late = {member.client_id: member for member in order.members or () if not member.has_target}
+    assert (late["orders-2"].epoch, len(late["orders-2"].assignment), len(late["orders-2"].target or ())) == (7, 8, 4)
+    assert late["orders-3"].assignment == ()
+    assert late["orders-3"].target == tuple((ORDERS, number) for number in range(8, 12))
+    scores = groups["fraud-scores"]
+    assert (scores.topology_epoch, scores.late_members) == (2, 1)
+    assert scores.topology == (Subtopology("0", (PAYMENTS,), (), (), (SCORES,)),)
+    assert order.topology is groups["billing"].topology is groups["refund-workers"].topology is None
+    second = next(member for member in scores.members or () if member.client_id == "scores-2")
+    assert second.tasks == StreamsTasks(
+        tuple(("0", number) for number in range(12, 23)), (("0", 0), ("0", 1)), (("0", 23),)
+    )
+    assert second.assignment == tuple((PAYMENTS, number) for number in range(12, 23))
+    assert groups["billing"].late_members == groups["refund-workers"].late_members == 0
+
+
+async def test_the_lag_of_each_kind(all_kinds: EmbeddedCluster, link: Link) -> None:
+    names = [*NEWER, "billing", "no-such-group"]
+    polls = await poll_groups(link, names)
+    assert set(polls.lags) == {*NEWER, "billing"}
+    assert polls.failures["no-such-group"].name == polls.lag_failures["no-such-group"].name == "GROUP_ID_NOT_FOUND"
+    for name in polls.lags:
+        assert await group_lag(link, name) == polls.lags[name]
+        offsets = all_kinds.state.groups[name].offsets
+        rows = {(row.topic, row.partition): row for row in polls.lags[name].partitions}
+        assert {place: row.committed for place, row in rows.items()} == {
+            place: committed.offset for place, committed in offsets.items()
+        }
+        assert all(row.end == all_kinds.state.logs[place].end for place, row in rows.items())
+    workers = polls.lags["refund-workers"].partitions
+    done = NEWER["refund-workers"][0].acknowledged
+    assert [row.lag for row in workers] == [row.end - row.committed - done for row in workers]
+    assert all(row.topic == REFUNDS and row.member for row in workers)
+
+
+async def test_many_groups_are_few_requests_and_none_is_without_bounds(all_kinds: EmbeddedCluster, link: Link) -> None:
+    """A group with very many partitions, and very many groups."""
+    state = all_kinds.state
+    add_topic(state, "wide", 2 * PARTITIONS_AT_ONCE * len(state.alive()) + 1, 1)
+    numbers = range(len(state.topics["wide"].partitions))
+    state.groups["wide"] = Group("wide", written=True, offsets={("wide", n): Committed(0) for n in numbers})
+    many = [f"many-{number}" for number in range(3 * (DESCRIBED_AT_ONCE + FETCHED_AT_ONCE))]
+    for name in many:
+        state.groups[name] = Group(name, written=True, offsets={("wide", 0): Committed(0)})
+    largest: dict[str, int] = {}
+    asked: dict[str, int] = {}
+
+    def watched(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def watching(api: str, fields: Asked, **options: Any) -> Any:
+            def counted(kio: ModuleType) -> Any:
+                request = payload(kio, api, fields)
+                asked[api] = asked.get(api, 0) + 1
+                largest[api] = max(largest.get(api, 0), _items(api, request))
+                return request
+
+            return await call(api, counted, **options)
+
+        return watching
+
+    link.call = watched(link.call)  # type: ignore[method-assign]
+    link.call_raw = watched(link.call_raw)  # type: ignore[method-assign]
+    polls = await poll_groups(link, ["wide", *many])
+    assert len(polls.lags["wide"].partitions) == len(numbers)
+    assert set(polls.lags) == {"wide", *many}
+    assert not polls.failures
+    assert largest["describe_groups"] <= DESCRIBED_AT_ONCE
+    assert largest["offset_fetch"] <= FETCHED_AT_ONCE
+    assert largest["list_offsets"] <= PARTITIONS_AT_ONCE
+    assert asked["list_offsets"] <= 2 * len(state.alive()) + len(state.alive())
+    assert asked["find_coordinator"] == 1
+
+
+def _items(api: str, request: Any) -> int:
+    """Groups or partitions that a request names."""
+    match api:
+        case "describe_groups" | "offset_fetch":
+            return len(request.groups)
+        case "list_offsets":
+            return sum(len(topic.partitions) for topic in request.topics)
+    return 0
+
+
+# -- Groups that are listed are there, and what could not be listed is named -------------------------------------------
+
+
+def seed(cluster: EmbeddedCluster) -> None:
+    """Group `calm` as some servers have those without members: Dead, with offsets."""
+    state, now = cluster.state, int(cluster.clock.time() * 1000)
+    ids = sorted(state.brokers)
+    state.put_topic(replicas.new_topic("orders", replicas.striped(ids, 1, 1), ids))
+    state.put_topic(replicas.new_topic(GROUP_TOPIC, [(ids[n % len(ids)],) for n in range(50)], ids))
+    state.logs["orders", 0] = log = partition_log.PartitionLog()
+    log.append(record_batch.read_batch(batch_of([b"one", b"two", b"three"], now, b"k"), 0), 0)
+    for name in ("calm", "other"):
+        group = Group(name, protocol_type="consumer", written=True)
+        group.offsets["orders", 0] = Committed(1, 0)
+        state.groups[name] = group
+    state.groups["calm"].state = "Dead"  # type: ignore[assignment]
+
+
+async def run(bootstrap: str, script: str) -> int:
+    return await asyncio.to_thread(cli.run, ["run", "-b", bootstrap, "-e", script])
+
+
+@pytest.mark.parametrize(
+    ("script", "offset"),
+    [
+        ("reset group calm to latest; apply --yes", 3),
+        ("skip group calm topic orders partition 0; apply --yes", 2),
+        ("delete group calm topic orders partition 0; apply --yes", None),
+        ("delete group calm; apply --yes", None),
+    ],
+)
+async def test_a_listed_group_with_offsets_is_one_without_members(
+    script: str, offset: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        running.call(seed)
+        assert await asyncio.to_thread(cli.run, ["groups", "--list", "-b", running.bootstrap]) == 0
+        assert "calm" in capsys.readouterr().out
+        code = await run(running.bootstrap, script)
+        assert code == 0, capsys.readouterr()
+        left = running.call(
+            lambda c: c.state.groups["calm"].offsets.get(("orders", 0)) if "calm" in c.state.groups else None
+        )
+        assert (left.offset if left is not None else None) == offset
+
+
+async def test_a_group_that_is_dead_and_has_nothing_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        running.call(seed)
+        running.call(lambda c: c.state.groups["calm"].offsets.clear())
+        assert await run(running.bootstrap, "skip group calm topic orders partition 0; apply --yes") != 0
+        assert "there is no group 'calm'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("describe group ''", "orders"),
+        ("list groups ''", "Empty"),
+        ("records orders from group ''", "two"),
+        ("reset group '' to latest; apply --yes", "applied"),
+        ("clone group '' to other; apply --yes", "applied"),
+        ("delete group ''; apply --yes", "applied"),
+    ],
+)
+async def test_the_group_with_the_empty_name_is_one_as_others(
+    script: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Brokers take its commits, and list it: a client that sets no group.id may leave it behind."""
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        running.call(seed)
+
+        def rename(cluster: EmbeddedCluster) -> None:
+            group = Group("", protocol_type="consumer", written=True)
+            group.offsets["orders", 0] = Committed(1, 0)
+            cluster.state.groups = {"": group}
+
+        running.call(rename)
+        assert await run(running.bootstrap, script) == 0, capsys.readouterr()
+        assert said in capsys.readouterr().out
+
+
+async def test_its_lag_is_known() -> None:
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        running.call(seed)
+        async with watching(worlds.settings(running)) as it:
+            verdict = await it.until(
+                lambda _: it.observations is not None and "calm" in it.observations.last.snapshot.lags, "lag"
+            )
+            assert verdict.is_healthy
+            assert it.observations is not None
+            assert it.observations.last.snapshot.lags["calm"].total == 2
+            assert not [each for each in it.observations.last.snapshot.failures if "calm" in each.part]
+
+
+async def test_groups_whose_coordinator_has_no_leader_are_not_counted_as_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The one that can't be listed is named by its partition; the screen keeps what it knew."""
+    with run_in_thread(ClusterSpec(brokers=3)) as running:
+        running.call(seed)
+        away = running.call(lambda c: coordinator_of(c.state.topics, "other"))
+        known = await asyncio.to_thread(cli.run, ["groups", "--list", "--output", "json", "-b", running.bootstrap])
+        assert known == 0
+        capsys.readouterr()
+        async with watching(worlds.settings(running)) as it:
+            await it.until(
+                lambda _: it.observations is not None and "other" in it.observations.last.snapshot.groups, "groups"
+            )
+            running.run(lambda c: c.broker_down(away))
+            unlisted = f"groups {OFFSETS}"
+            verdict = await it.until(
+                lambda v: any(unlisted in each.what for each in v.unknowable), "what is not listed"
+            )
+            assert not verdict.is_healthy
+            assert it.observations is not None
+            assert "other" in it.observations.last.snapshot.groups
+        bootstrap = running.call(
+            lambda c: ",".join(f"{host}:{port}" for id_, (host, port) in c.addresses.items() if id_ != away)
+        )
+        code = await asyncio.to_thread(cli.run, ["groups", "--list", "--output", "json", "-b", bootstrap])
+        assert code == 1
+        data = json.loads(capsys.readouterr().out)
+        (error,) = [each for each in data["errors"] if each["entity"] == OFFSETS]
+        assert error["error"] == "COORDINATOR_NOT_AVAILABLE"
+        down = [number for number in range(50) if number % 3 == away - 1]
+        assert partition_of("other", 50) in down
+        assert error["message"].startswith(f"{len(down)} of 50 partitions have no leader ({down[0]}, {down[1]},")
+
+
+async def test_nothing_is_missing_where_the_coordinators_are_there() -> None:
+    async with EmbeddedCluster(ClusterSpec(brokers=2)) as running:
+        async with worlds.linked(worlds.settings(running)) as link:
+            assert not (await list_groups(link)).failures, "there is no such topic yet"
+            seed(running)
+            listing = await list_groups(link)
+        assert not listing.failures
+        assert set(listing.groups) == {"calm", "other"}
+
+
+async def test_configs_say_that_groups_are_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    with run_in_thread(ClusterSpec(brokers=3)) as running:
+        running.call(seed)
+        running.run(lambda c: c.broker_down(3))
+        first = running.bootstrap.partition(",")[0]
+        arguments = ["configs", "--bootstrap-server", first, "--describe", "--entity-type", "groups"]
+        await asyncio.to_thread(cli.run, arguments)
+        assert f"not all groups are listed: {OFFSETS}: " in capsys.readouterr().err

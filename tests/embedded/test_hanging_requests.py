@@ -1,7 +1,5 @@
 """One request that is never answered holds up no other, and is no cluster that does not answer."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import socket
@@ -12,9 +10,8 @@ from types import ModuleType
 import pytest
 from msgspec.structs import replace
 
-from console.admin import changes, cluster, partitions
+from console.admin import changes, cluster, errors, partitions
 from console.admin.client import AdminClient
-from console.admin.errors import RequestTimedOut
 from console.admin.link import CONTROLLER, Link
 from console.admin.settings import Address, ConnectionSettings
 from console.answers.triage import UNKNOWN, exit_code, text_lines
@@ -36,7 +33,6 @@ from tests.support.patience import PATIENCE
 
 NEVER = Delay(3600)
 FORWARDED = ("describe_quorum", "list_partition_reassignments")
-
 
 three = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", 6, 3))
 
@@ -66,9 +62,8 @@ async def watched(poller: Poller, until: frozenset[str]) -> Observations:
 async def test_a_controller_that_hangs_takes_no_other_read_along(three: ThreadedCluster) -> None:
     for api in FORWARDED:
         hangs(three, api)
-    with AdminClient(settings_of(three)) as client:
-        async with Poller(Session(client, Context("test", "tests", client.settings))) as poller:
-            observations = await watched(poller, frozenset({"quorum", "reassignments"}))
+    async with worlds.poller_on(settings_of(three)) as poller:
+        observations = await watched(poller, frozenset({"quorum", "reassignments"}))
     assert set(observations.last.unread) == {"quorum", "reassignments"}
     assert observations.last.silent == frozenset()
     assert len(observations.last.snapshot.topics["orders"].partitions) == 6
@@ -89,9 +84,9 @@ async def test_what_waits_for_the_controller_says_so(three: ThreadedCluster) -> 
     hangs(three, "describe_quorum")
     hangs(three, "describe_cluster")
     with AdminClient(settings_of(three)) as client:
-        with pytest.raises(RequestTimedOut) as waiting:
+        with pytest.raises(errors.RequestTimedOut) as waiting:
             await client.run(lambda link: link.call("describe_quorum", of_quorum, to=CONTROLLER, timeout=0.3))
-        with pytest.raises(RequestTimedOut) as busy:
+        with pytest.raises(errors.RequestTimedOut) as busy:
             await client.run(lambda link: link.call("describe_cluster", of_cluster, timeout=0.3))
     assert "most of the controllers run" in waiting.value.failure.remedy
     assert "broker's load" in busy.value.failure.remedy
@@ -151,10 +146,9 @@ async def test_a_broker_that_hangs_is_known_soon_after_the_others_answered(three
 
 
 async def test_without_an_answer_about_its_brokers_no_cluster_is_healthy(three: ThreadedCluster) -> None:
-    with AdminClient(settings_of(three)) as client:
-        async with Poller(Session(client, Context("test", "tests", client.settings))) as poller:
-            whole = await poller.poll(whole=True)
-            assert diagnose(begin(whole)).is_healthy
+    async with worlds.poller_on(settings_of(three)) as poller:
+        whole = await poller.poll(whole=True)
+        assert diagnose(begin(whole)).is_healthy
     for part in Part:
         for lacking in ({"unread": (part,)}, {"late": (part,)}):
             verdict = diagnose(begin(replace(whole, **lacking)))
@@ -188,18 +182,15 @@ async def test_no_cluster_is_healthy_while_any_part_is_withheld(three: ThreadedC
 
 async def test_a_part_that_is_read_no_more_is_unknown(three: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler, "LATE", -60.0)
-    with AdminClient(settings_of(three)) as client:
-        async with Poller(Session(client, Context("test", "tests", client.settings))) as poller:
-            verdict = diagnose(begin(await poller.poll(whole=True)))
-            assert verdict.unread == tuple(part for part in Part if part in {each.name for each in poller.parts})
-            assert not verdict.is_healthy
+    async with worlds.poller_on(settings_of(three)) as poller:
+        verdict = diagnose(begin(await poller.poll(whole=True)))
+        assert verdict.unread == tuple(part for part in Part if part in {each.name for each in poller.parts})
+        assert not verdict.is_healthy
 
 
 async def test_the_only_address_hangs() -> None:
     options = argparse.Namespace(seconds=1.0, watch=False, expect=[], output="text", prometheus=None)
     with closing(socket.create_server(("127.0.0.1", 0))) as hanging:
-        settings = ConnectionSettings((hanging.getsockname(),))
-        with AdminClient(settings) as client:
-            async with Poller(Session(client, Context("test", "tests", settings))) as poller:
-                with pytest.raises(RequestTimedOut, match=f"asked at 127.0.0.1:{hanging.getsockname()[1]}"):
-                    await watch_verdicts(poller, options)
+        async with worlds.poller_on(ConnectionSettings((hanging.getsockname(),))) as poller:
+            with pytest.raises(errors.RequestTimedOut, match=f"asked at 127.0.0.1:{hanging.getsockname()[1]}"):
+                await watch_verdicts(poller, options)

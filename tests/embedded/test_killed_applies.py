@@ -1,8 +1,6 @@
 """kill -9 in the middle of an apply, at random moments: the journal loses nothing, and what the next start says of it
 is how the cluster is."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
@@ -14,10 +12,7 @@ import pytest
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
-from console.embedded.brokers import EmbeddedCluster
-from console.embedded.faults import Fault, Meanwhile
-from console.embedded.replicas import new_topic, striped
-from console.embedded.spec import ClusterSpec
+from console.embedded import brokers, faults, replicas, spec
 from console.embedded.state import ClusterState
 from console.journal.history import Change, State
 from console.model.changes import Status
@@ -26,9 +21,9 @@ from console.model.quota import QuotaEntity
 from console.session import former_changes as past
 from console.session.former_changes import reconcile_open
 from console.session.session import Session
+from tests.support.changing import read_history
 from tests.support.forked_runs import ForkedRuns
 from tests.support.recorded_requests import Recording
-from tests.support.whole_history import read_history
 
 RUNS = [(0, 12), *(pytest.param(seed, 50, marks=pytest.mark.long) for seed in range(4))]
 """Seeds and kills: first at each request of an apply in turn, then at random. A cluster for each: a journal that grows
@@ -79,10 +74,12 @@ async def test_a_kill_loses_nothing_and_nothing_is_misreported(
     monkeypatch.setattr(past, "IN_FLIGHT", 0.2)
     seen: Counter[str] = Counter()
     async with (
-        EmbeddedCluster(ClusterSpec(brokers=2)) as cluster,
+        brokers.EmbeddedCluster(spec.ClusterSpec(brokers=2)) as cluster,
         ForkedRuns({"HOME": str(own_home)}, tmp_path / "output") as runs,
     ):
-        cluster.state.put_topic(new_topic(TOPIC, striped(cluster.state.alive(), 1, 1), cluster.state.alive()))
+        cluster.state.put_topic(
+            replicas.new_topic(TOPIC, replicas.striped(cluster.state.alive(), 1, 1), cluster.state.alive())
+        )
         with AdminClient(ConnectionSettings(tuple(cluster.addresses.values()))) as client:
             await runs.warm("run", "-b", cluster.bootstrap, "-e", script(0))
             moments = await measured(cluster, runs)
@@ -104,13 +101,13 @@ class Moments:
     seconds: float
 
 
-async def measured(cluster: EmbeddedCluster, runs: ForkedRuns) -> Moments:
+async def measured(cluster: brokers.EmbeddedCluster, runs: ForkedRuns) -> Moments:
     """Run one to its end."""
     began: list[float] = []
     clock = asyncio.get_running_loop().time
     recording = Recording()
     detach = recording.attach(cluster.pipeline)
-    cluster.faults.add(Fault(Meanwhile(lambda _state: began.append(clock())), api=FIRST, nth=1))
+    cluster.faults.add(faults.Fault(faults.Meanwhile(lambda _state: began.append(clock())), api=FIRST, nth=1))
     await runs.start("run", "-b", cluster.bootstrap, "-e", script(1))
     assert await runs.ended() == 0, runs.output
     taken = clock() - began[0]
@@ -121,7 +118,7 @@ async def measured(cluster: EmbeddedCluster, runs: ForkedRuns) -> Moments:
 
 
 async def one_round(
-    cluster: EmbeddedCluster,
+    cluster: brokers.EmbeddedCluster,
     client: AdminClient,
     runs: ForkedRuns,
     number: int,
@@ -146,10 +143,10 @@ async def one_round(
 
     def first(state: ClusterState) -> None:
         applying.set()
-        cluster.faults.add(Fault(Meanwhile(count)))
+        cluster.faults.add(faults.Fault(faults.Meanwhile(count)))
         count(state)
 
-    cluster.faults.add(Fault(Meanwhile(first), api=FIRST, nth=1, times=1))
+    cluster.faults.add(faults.Fault(faults.Meanwhile(first), api=FIRST, nth=1, times=1))
     await runs.start("run", "-b", cluster.bootstrap, "-e", script(number))
     ended = asyncio.ensure_future(runs.ended())
     if at is None:

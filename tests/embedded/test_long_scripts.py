@@ -1,7 +1,5 @@
 """A script's work grows with its lines, not with their square: counted in calls, which no load changes."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType

@@ -1,18 +1,21 @@
-"""Deleted records, unregistered brokers and features on an embedded cluster: what a lost answer leaves, which right is
-missing, and the keys of the screen."""
+"""Changes of nodes on an embedded cluster: deleted records, brokers, features, voters."""
 
-from __future__ import annotations
+import json
+from types import ModuleType
+from typing import Any
+from uuid import UUID
 
 import pytest
+from kio.schema.errors import ErrorCode
 
 from console.admin.client import AdminClient
+from console.admin.link import CONTROLLER, Link
+from console.cli.main import run
 from console.contexts.context import Context
+from console.embedded import partition_log, record_batch, spec
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Cut, Fault, Moment
-from console.embedded.partition_log import PartitionLog
-from console.embedded.record_batch import produced_batch
 from console.embedded.scenarios.seed import add_topic, allow
-from console.embedded.spec import ClusterSpec
 from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
@@ -23,7 +26,8 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from tests.embedded.record_batches import batch
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
+from tests.support.patience import PATIENCE
 from tests.support.staging import staged
 from tests.tui.console_app import driven_on
 
@@ -35,12 +39,11 @@ def furnish(cluster: EmbeddedCluster) -> None:
     """Three partitions of ten records."""
     add_topic(cluster.state, "orders", 3, 2)
     for number in range(3):
-        log = cluster.state.logs["orders", number] = PartitionLog()
-        log.append(produced_batch(batch(*[b"x"] * 10)), 0)
+        log = cluster.state.logs["orders", number] = partition_log.PartitionLog()
+        log.append(record_batch.produced_batch(batch(*[b"x"] * 10)), 0)
 
 
-cluster = worlds.cluster(ClusterSpec(brokers=4), furnish)
-
+cluster = worlds.cluster(spec.ClusterSpec(brokers=4), furnish)
 
 session = worlds.session("cluster", lost_answer_timeout=0.5)
 
@@ -118,7 +121,7 @@ def only_describing(cluster: EmbeddedCluster) -> None:
 
 
 restricted = worlds.cluster(
-    ClusterSpec(brokers=4, super_users=frozenset()), furnish, only_describing, down=(4,), scope="module"
+    spec.ClusterSpec(brokers=4, super_users=frozenset()), furnish, only_describing, down=(4,), scope="module"
 )
 """Where clients may describe everything and change nothing; broker 4 is down."""
 
@@ -200,3 +203,69 @@ async def test_records_are_deleted_from_the_row_of_a_partition(cluster: Threaded
         await it.press("A", shows="name:")
         await it.type("orders", "enter")
         await it.until(lambda: starts(cluster) == [0, 4, 0])
+
+
+# -- Voters of an embedded cluster, by each way that a plan goes -------------------------------------------------------
+
+quorum = worlds.cluster(spec.ClusterSpec(brokers=4, scenario="quiet"))
+
+
+def on_quorum(capsys: pytest.CaptureFixture[str], quorum: ThreadedCluster, script: str, code: int = 0) -> str:
+    capsys.readouterr()
+    assert run(["run", "-b", quorum.bootstrap, "-e", script]) == code, capsys.readouterr()
+    return "".join(capsys.readouterr())
+
+
+def roles(capsys: pytest.CaptureFixture[str], quorum: ThreadedCluster) -> dict[int, str]:
+    capsys.readouterr()
+    assert run(["run", "-b", quorum.bootstrap, "-e", "list quorum", "--output", "json"]) == 0
+    return {row["node"]: row["role"] for row in json.loads(capsys.readouterr().out)["quorum"]}
+
+
+def test_a_static_quorum_is_refused(quorum: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "the quorum is static (kraft.version 0)" in on_quorum(capsys, quorum, "remove voter 2; plan", 1)
+    assert "2 is a voter already" in on_quorum(capsys, quorum, "add voter 2")
+    assert "the quorum is static" in on_quorum(capsys, quorum, "add voter 7", 1)
+
+
+def test_a_change_for_another_cluster_is_refused(quorum: ThreadedCluster) -> None:
+    """As Kafka 3.9.1 and 4.4 were seen to do."""
+
+    async def changed(link: Link) -> tuple[int, str | None]:
+        def build(kio: ModuleType) -> Any:
+            return kio.RemoveRaftVoterRequest(cluster_id="another", voter_id=1, voter_directory_id=UUID(int=5))
+
+        answer = await link.call("remove_raft_voter", build, to=CONTROLLER, change=True)
+        return answer.error_code, answer.error_message
+
+    with AdminClient(worlds.settings(quorum)) as client:
+        code, message = client.submit(changed).result(PATIENCE)
+    assert code == ErrorCode.inconsistent_cluster_id
+    assert message is not None
+    assert message.startswith('The given id "another" doesn\'t match the cluster id "')
+
+
+def test_voters_leave_and_come_back(quorum: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    on_quorum(capsys, quorum, "feature set kraft.version=1; apply --yes --accept feature-irreversible=kraft.version")
+    assert set(roles(capsys, quorum).values()) == {"leader", "voter"}
+    shown = on_quorum(capsys, quorum, "remove voter 4; plan", 3)
+    assert "voters 1, 2, 3 afterwards: 2 of 3 are needed, all follow, one more may fail" in shown
+    on_quorum(capsys, quorum, "remove voter 4; apply --yes")
+    assert roles(capsys, quorum)[4] == "observer"
+    # One without a spare has to be accepted.
+    assert "no-spare-voter" in on_quorum(capsys, quorum, "remove voter 3; apply --yes", 3)
+    assert "where controller 4 listens is unknown to brokers" in on_quorum(capsys, quorum, "add voter 4", 1)
+    on_quorum(capsys, quorum, "add voter 4 at=CONTROLLER://127.0.0.1:9; apply --yes")
+    assert "observer" not in roles(capsys, quorum).values()
+    on_quorum(capsys, quorum, "revert 3; plan; apply --yes")
+    assert roles(capsys, quorum)[4] == "observer"
+
+
+def test_a_leader_that_leaves_hands_over(quorum: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    quorum.call(lambda one: one.state.set_feature("kraft.version", 1))
+    (leader,) = (node for node, role in roles(capsys, quorum).items() if role == "leader")
+    shown = on_quorum(capsys, quorum, f"remove voter {leader}; plan; apply --yes")
+    assert f"{leader} leads: another voter is elected once it has left" in shown
+    after = roles(capsys, quorum)
+    assert after[leader] == "observer"
+    assert list(after.values()).count("leader") == 1

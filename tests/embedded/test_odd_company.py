@@ -1,7 +1,5 @@
 """Two consoles at once, brokers that answer byte by byte, APIs that are all newer than kac, ids that are used again."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -9,10 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from console.admin.client import AdminClient
 from console.admin.errors import Unsupported
 from console.admin.settings import ConnectionSettings
-from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
@@ -22,7 +18,7 @@ from console.plan.reconcile import ApplyOptions
 from console.session.reading import read_everything
 from console.session.session import Session
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 
 ORDERS = topic_resource("orders")
 KEY = "retention.ms"
@@ -31,8 +27,8 @@ API_VERSIONS, METADATA = 18, 3
 
 @asynccontextmanager
 async def session_on(*addresses: tuple[str, int]) -> AsyncIterator[Session]:
-    with AdminClient(ConnectionSettings(addresses)) as client:
-        yield Session(client, Context("test", "tests", client.settings), "run")
+    with worlds.session_on(ConnectionSettings(addresses), "run") as session:
+        yield session
 
 
 cluster = worlds.embedded(ClusterSpec(brokers=2), worlds.topic("orders", ((1, 2),), brokers=(1, 2)))

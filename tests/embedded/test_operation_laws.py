@@ -1,8 +1,6 @@
 """The law of operations: from any state and through any deaths, of kac at each write and request and of brokers, either
 the goal is reached and nothing is left, or the operation says what it waits for."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,12 +27,11 @@ from console.operations.operation import Operation, State
 from console.operations.placement import placement_of
 from console.operations.planner import propose
 from console.plan.stale_throttles import LISTS, LOG_DIRS_RATE, RATES
-from console.session import applying, former_changes, operating
+from console.session import applying, former_changes, operating, reading, snapshot_reader
 from console.session.operating import NEEDS, ask_of, begin, read_operations, work_on
-from console.session.reading import read_needs
 from console.session.session import Session
-from console.session.snapshot_reader import Refused
-from tests.scenarios.test_operations import RACKS, World, world_of
+from tests.scenarios.test_operations import World, world_of
+from tests.support.real_clusters import RACKS
 
 BROKERS = (1, 2, 3, 4)
 DIRS = ("/data1", "/data2")
@@ -258,7 +255,7 @@ async def happens(world: World, event: Happens, number: int, life: int, deaths: 
             deaths.dead, deaths.left = False, 0
             try:
                 await ask_of(world.session, number, cancel=cancel, throttle=throttle)
-            except Refused:
+            except snapshot_reader.Refused:
                 return True
     return False
 
@@ -271,7 +268,7 @@ async def ended_well(world: World, operation: Operation, before: dict[tuple[str,
         assert operation.state in (State.STALLED, State.WAITING)
         assert operation.progress.waits, operation
         return
-    await read_needs(world.session, NEEDS)
+    await reading.read_needs(world.session, NEEDS)
     assert world.throttles() == before
     assert not operation.running(world.session.snapshot)
     assert not operation.copying(world.session.snapshot)
@@ -303,7 +300,6 @@ def elections_left(world: World, operation: Operation) -> list[int]:
 FOUND = Case(((2,), (1, 2), (2, 4, 3), (1, 3, 2), (2, 4), (1,)), 1, goals.Balance(), None, False, (Down(2), Die(2)))
 """A broker that was down while the others were balanced comes back with too few replicas: what is reached is judged by
 the brokers that were there."""
-
 
 LED = Case(((1, 2, 3), (1, 3), (2, 3)), 1, goals.Drain((3,)), 10**7, False, (Down(1), Up(1)))
 """Broker 1 does not lead what it should: of what was moved it is elected at the end."""

@@ -1,8 +1,6 @@
 """Records that a skip or a deletion passes over: kept in a file or sent to a dead-letter topic first, or nothing is
 passed over; and the letters go back where they were."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -36,19 +34,16 @@ from console.language.verbs.delete import DeleteRecords
 from console.language.verbs.passed_over import PassingStatement
 from console.language.verbs.skip import SkipRecords
 from console.log_file import state_directory
+from console.model import config, record_masks, secret
 from console.model.changes import Status
 from console.model.cluster import CommittedOffset, GroupMember, LogRange
-from console.model.config import topic_resource
 from console.model.dead_letters import Origin, origin_of
 from console.model.new_records import NewRecord, records_of_lines
-from console.model.record_masks import mask_path
-from console.model.secret import Contents
 from console.plan.edits import CommitOffset, SetConfig, TrimLog, WriteRecords
 from console.plan.plan import EMPTY, stage, without
 from console.plan.reconcile import ApplyOptions
+from console.session import reading, script_runner
 from console.session.apply_flow import Asks, Flags, Unattended, apply_flow
-from console.session.reading import read_needs
-from console.session.script_runner import Runner
 from console.session.session import Session
 from tests.support import dead_letters, worlds
 
@@ -207,8 +202,8 @@ async def test_letters_are_not_written_again_because_what_follows_them_failed(
 ) -> None:
     (statement,) = parse(f"{text} to topic orders.dlt")
     assert isinstance(statement, PassingStatement)
-    await read_needs(session, needs(statement, None))
-    statement = replace(statement, letters=Contents([POISON]))
+    await reading.read_needs(session, needs(statement, None))
+    statement = replace(statement, letters=secret.Contents([POISON]))
     session.stage(to_edits(statement, session.snapshot))
     asks = Asks(silent=True, signals=False)
     accepted = ApplyOptions(risks=frozenset({"assigned-consumers", "records-deleted=orders"}))
@@ -218,7 +213,7 @@ async def test_letters_are_not_written_again_because_what_follows_them_failed(
     assert [each.status for result in report.results for each in result.outcomes] == [Status.APPLIED, Status.FAILED]
     cluster.call(lambda each: each.faults.remove(fault))
     # Another statement in between is not forgotten, nor that the same skip is staged once more without letters.
-    session.stage([SetConfig(topic_resource("orders"), "retention.ms", "86400000")])
+    session.stage([SetConfig(config.topic_resource("orders"), "retention.ms", "86400000")])
     session.stage(to_edits(replace(statement, to=None, letters=None), session.snapshot, plan=session.plan))
     with pytest.raises(CommandError, match="are written already") as raised:
         to_edits(statement, session.snapshot, plan=session.plan)
@@ -246,7 +241,7 @@ async def test_no_later_edit_makes_the_plan_forget_letters_that_are_written(
     (other,) = parse(then)
     assert isinstance(other, EditStatement)
     if isinstance(other, SkipRecords) and other.keeps:
-        other = replace(other, letters=Contents([POISON, NewRecord(b"c", b"2"), NewRecord(b"d", None)]))
+        other = replace(other, letters=secret.Contents([POISON, NewRecord(b"c", b"2"), NewRecord(b"d", None)]))
         with pytest.raises(CommandError, match="are written already"):
             to_edits(other, session.snapshot, plan=session.plan)
     else:
@@ -290,7 +285,7 @@ async def test_letters_that_may_have_been_written_before_are_said(
     lost = faults.Fault(faults.Cut(faults.Moment.BEFORE), api="produce")
     cluster.call(lambda each: each.faults.add(lost))
     for text in (f"{SKIP} to topic orders.dlt; {APPLY}", APPLY):
-        runner = Runner(session, text, Printer("text", StringIO()))
+        runner = script_runner.Runner(session, text, Printer("text", StringIO()))
         await runner.carry_out(parse(text))
         assert (runner.exit_code(), len(session.plan)) == (1, 2)
     assert "written before" not in capsys.readouterr().err
@@ -309,11 +304,11 @@ async def test_nothing_is_staged_if_the_group_goes_on_while_its_records_are_read
 
     dead_letters.learnt_meanwhile(cluster, session, dead_letters.gone_on("billing", ("orders", 0), 3), goes_on)
     text = f"{SKIP} to topic orders.dlt"
-    await Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
+    await script_runner.Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
     assert "changed before this was staged: the skip of group billing in orders/0" in capsys.readouterr().err
     assert len(session.plan) == 0
     # Given again it is of the record that the group stands at now.
-    await Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
+    await script_runner.Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
     assert [each.edit.offset for each in session.plan.staged if isinstance(each.edit, CommitOffset)] == [4]
 
 
@@ -331,7 +326,7 @@ async def test_a_skip_that_failed_without_letters_gets_them(cluster: ThreadedClu
 
 async def test_all_are_staged_or_none(cluster: ThreadedCluster) -> None:
     small = {"max.message.bytes": "10"}
-    cluster.call(lambda each: each.state.alter_config(topic_resource("orders.dlt"), small))
+    cluster.call(lambda each: each.state.alter_config(config.topic_resource("orders.dlt"), small))
     out, code = await run(cluster, f"{SKIP} to topic orders.dlt; plan; {APPLY}")
     assert "refused: new records of orders.dlt/0, group billing orders/0: a record for orders.dlt/0 has" in out
     assert (code, at(cluster)) == (1, 1)
@@ -352,8 +347,8 @@ async def with_letters(session: Session) -> EditStatement:
     """The skip with the letter of the poison."""
     (statement,) = parse(f"{SKIP} to topic orders.dlt")
     assert isinstance(statement, SkipRecords)
-    await read_needs(session, needs(statement, None))
-    return replace(statement, letters=Contents([POISON]))
+    await reading.read_needs(session, needs(statement, None))
+    return replace(statement, letters=secret.Contents([POISON]))
 
 
 async def test_they_leave_the_plan_together(session: Session) -> None:
@@ -370,7 +365,7 @@ async def test_a_script_makes_letters_and_the_deletion_on_one_snapshot(
 ) -> None:
     has_read = dead_letters.learnt_meanwhile(cluster, session, dead_letters.with_range(("orders", 0), LogRange(0, 5)))
     text = "delete records topic orders partition 0 before latest to topic orders.dlt"
-    await Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
+    await script_runner.Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
     assert has_read.is_set()
     batch, trim = (each.edit for each in session.staging().draft.staged)
     assert isinstance(batch, WriteRecords)
@@ -410,10 +405,10 @@ async def test_letters_do_not_take_the_place_of_others(session: Session) -> None
     skip = await with_letters(session)
     (delete,) = parse("delete records topic orders partition 0 before 1 to topic orders.dlt")
     assert isinstance(delete, DeleteRecords)
-    await read_needs(session, needs(delete, None))
+    await reading.read_needs(session, needs(delete, None))
     # Both made on an empty plan: the batches have one number.
     some = to_edits(skip, session.snapshot)
-    more = to_edits(replace(delete, letters=Contents([NewRecord(b"a", b"0")])), session.snapshot)
+    more = to_edits(replace(delete, letters=secret.Contents([NewRecord(b"a", b"0")])), session.snapshot)
     assert stage(EMPTY, [*some, *more], session.snapshot).plan.staged == ()
     plan = stage(EMPTY, some, session.snapshot).plan
     report = stage(plan, more, session.snapshot)
@@ -424,7 +419,7 @@ async def test_letters_do_not_take_the_place_of_others(session: Session) -> None
     ("changes", "said"),
     [
         ({"records": NEVER}, 'records = "never"'),
-        ({"mask": (mask_path("$.card"),)}, "masks fields"),
+        ({"mask": (record_masks.mask_path("$.card"),)}, "masks fields"),
         ({"read_only": True}, "read-only"),
         ({"records": HIDDEN}, "hides records"),
     ],

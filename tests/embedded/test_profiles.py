@@ -1,28 +1,41 @@
-"""Other servers than Kafka: the console, triage, files and doctor run on each, and name no trouble of a healthy one."""
-
-from __future__ import annotations
+"""Other servers than Kafka, and other releases than the newest: the console, triage, files and doctor run on each."""
 
 import ast
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import console
+from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.cli.doctor_brokers import WITHOUT
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context, parse_bootstrap
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded import faults, groups, newer_groups, replicas
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.profiles import PROFILES
-from console.embedded.spec import ClusterSpec, release
+from console.embedded.replicas import new_topic
+from console.embedded.spec import ClusterSpec, Profile, release
+from console.model.changes import DeleteGroups, Status
+from console.model.coordinators import OFFSETS
+from console.model.observers import PLACEMENT_KEYS
+from console.model.releases import runs_on_zookeeper
 from console.session.session import Session
 from console.tui.app import Console
 from console.wire.schemas import api_key
-from tests.tui.console_app import Driven
+from tests.support import worlds
+from tests.support.older_brokers import OLDER, known_release, like
+from tests.tui.console_app import Driven, driven_on
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Other servers than Kafka: the console, triage, files and doctor run on each, and name no trouble of a healthy one
 
 FALSE_HERE = ("ZooKeeper", "Upgrade", "needs Kafka", "Traceback")
 """What no front end may say of a server that is not Kafka's, or is new enough."""
@@ -142,3 +155,233 @@ def test_a_server_is_named_in_its_own_record_alone() -> None:
         if isinstance(node, ast.Constant) and node.value in PROFILES
     }
     assert named == {"embedded/profiles.py"}
+
+
+# -- Replicas that are outside of the ISR by design, on a server that has them: no front end calls them missing --------
+
+(KEY,) = PLACEMENT_KEYS
+RULE = {"version": 2, "replicas": [{"count": 2, "constraints": {}}], "observers": [{"count": 1, "constraints": {}}]}
+PLACED = {"stretched": json.dumps(RULE), "also": json.dumps(RULE | {"observers": [{"count": 2, "constraints": {}}]})}
+"""The config's value by topic; all other topics have it empty."""
+
+
+def with_placements(answer: Any) -> Any:
+    """Topics have one more config."""
+    return replace(answer, results=tuple(_placed(each) for each in answer.results))
+
+
+def _placed(result: Any) -> Any:
+    if result.resource_type != 2 or not result.configs:
+        return result
+    entry = replace(
+        result.configs[0], name=KEY, value=PLACED.get(result.resource_name, ""), config_source=1, synonyms=()
+    )
+    return replace(result, configs=(*result.configs, entry))
+
+
+@pytest.fixture
+def observing() -> Iterator[ThreadedCluster]:
+    """Four brokers. Broker 4 copies two topics and is in neither's ISR; of a third it is a replica that is missing."""
+    profile = Profile(release="3.9", answers={"describe_configs": with_placements})
+    with run_in_thread(ClusterSpec(brokers=4, profile=profile)) as running:
+        running.call(seed)
+        yield running
+
+
+def seed(cluster: EmbeddedCluster) -> None:
+    ids = sorted(cluster.state.brokers)
+    for name, placed, isr in (
+        ("stretched", (1, 2, 4), (1, 2)),
+        ("also", (2, 3, 4), (2,)),
+        ("short", (3, 1, 4), (3, 1)),
+        ("whole", (1, 2, 3), (1, 2, 3)),
+    ):
+        topic = new_topic(name, [placed] * 2, ids)
+        partitions = tuple(each._replace(isr=isr, leader=isr[0]) for each in topic.partitions)
+        cluster.state.put_topic(replace(topic, partitions=partitions))
+
+
+async def data_of(capsys: pytest.CaptureFixture[str], observing: ThreadedCluster, *words: str) -> Any:
+    code = await asyncio.to_thread(cli.run, [words[0], "-b", observing.bootstrap, *words[1:], "--output", "json"])
+    written = capsys.readouterr()
+    assert code in (0, 4, 5), written
+    return json.loads(written.out)
+
+
+async def test_lists_count_what_should_be_in_sync(
+    observing: ThreadedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = await data_of(capsys, observing, "topics", "--list", "--under-replicated-partitions")
+    assert {each["name"]: each["under_replicated"] for each in listed["topics"]} == {"short": 2}
+    brokers = await data_of(capsys, observing, "brokers", "--list")
+    assert {each["id"]: each["out_of_sync"] for each in brokers["brokers"] if each["id"] is not None} == {
+        1: 0,
+        2: 0,
+        3: 0,
+        4: 2,
+    }
+
+
+async def test_a_verdict_names_what_is_missing_and_no_observer(
+    observing: ThreadedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verdict = await data_of(capsys, observing, "triage", "--for", "3s")
+    assert {each["cause"] for each in verdict["causes"] if each["severity"] not in ("info", "warning")} == {
+        "replication-broken"
+    }
+    assert "short" in json.dumps(verdict)
+    assert not [name for name in ("stretched", "also") if name in json.dumps(verdict["causes"])]
+
+
+async def test_a_server_without_placements_is_asked_for_one_topic(capsys: pytest.CaptureFixture[str]) -> None:
+    with run_in_thread(ClusterSpec(brokers=4)) as running:
+        running.call(seed)
+        running.call(lambda cluster: cluster.counters.reset())
+        await data_of(capsys, running, "topics", "--list")
+        assert running.call(lambda cluster: cluster.counters.by_api())["describe_configs"] == 1
+
+
+def _refused(answer: Any) -> Any:
+    """Configs of topics that the user may not see."""
+    return replace(answer, results=tuple(replace(each, error_code=29, configs=()) for each in answer.results))
+
+
+async def test_where_configs_may_not_be_seen_one_topic_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    profile = Profile(release="3.9", answers={"describe_configs": _refused})
+    with run_in_thread(ClusterSpec(brokers=4, profile=profile)) as running:
+        running.call(seed)
+        running.call(lambda cluster: cluster.counters.reset())
+        listed = await data_of(capsys, running, "topics", "--list", "--under-replicated-partitions")
+        assert {each["name"] for each in listed["topics"]} == {"stretched", "also", "short"}
+        assert running.call(lambda cluster: cluster.counters.by_api())["describe_configs"] == 1
+
+
+# -- Clusters of older and of newer releases ---------------------------------------------------------------------------
+
+older = worlds.cluster(like("2.8", scenario="quiet"), scope="module")
+"""Three brokers with topics and groups."""
+
+on_older = worlds.commands("older")
+
+
+def test_what_is_said_of_an_api_that_is_not_there(on_older: worlds.Kac) -> None:
+    code, out, _ = on_older("doctor", "--output", "json")
+    checks = json.loads(out)["checks"]
+    assert (code, [each for each in checks if each["health"] == "bad"]) == (0, [])
+    (kafka,) = {each["found"].partition(", in ")[0] for each in checks if each["name"].startswith("Kafka ")}
+    assert "release 2.8 or near" in kafka
+    missing = {each["name"].removeprefix("API ") for each in checks if each["name"].startswith("API ")}
+    assert missing == {api for api, _ in WITHOUT if api_key(api) not in known_release("2.8").apis}
+
+
+def test_no_trouble_of_an_older_cluster_is_named(on_older: worlds.Kac) -> None:
+    code, out, _ = on_older("triage", "--for", "0s", "--output", "json")
+    verdict = json.loads(out)
+    assert (code, verdict["healthy"]) == (0, True)
+
+
+def test_changes_are_made(on_older: worlds.Kac) -> None:
+    script = "create topic made partitions=2 replication=2; set topic made retention.ms=1h; apply --yes"
+    code, _, err = on_older("run", "-e", script)
+    assert (code, err) == (0, "")
+    code, out, _ = on_older("run", "--output", "json", "-e", "show topic made retention.ms")
+    assert (code, "3600000" in out) == (0, True)
+    code, _, _ = on_older("run", "-e", "delete topic made; apply --yes")
+    assert code == 0
+
+
+async def test_the_screen_names_the_release(older: ThreadedCluster) -> None:
+    settings = worlds.settings(older)
+    with AdminClient(settings) as client:
+        app = Console(Session(client, Context("old", "test", settings)), ConsoleSettings())
+        async with app.run_test(size=(120, 40)) as pilot:
+            it = Driven(app, pilot, client)
+            await it.shows("kafka 2.8", "ctrl 1")
+            assert runs_on_zookeeper(app.session.snapshot.versions[1].apis)
+
+
+def test_the_table_has_the_releases_that_are_not_imitated() -> None:
+    assert [known_release(name).name for name in OLDER] == list(OLDER)
+
+
+# -- What versions of Kafka 4.4 say that those before do not, as kac hands it on ---------------------------------------
+
+GROUP_DELETION_FAILED = 134
+WHY = "the topology of orders is not deleted: the plugin is down"
+
+
+def put_group(cluster: EmbeddedCluster, group: groups.Group) -> None:
+    """Put a group into a cluster, with the topic that groups stand in."""
+    cluster.state.groups[group.id] = group
+    if OFFSETS not in cluster.state.topics:
+        cluster.state.put_topic(replicas.new_topic(OFFSETS, [[1]], [1], internal=True))
+
+
+@pytest.mark.parametrize(("release", "message"), [("4.4", WHY), ("4.0", "")])
+async def test_why_a_group_is_not_deleted(release: str, message: str) -> None:
+    async with EmbeddedCluster(like(release, brokers=1)) as cluster:
+        put_group(cluster, groups.Group("orders", written=True))
+        cluster.faults.add(faults.Fault(faults.Fail(GROUP_DELETION_FAILED, WHY), api="delete_groups", times=1))
+        async with worlds.linked(worlds.settings(cluster)) as link:
+            (refused,) = await send(link, DeleteGroups(("orders",)), validate_only=False)
+            (gone,) = await send(link, DeleteGroups(("orders",)), validate_only=False)
+        assert refused.failure is not None
+        assert (refused.failure.name, refused.failure.message) == ("GROUP_DELETION_FAILED", message)
+        assert gone.status is Status.APPLIED
+
+
+@pytest.mark.parametrize(("kind", "shown"), [("streams", "sticky"), ("consumer", None)])
+def test_a_streams_groups_assignor_is_shown(kind: str, shown: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a group of consumers it is of its target alone, and not shown."""
+
+    def put(cluster: EmbeddedCluster) -> None:
+        newer = newer_groups.NewerGroup(kind, "Empty", 1, 1, (), "sticky")  # type: ignore[arg-type]
+        put_group(cluster, groups.Group("sums", protocol_type=kind, written=True, newer=newer))
+
+    with run_in_thread(like("4.4", brokers=1)) as cluster:
+        cluster.call(put)
+        assert cli.run(["run", "-b", cluster.bootstrap, "--output", "json", "-e", "describe group sums"]) == 0
+    assert json.loads(capsys.readouterr().out).get("assignor") == shown
+
+
+async def test_it_is_on_the_screen() -> None:
+    def put(cluster: EmbeddedCluster) -> None:
+        newer = newer_groups.NewerGroup("streams", "Empty", 1, 1, (), "sticky", topology_epoch=1)
+        put_group(cluster, groups.Group("sums", protocol_type="streams", written=True, newer=newer))
+
+    with run_in_thread(like("4.4", brokers=1)) as cluster:
+        cluster.call(put)
+        async with driven_on(cluster, (120, 30)) as it:
+            await it.command("describe group sums", shows="assignor sticky  epoch 1  topology 1")
+
+
+def test_the_nodes_of_a_streams_group(capsys: pytest.CaptureFixture[str]) -> None:
+    """A plug-in of brokers keeps them (KIP-1331), which no Kafka comes with; that there are none is said."""
+    nodes = (
+        newer_groups.Node("SOURCE-0", 1, sources=("payments",), successors=("SUM-1",)),
+        newer_groups.Node("SUM-1", 2, stores=("sums",), successors=("SINK-2",)),
+        newer_groups.Node("SINK-2", 3, sink="totals"),
+    )
+
+    def put(cluster: EmbeddedCluster) -> None:
+        for name, kept in (("sums", {"0": nodes}), ("bare", None)):
+            newer = newer_groups.NewerGroup("streams", "Empty", 1, 1, (), "sticky", topology_epoch=1, nodes=kept)
+            put_group(cluster, groups.Group(name, protocol_type="streams", written=True, newer=newer))
+
+    def described(name: str, *more: str) -> str:
+        assert cli.run(["run", "-b", cluster.bootstrap, "-e", f"describe group {name}", *more]) == 0
+        return capsys.readouterr().out
+
+    with run_in_thread(like("4.4", brokers=1)) as cluster:
+        cluster.call(put)
+        shown = json.loads(described("sums", "--output", "json"))["nodes"]
+        assert [(each["node"], each["role"], each["topics"], each["stores"], each["after"]) for each in shown] == [
+            ("SOURCE-0", "source", ["payments"], [], ["SUM-1"]),
+            ("SUM-1", "processor", [], ["sums"], ["SINK-2"]),
+            ("SINK-2", "sink", ["totals"], [], []),
+        ]
+        assert "SUM-1" in described("sums")
+        assert "without a plug-in that keeps it they store none (KIP-1331)" in described("bare")
+    with run_in_thread(like("4.0", brokers=1)) as cluster:
+        cluster.call(put)
+        assert "plug-in" not in described("bare")

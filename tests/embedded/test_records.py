@@ -1,7 +1,5 @@
 """Records over the wire: what a leader takes, keeps and gives."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any

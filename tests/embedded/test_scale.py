@@ -3,8 +3,6 @@
 A minute has twelve ticks; the test makes them, one after another, so that nothing is waited for.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,7 +30,6 @@ MINUTE = 12
 """Ticks at the refresh of 5 seconds that the console has."""
 WAIT = PATIENCE
 ROWS = 40
-
 
 large = worlds.cluster(ClusterSpec(scenario="large"), scope="module")
 """The large cluster, in which nobody else changes anything."""

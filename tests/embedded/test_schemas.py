@@ -1,7 +1,5 @@
 """Records that were written with schemas of a registry: by others' serializers, and what a bad registry does."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json
@@ -28,15 +26,11 @@ from console.admin.schema_registry import (
     registry_decoder,
 )
 from console.admin.settings import HttpSettings, Store, TlsSettings
-from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.language.grammar import parse
-from console.model.record_decoding import RecordDecoder
-from console.model.record_masks import mask_path
+from console.model import record_decoding, record_masks, secret
 from console.model.records import BatchFacts, Record
 from console.model.schemas import Allowance, SchemaKey, kind_of
-from console.model.secret import Secret
-from console.session.session import Session
 from tests.support import worlds
 from tests.support.apicurio import apicurio, apicurio_folder
 from tests.support.certificates import Authority
@@ -71,7 +65,6 @@ message Payment { int64 id = 1; string email = 2; Money sum = 3; }
 """
 MONEY = 'syntax = "proto3";\npackage shop;\nmessage Money { int64 cents = 1; string currency = 2; }\n'
 TOPIC = "orders"
-
 
 schemas = worlds.running(registry, scope="module")
 
@@ -195,13 +188,13 @@ async def test_filters_see_what_is_decoded(cluster: ThreadedCluster, schemas: Re
     assert await offsets("first 20 where 'value.sum.currency == \"EUR\"'") == [2]
     assert await offsets("first 20 where 'value.id >= 2'") == [1, 2, 3, 6]
     assert await offsets("first 20 text b@example.org") == [1]
-    mask = (mask_path("$.email"),)
+    mask = (record_masks.mask_path("$.email"),)
     assert await offsets("first 20 text example.org", mask=mask) == []
     assert await offsets("first 20 where 'value.id >= 2'", mask=mask) == [1, 2, 3, 6]
 
 
 async def test_masked_fields_of_what_is_decoded(cluster: ThreadedCluster, schemas: RegistryServer) -> None:
-    mask = (mask_path("$.**.email"),)
+    mask = (record_masks.mask_path("$.**.email"),)
     for output in ("json", "text", "csv"):
         for form in ("", " as hex", " as text"):
             for known in (schemas.settings, None):
@@ -249,17 +242,17 @@ def apicurios() -> Iterator[RegistryServer]:
         yield running
 
 
-def as_record(payload: dict[str, Any], topic: str = TOPIC) -> Record:
+def as_record(payload: dict[str, Any]) -> Record:
     """A record that others' serializer wrote."""
     headers = tuple((name.encode(), bytes.fromhex(value)) for name, value in payload["headers"])
     data, is_key = bytes.fromhex(payload["data"]), payload["name"].startswith("key-")
-    return Record(topic, 0, 0, -1, data if is_key else None, None if is_key else data, headers, BatchFacts(0))
+    return Record(TOPIC, 0, 0, -1, data if is_key else None, None if is_key else data, headers, BatchFacts(0))
 
 
 async def read_by(settings: HttpSettings, record: Record, *mask: str) -> Record:
     """A record as it may be shown, by a registry that is asked for what it names."""
     of = SchemaRegistry(settings)
-    decoder = registry_decoder(tuple(map(mask_path, mask)), of)
+    decoder = registry_decoder(tuple(map(record_masks.mask_path, mask)), of)
     await of.look_up(decoder.missing(record))
     return await asyncio.to_thread(decoder.readable, record, Allowance())
 
@@ -313,7 +306,7 @@ async def test_what_glue_writes_is_named(schemas: RegistryServer, compression: b
     assert shown.value_encoding is not None
     assert shown.value_encoding.schema == "AWS Glue version 00010203-0405-0607-0809-0a0b0c0d0e0f"
     assert shown.value_encoding.why
-    alone = RecordDecoder(()).readable(record, Allowance())
+    alone = record_decoding.RecordDecoder(()).readable(record, Allowance())
     assert alone.value == record.value
     assert alone.value_encoding is not None
     assert "AWS Glue version 00010203-0405-0607-0809-0a0b0c0d0e0f" in alone.value_encoding.why
@@ -331,7 +324,7 @@ async def test_what_glue_writes_is_named(schemas: RegistryServer, compression: b
     ],
 )
 def test_a_context_without_registry_says_what_names_a_schema(value: bytes, *, is_named: bool) -> None:
-    shown = RecordDecoder(()).readable(by_hand(TOPIC, value), Allowance())
+    shown = record_decoding.RecordDecoder(()).readable(by_hand(TOPIC, value), Allowance())
     assert shown.value == value
     assert (shown.value_encoding is not None) == is_named
     if shown.value_encoding is not None:
@@ -457,7 +450,7 @@ async def asked(settings: HttpSettings, *numbers: int) -> list[Any]:
 async def test_a_bad_registry_is_named(bad: Bad, why: str) -> None:
     with registry() as running:
         running.bad["/schemas/ids/1"] = bad
-        (missing,) = await asked(replace(running.settings, token=Secret("sesame")), 1)
+        (missing,) = await asked(replace(running.settings, token=secret.Secret("sesame")), 1)
         assert isinstance(missing, Missing)
         assert why in missing.why
         assert missing.why.isprintable()
@@ -502,12 +495,12 @@ async def test_references_in_a_circle_and_without_end() -> None:
 async def test_logins_go_to_the_registry_alone() -> None:
     with registry() as elsewhere, registry() as running:
         running.bad["/schemas/ids/1"] = Bad(301, {"Location": f"{elsewhere.url}/schemas/ids/1"})
-        with_name = replace(running.settings, username="kac", password=Secret("open sesame"))
+        with_name = replace(running.settings, username="kac", password=secret.Secret("open sesame"))
         await asked(with_name, 1)
-        await asked(replace(running.settings, token=Secret("abc.def")), 1)
+        await asked(replace(running.settings, token=secret.Secret("abc.def")), 1)
         assert [each.login for each in running.asked] == ["Basic a2FjOm9wZW4gc2VzYW1l", "Bearer abc.def"]
         assert elsewhere.asked == []
-        (refused,) = await asked(replace(running.settings, token=Secret("a\r\nX: y")), 1)
+        (refused,) = await asked(replace(running.settings, token=secret.Secret("a\r\nX: y")), 1)
         assert "characters that no token has" in refused.why
         assert "X:" not in refused.why
 
@@ -603,8 +596,7 @@ async def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_no_read_waits_for_a_registry(cluster: ThreadedCluster) -> None:
     with registry() as running:
         running.bad["/schemas/ids/1"] = Bad(silent=True)
-        with AdminClient(worlds.settings(cluster, schemas=running.settings)) as client:
-            session = Session(client, Context("test", "tests", client.settings))
+        with worlds.session_on(worlds.settings(cluster, schemas=running.settings), "console") as session:
             (statement,) = parse(f"records {TOPIC} first 1")
             async with asyncio.timeout(PATIENCE):
                 read = await session.records.read(statement)  # type: ignore[arg-type]

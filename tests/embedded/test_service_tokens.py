@@ -1,26 +1,19 @@
 """A token of an identity provider (client credentials) for a schema registry and for Connect's workers: fetched once,
 fetched again when it is refused, and never shown."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 
 import pytest
 
-from console.admin import connect, schemas
-from console.admin.errors import AdminError
+from console.admin import connect, errors, schemas
 from console.admin.settings import ConnectSettings, HttpSettings, SaslSettings
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.model.secret import Secret
-from console.session.session import Session
-from tests.support import worlds
-from tests.support.applied import apply_plan
-from tests.support.http_server import Answer, Asked, answering
+from tests.support import changing, http_server, staging, worlds
 from tests.support.oidc_server import OidcServer, oidc_server
 from tests.support.registry_server import RegistryServer, registry
-from tests.support.staging import staged
 
 SECRET = "open-sesame"
 
@@ -79,17 +72,14 @@ async def test_a_refused_token_is_replaced_once(
 ) -> None:
     demand(server, "alice")
     settings = worlds.settings(cluster, schemas=at(server, login(provider)))
-    from console.admin.client import AdminClient
-    from console.contexts.context import Context
     from console.model.parts import Part
 
-    with AdminClient(settings) as client:
-        session = Session(client, Context("test", "tests", settings), "test")
+    with worlds.session_on(settings) as session:
         await session.read_whole(Part.SCHEMAS)
         provider.subject = "bob"
         demand(server, "bob")
-        await staged(session, "schema carts-value '\"int\"'")
-        report = await apply_plan(session)
+        await staging.staged(session, "schema carts-value '\"int\"'")
+        report = await changing.apply_plan(session)
         assert report.ok
     posts = [each for each in server.asked if each.method == "POST" and each.path == "/subjects/carts-value/versions"]
     assert len(provider.asked) == 2
@@ -117,7 +107,7 @@ async def test_a_change_is_sent_again_with_the_new_token_alone(
 
 async def failure_of(cluster: ThreadedCluster, settings: HttpSettings) -> str:
     async with worlds.linked(worlds.settings(cluster, schemas=settings)) as link:
-        with pytest.raises(AdminError) as raised:
+        with pytest.raises(errors.AdminError) as raised:
             await schemas.describe_schemas(link)
     return str(raised.value.failure)
 
@@ -145,14 +135,14 @@ async def test_a_provider_that_refuses_or_is_down_is_told_without_the_secret(
 
 
 async def test_connects_workers_are_given_the_token(cluster: ThreadedCluster, provider: OidcServer) -> None:
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: http_server.Asked) -> http_server.Answer:
         if subject_of(asked.headers.get("authorization", "")) != "alice":
-            return Answer(401, '{"message": "who are you?"}')
+            return http_server.Answer(401, '{"message": "who are you?"}')
         if asked.path == "/":
-            return Answer(200, json.dumps({"version": "4.3.0", "commit": "c", "kafka_cluster_id": "x"}))
-        return Answer(200, "{}" if "expand" in asked.path else "[]")
+            return http_server.Answer(200, json.dumps({"version": "4.3.0", "commit": "c", "kafka_cluster_id": "x"}))
+        return http_server.Answer(200, "{}" if "expand" in asked.path else "[]")
 
-    with answering(answer) as url:
+    with http_server.answering(answer) as url:
         worker = HttpSettings("127.0.0.1", int(url.rpartition(":")[2]), oauth=login(provider))
         settings = worlds.settings(cluster, connect=(ConnectSettings("main", (worker,)),))
         async with worlds.linked(settings) as link:

@@ -1,7 +1,5 @@
 """Changes whose outcome is unknown: kept as such until the cluster shows them or an operator decides; told whole."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import AsyncIterator
@@ -15,12 +13,9 @@ from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.spec import ClusterSpec
+from console.journal import file, history
 from console.journal.entries import Answered, Ended, Entry, Intent, this_process
-from console.journal.file import JournalFile
-from console.journal.history import State
-from console.model.changes import Status
-from console.model.config import topic_resource
-from console.model.journal_lines import Origin, Request, Sending, Who
+from console.model import changes, config, journal_lines
 from console.plan.edits import SetConfig, UnsetConfig
 from console.plan.staged import Staged
 from console.session import former_changes as past
@@ -31,11 +26,10 @@ from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.wire.schemas import api_key
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan, read_history
 from tests.support.cutting_proxy import Cut, CuttingProxy
-from tests.support.whole_history import read_history
 
-ORDERS = topic_resource("orders")
+ORDERS = config.topic_resource("orders")
 RETENTION = "retention.ms"
 ALTER = "incremental_alter_configs"
 
@@ -78,11 +72,11 @@ async def held(client: AdminClient, proxy: CuttingProxy, value: str) -> int:
     report = await apply_plan(session)
     assert proxy.holds
     assert report.change is not None
-    assert [outcome.status for result in report.results for outcome in result.outcomes] == [Status.UNKNOWN]
+    assert [outcome.status for result in report.results for outcome in result.outcomes] == [changes.Status.UNKNOWN]
     return report.change
 
 
-async def state_of(client: AdminClient, number: int) -> State:
+async def state_of(client: AdminClient, number: int) -> history.State:
     return (await read_history(session_of(client))).changes[number].state(0)
 
 
@@ -95,7 +89,7 @@ async def test_a_held_request_is_unknown_at_every_start_until_it_shows(
         assert f"outcome unknown: change {number}" in said
         assert f"kac history --settle {number} applied|not-applied" in said
         assert "not applied:" not in said
-        assert await state_of(client, number) is State.UNKNOWN
+        assert await state_of(client, number) is history.State.UNKNOWN
     stopped = await stage_revert(session_of(client), number)
     assert not stopped.staging.added
     assert f"--settle {number}" in stopped.notes[0]
@@ -103,7 +97,7 @@ async def test_a_held_request_is_unknown_at_every_start_until_it_shows(
     assert cluster.state.configs[ORDERS] == {RETENTION: "5000"}
     said = "\n".join((await former_changes(session_of(client))).lines)
     assert f"unfinished: change {number}" in said
-    assert await state_of(client, number) is State.APPLIED
+    assert await state_of(client, number) is history.State.APPLIED
     assert (await former_changes(session_of(client))).lines == (), "what is settled is not told again"
     session = session_of(client)
     back = await stage_revert(session, number)
@@ -124,15 +118,15 @@ async def test_a_later_change_of_the_same_place_hides_what_became_of_it(
     again = await apply_plan(session)
     assert again.ok
     assert "outcome unknown: change 1" in "\n".join((await former_changes(session_of(client))).lines)
-    assert await state_of(client, first) is State.UNKNOWN
-    assert await decide(session_of(client), first, Status.NOT_APPLIED, "the proxy was restarted") == 1
-    assert await state_of(client, first) is State.NOT_APPLIED
+    assert await state_of(client, first) is history.State.UNKNOWN
+    assert await decide(session_of(client), first, changes.Status.NOT_APPLIED, "the proxy was restarted") == 1
+    assert await state_of(client, first) is history.State.NOT_APPLIED
     assert (await former_changes(session_of(client))).lines == ()
     change = (await read_history(session_of(client))).changes[first]
     assert change.decided[0].why == "the proxy was restarted"
     assert change.decided[0].who.principal == "ANONYMOUS"
     with pytest.raises(Refused, match="is known: applied"):
-        await decide(session_of(client), again.change or 0, Status.NOT_APPLIED, "no")
+        await decide(session_of(client), again.change or 0, changes.Status.NOT_APPLIED, "no")
 
 
 async def test_a_check_comes_before_a_decision(
@@ -141,31 +135,29 @@ async def test_a_check_comes_before_a_decision(
     number = await held(client, proxy, "5000")
     await proxy.let_go()
     with pytest.raises(Refused, match="is known: applied"):
-        await decide(session_of(client), number, Status.NOT_APPLIED, "I did not see it")
+        await decide(session_of(client), number, changes.Status.NOT_APPLIED, "I did not see it")
 
 
 threaded = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, brokers=[1]), scope="module")
 
-
 kac = worlds.commands("threaded")
 
-
-GONE = Origin(this_process("run").host, "run", 4_194_305, "x")
+GONE = journal_lines.Origin(this_process("run").host, "run", 4_194_305, "x")
 """A process that has ended."""
 
 
-def left_behind(threaded: ThreadedCluster, at: datetime, edits: int = 31, sent: int = 2) -> JournalFile:
+def left_behind(threaded: ThreadedCluster, at: datetime, edits: int = 31, sent: int = 2) -> file.JournalFile:
     """A journal with a change of many requests, which was killed while the last of those sent was on its way."""
     cluster_id = threaded.call(lambda c: c.state.cluster_id)
-    journal = JournalFile(Path(os.environ["HOME"], ".local", "state", "kac", "journal", f"{cluster_id}.jsonl"))
+    journal = file.JournalFile(Path(os.environ["HOME"], ".local", "state", "kac", "journal", f"{cluster_id}.jsonl"))
     keys = [f"key.{place}" for place in range(edits)]
     entries = tuple(Entry(Staged(SetConfig(ORDERS, key, "1"), None)) for key in keys)
-    requests = tuple(Request("IncrementalAlterConfigs", None, (place,)) for place in range(edits))
-    number = journal.begin(Intent(at, "test", Who("alice", "root"), GONE, entries, requests))
+    requests = tuple(journal_lines.Request("IncrementalAlterConfigs", None, (place,)) for place in range(edits))
+    number = journal.begin(Intent(at, "test", journal_lines.Who("alice", "root"), GONE, entries, requests))
     for place in range(sent):
-        journal.note(Sending(number, place, at))
+        journal.note(journal_lines.Sending(number, place, at))
         if place < sent - 1:
-            journal.note(Answered(number, place, at, {place: Ended(Status.APPLIED)}))
+            journal.note(Answered(number, place, at, {place: Ended(changes.Status.APPLIED)}))
     return journal
 
 
@@ -193,8 +185,8 @@ def test_a_change_that_was_killed_between_two_requests_is_told_until_somebody_is
     threaded: ThreadedCluster, kac: worlds.Kac, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = left_behind(threaded, datetime.now(UTC), edits=3, sent=0)
-    journal.note(Sending(1, 0, datetime.now(UTC)))
-    journal.note(Answered(1, 0, datetime.now(UTC), {0: Ended(Status.APPLIED)}))
+    journal.note(journal_lines.Sending(1, 0, datetime.now(UTC)))
+    journal.note(Answered(1, 0, datetime.now(UTC), {0: Ended(changes.Status.APPLIED)}))
     for _ in range(2):
         assert "unfinished: change 1" in (told := kac("run", "-e", "show topic orders").complaints)
         assert "1 applied, 2 never sent" in told

@@ -1,7 +1,5 @@
 """What could not be read, or is shown to nobody, is never said to be empty: lists, triage, files, the screen."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,14 +19,11 @@ from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context, parse_bootstrap
+from console.embedded import faults, replicas, spec
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.faults import Fail, Fault, Meanwhile
-from console.embedded.replicas import new_topic, striped
-from console.embedded.spec import ClusterSpec
-from console.model.acl import Acl
+from console.model import acl, snapshot
 from console.model.cluster import Group
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.model.snapshot import with_groups
 from console.session.session import Session
 from console.tui.app import Console
 from tests.support import worlds
@@ -52,8 +47,7 @@ READ_BY = {
 """Kind -> the API that says which there are."""
 CODES = [*sorted(int(code) for code in ErrorCode if code), 999]
 
-
-empty = worlds.cluster(ClusterSpec(brokers=2), scope="module")
+empty = worlds.cluster(spec.ClusterSpec(brokers=2), scope="module")
 """It has nothing, and nobody may not see it."""
 
 
@@ -75,7 +69,7 @@ def listed(kind: str, cluster: ThreadedCluster, capsys: pytest.CaptureFixture[st
 def test_every_list_with_every_error(
     empty: ThreadedCluster, capsys: pytest.CaptureFixture[str], kind: str, code: int
 ) -> None:
-    fault = Fault(Fail(code), api=READ_BY[kind])
+    fault = faults.Fault(faults.Fail(code), api=READ_BY[kind])
     empty.call(lambda c: c.faults.add(fault))
     try:
         code_of_text, text, said = listed(kind, empty, capsys, "text")
@@ -103,8 +97,8 @@ def test_a_cluster_without_topics_is_healthy(empty: ThreadedCluster, capsys: pyt
 @pytest.mark.parametrize("release", ["2.8", "3.9", "4.4"])
 def test_a_metadata_answer_without_a_broker_is_none(release: str, capsys: pytest.CaptureFixture[str]) -> None:
     with run_in_thread(like(release, brokers=2)) as cluster:
-        cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2], 2, 2), [1, 2])))
-        cluster.call(lambda c: c.faults.add(Fault(Fail(-1), api="metadata")))
+        cluster.call(lambda c: c.state.put_topic(replicas.new_topic("orders", replicas.striped([1, 2], 2, 2), [1, 2])))
+        cluster.call(lambda c: c.faults.add(faults.Fault(faults.Fail(-1), api="metadata")))
         assert cli.run(["triage", "-b", cluster.bootstrap, "--for", "0s", "--output", "json"]) == 1
         written = capsys.readouterr()
         if written.out:
@@ -116,7 +110,7 @@ def test_a_metadata_answer_without_a_broker_is_none(release: str, capsys: pytest
 
 
 def put(name: str, cluster: EmbeddedCluster) -> None:
-    cluster.state.put_topic(new_topic(name, striped([1, 2], 2, 2), [1, 2]))
+    cluster.state.put_topic(replicas.new_topic(name, replicas.striped([1, 2], 2, 2), [1, 2]))
 
 
 CLUSTER_DESCRIBE = worlds.acl("User:ANONYMOUS", "DESCRIBE", "CLUSTER", "kafka-cluster")
@@ -125,7 +119,7 @@ CLUSTER_DESCRIBE = worlds.acl("User:ANONYMOUS", "DESCRIBE", "CLUSTER", "kafka-cl
 @pytest.fixture(params=["nothing", "the cluster"])
 def hidden(request: pytest.FixtureRequest) -> Iterator[tuple[ThreadedCluster, bool]]:
     """It has topics that ANONYMOUS may not see; DESCRIBE on the cluster, or not even that."""
-    with run_in_thread(ClusterSpec(brokers=2, super_users=frozenset())) as running:
+    with run_in_thread(spec.ClusterSpec(brokers=2, super_users=frozenset())) as running:
         for name in ("orders", "payments"):
             running.call(partial(put, name))
         if request.param == "the cluster":
@@ -187,12 +181,12 @@ def test_groups_that_are_not_shown_are_unknown(
     assert ("none is visible to User:ANONYMOUS" in out + err) is not sees_groups
 
 
-DESCRIBES = Acl(AclResourceType(2), "*", PatternType(3), "User:ANONYMOUS", "*", AclOperation(8), Permission(3))
+DESCRIBES = acl.Acl(AclResourceType(2), "*", PatternType(3), "User:ANONYMOUS", "*", AclOperation(8), Permission(3))
 
 
 async def test_what_is_no_longer_shown_was_not_deleted() -> None:
     """A session that goes on as another principal, or that loses a right: brokers leave topics and groups out."""
-    with run_in_thread(ClusterSpec(brokers=2, super_users=frozenset())) as running:
+    with run_in_thread(spec.ClusterSpec(brokers=2, super_users=frozenset())) as running:
         for name in ("orders", "payments", "refunds"):
             running.call(partial(put, name))
         of_orders = DESCRIBES._replace(resource_name="orders")
@@ -221,13 +215,13 @@ async def test_what_is_no_longer_shown_was_not_deleted() -> None:
 
 
 async def test_groups_that_are_no_longer_shown_were_not_deleted() -> None:
-    with run_in_thread(ClusterSpec(brokers=2, super_users=frozenset())) as running:
+    with run_in_thread(spec.ClusterSpec(brokers=2, super_users=frozenset())) as running:
         settings_ = ConnectionSettings(parse_bootstrap(running.bootstrap))
         with AdminClient(settings_) as client:
             session = Session(client, Context("hidden", "test", settings_))
             group = Group("billing", "Empty", "consumer", coordinator=1)
             at = datetime.now(UTC)
-            session._learn(with_groups(session.snapshot, {"billing": group}, whole=True, at=at))
+            session._learn(snapshot.with_groups(session.snapshot, {"billing": group}, whole=True, at=at))
             await session.read_groups()
             assert set(session.snapshot.groups) == {"billing"}
             (why,) = (each.failure.name for each in session.snapshot.failures if each.part == "groups")
@@ -237,9 +231,9 @@ async def test_groups_that_are_no_longer_shown_were_not_deleted() -> None:
 def test_a_topic_that_goes_away_while_it_is_listed_is_no_secret(
     empty: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    topic = new_topic("short-lived", striped([1, 2], 1, 1), [1, 2])
+    topic = replicas.new_topic("short-lived", replicas.striped([1, 2], 1, 1), [1, 2])
     empty.call(lambda c: c.state.put_topic(topic))
-    gone = Fault(Meanwhile(lambda state: state.remove_topic("short-lived")), api="metadata", times=1)
+    gone = faults.Fault(faults.Meanwhile(lambda state: state.remove_topic("short-lived")), api="metadata", times=1)
     empty.call(lambda c: c.faults.add(gone))
     try:
         code, out, _ = kac(capsys, "topics", "-b", empty.bootstrap, "--list")

@@ -1,7 +1,5 @@
 """``kac triage --watch`` on a cluster: a receiver is notified of a cause that comes and goes, and Prometheus fires."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """``kac watch``, and the statement in a script: the same rows as on the screen."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Every broker advertises the address of its proxy, so a client that was sent to one of them talks to proxies alone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Hostile clusters, for tests of what the console makes of them."""
 
-from __future__ import annotations
-
 from tests.hostile.cluster import hostile_cluster
 from tests.support import worlds
 

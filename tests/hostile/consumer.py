@@ -3,11 +3,8 @@
 It works with embedded and real brokers. A member stays until its session ends or it leaves, connected or not.
 """
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
-from types import TracebackType
 from typing import Any, Self
 
 from tests.embedded.raw_client import RawClient
@@ -31,27 +28,12 @@ class HostileConsumer:
     `asyncio.run(consumer.join())` and `asyncio.run(consumer.leave())`.
     """
 
-    def __init__(
-        self,
-        address: Address,
-        group: str,
-        *,
-        subscription: bytes = b"",
-        assignment: bytes = b"",
-        protocol: str = "range",
-        protocol_type: str = "consumer",
-        client_id: str = "hostile",
-        instance_id: str | None = None,
-    ) -> None:
+    def __init__(self, address: Address, group: str, *, subscription: bytes, assignment: bytes) -> None:
         self.group = group
         self.member_id = ""
         self._bootstrap = address
         self._subscription = subscription
         self._assignment = assignment
-        self._protocol = protocol
-        self._protocol_type = protocol_type
-        self._client_id = client_id
-        self._instance_id = instance_id
         self._generation = -1
 
     async def join(self) -> None:
@@ -68,20 +50,14 @@ class HostileConsumer:
 
     async def leave(self) -> None:
         """Leaves the group."""
-        await self._ask(
-            await self._coordinator(),
-            "leave_group",
-            4,
-            with_fields(group_id=self.group, members=[(self.member_id, self._instance_id)]),
-        )
+        asked = with_fields(group_id=self.group, members=[(self.member_id, None)])
+        await self._ask(await self._coordinator(), "leave_group", 4, asked)
 
     async def __aenter__(self) -> Self:
         await self.join()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.leave()
 
     async def _coordinator(self) -> Address:
@@ -100,7 +76,7 @@ class HostileConsumer:
             await asyncio.sleep(_PAUSE)
 
     async def _once(self, to: Address, api: str, version: int, build: Build) -> Any:
-        async with RawClient(to, client_id=self._client_id) as client:
+        async with RawClient(to, client_id="hostile") as client:
             return await client.ask(api, version, build)
 
     def _join_request(self) -> Build:
@@ -109,9 +85,9 @@ class HostileConsumer:
             session_timeout=_SESSION,
             rebalance_timeout=_SESSION,
             member_id=self.member_id,
-            group_instance_id=self._instance_id,
-            protocol_type=self._protocol_type,
-            protocols=[(self._protocol, self._subscription)],
+            group_instance_id=None,
+            protocol_type="consumer",
+            protocols=[("range", self._subscription)],
         )
 
     def _sync_request(self) -> Build:
@@ -119,8 +95,8 @@ class HostileConsumer:
             group_id=self.group,
             generation_id=self._generation,
             member_id=self.member_id,
-            group_instance_id=self._instance_id,
-            protocol_type=self._protocol_type,
-            protocol_name=self._protocol,
+            group_instance_id=None,
+            protocol_type="consumer",
+            protocol_name="range",
             assignments=[(self.member_id, self._assignment)],
         )

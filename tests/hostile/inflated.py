@@ -4,8 +4,6 @@ Run as a program, in a process with a limit of memory: a reader that reserves wh
 looked for: a huge one is put at every offset in turn, in the old form and in the compact one, so none is missed.
 """
 
-from __future__ import annotations
-
 import resource
 import struct
 import sys

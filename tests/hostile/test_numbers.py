@@ -1,7 +1,5 @@
 """Text where Kafka has numbers, and numbers where no operator would set them: shown as they are, and nothing ends."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -20,9 +18,7 @@ from console.cli.main import run
 from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.tables import Partition, Topic
-from console.model import config
-from console.model.codes import BROKER, DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType, ResourceType
-from console.model.inheritance import in_terms_of
+from console.model import codes, config, inheritance
 from console.model.numbers import LONG_MAX, LONG_MIN, long_number
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
@@ -35,7 +31,7 @@ from console.present.values import config_value
 from console.session.session import Session
 from console.tui.app import Console
 from tests.hostile.cluster import HostileCluster
-from tests.hostile.limited import died_of_a_signal, run_kac
+from tests.hostile.test_limits import died_of_a_signal, run_kac
 from tests.support import worlds
 from tests.tui.console_app import Driven, context
 
@@ -77,10 +73,10 @@ def test_a_clusters_number_is_one_that_a_java_long_holds(text: str) -> None:
 def test_any_text_has_a_human_form_or_none(key: str, text: str) -> None:
     assert len(config_value(key, text)) < 60
     for other in KEYS:
-        in_terms_of(other, key, text)
+        inheritance.in_terms_of(other, key, text)
     for type_ in range(12):
-        assert same_value(ConfigType(type_), text, text)
-        canonical(ConfigType(type_), text)
+        assert same_value(codes.ConfigType(type_), text, text)
+        canonical(codes.ConfigType(type_), text)
     assert unit_of(key).short in ("ms", "s", "min", "h", "bytes", "bytes/s", "")
 
 
@@ -88,14 +84,14 @@ def test_any_text_has_a_human_form_or_none(key: str, text: str) -> None:
 def test_any_text_may_stand_for_a_brokers_numbers(text: str) -> None:
     def entries(source: Any, *names: str) -> config.ConfigSet:
         return config.ConfigSet(
-            tuple(config.ConfigEntry(name, text, source, False, False, ConfigType(3), (), None) for name in names)
+            tuple(config.ConfigEntry(name, text, source, False, False, codes.ConfigType(3), (), None) for name in names)
         )
 
     snapshot = structs.replace(
         Snapshot(),
         configs={
-            config.broker_resource(1): entries(DYNAMIC_BROKER_CONFIG, "num.partitions"),
-            config.topic_resource("orders"): entries(DYNAMIC_TOPIC_CONFIG, "min.insync.replicas", "retention.ms"),
+            config.broker_resource(1): entries(codes.DYNAMIC_BROKER_CONFIG, "num.partitions"),
+            config.topic_resource("orders"): entries(codes.DYNAMIC_TOPIC_CONFIG, "min.insync.replicas", "retention.ms"),
         },
     )
     assert 1 <= default_partitions(snapshot) <= 10_000
@@ -213,5 +209,5 @@ async def test_a_broker_describes_nothing_for_which_it_was_not_asked(hostile: Ho
     async with worlds.linked(ConnectionSettings((hostile.addresses[1],))) as link:
         listing = await describe_configs(link, [asked])
         assert set(listing.sets) == {asked}
-        odd = config.ConfigResource(ResourceType(BROKER), LONGER)
+        odd = config.ConfigResource(codes.ResourceType(codes.BROKER), LONGER)
         assert odd not in (await describe_configs(link, [odd, asked])).sets

@@ -1,7 +1,5 @@
 """Payloads of a few bytes that take gigabytes or hours, of records that anyone may have written."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -22,17 +20,10 @@ from console.admin.decoding_process import SECONDS, DecodingProcess
 from console.admin.link import Link
 from console.admin.schema_registry import decoder_of
 from console.embedded.brokers import ThreadedCluster, run_in_thread
-from console.model.record_decoding import RecordDecoder
-from console.model.record_masks import mask_path
-from console.model.records import BatchFacts, Record, RecordsRead, Search
+from console.model import record_decoding, record_masks, records
 from console.model.schemas import MOST_SECONDS, MOST_VALUES, Allowance, NotDecoded, Schema, SchemaKey, SchemaText
 from console.session.record_reading import _readable
-from tests.support import worlds
-from tests.support.changing import make_topic
-from tests.support.children import Child
-from tests.support.older_brokers import like
-from tests.support.patience import PATIENCE
-from tests.support.registry_server import RegistryServer, registry
+from tests.support import changing, children, older_brokers, patience, registry_server, worlds
 
 pytest.importorskip("fastavro")
 pytest.importorskip("grpc_tools")
@@ -77,23 +68,23 @@ def _ticks() -> Callable[[], float]:
 
     def ended() -> float:
         ends.set()
-        thread.join(PATIENCE)
+        thread.join(patience.PATIENCE)
         return longest[0]
 
     return ended
 
 
-def record(value: bytes, offset: int = 0) -> Record:
-    return Record("t", 0, offset, -1, None, b"\0\0\0\0\7" + value, (), BatchFacts(0))
+def record(value: bytes, offset: int = 0) -> records.Record:
+    return records.Record("t", 0, offset, -1, None, b"\0\0\0\0\7" + value, (), records.BatchFacts(0))
 
 
-def read_of(value: bytes, count: int) -> RecordsRead:
-    return RecordsRead(Search(("t",)), tuple(record(value, offset) for offset in range(count)))
+def read_of(value: bytes, count: int) -> records.RecordsRead:
+    return records.RecordsRead(records.Search(("t",)), tuple(record(value, offset) for offset in range(count)))
 
 
-def decoder(text: str, kind: str = "AVRO", *mask: str) -> RecordDecoder:
+def decoder(text: str, kind: str = "AVRO", *mask: str) -> record_decoding.RecordDecoder:
     schema = Schema(SchemaKey(7), kind, decoder_of(SchemaText(kind, text)))
-    return RecordDecoder(tuple(map(mask_path, mask)), lambda _: schema)
+    return record_decoding.RecordDecoder(tuple(map(record_masks.mask_path, mask)), lambda _: schema)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +98,7 @@ def test_thousands_of_them_take_what_one_answer_may(text: str, kind: str, payloa
     shown = _readable(read_of(payload, count), of, allowance)
     # The time of the process alone; what starts it again is the host's.
     assert allowance.seconds > -SECONDS
-    assert time.monotonic() - began < MOST_SECONDS + PATIENCE
+    assert time.monotonic() - began < MOST_SECONDS + patience.PATIENCE
     assert len(shown.records) == count
     whys = [each.value_encoding.why for each in shown.records if each.value_encoding is not None]
     assert sum(not why for why in whys) <= MOST_VALUES // 249_000
@@ -142,14 +133,14 @@ def test_a_process_that_is_gone_is_started_again() -> None:
 def test_who_gives_up_does_not_wait() -> None:
     """Another thread has what may be spent end: as Ctrl-C and Esc do."""
     of, allowance = decoder(WIDE_LIST, "PROTOBUF"), Allowance()
-    done: list[RecordsRead] = []
+    done: list[records.RecordsRead] = []
     thread = threading.Thread(target=lambda: done.append(_readable(read_of(MANY_WIDE, 10_000), of, allowance)))
     thread.start()
     while allowance.seconds == MOST_SECONDS and thread.is_alive():
         time.sleep(0)
     began = time.monotonic()
     allowance.ended = True
-    thread.join(PATIENCE)
+    thread.join(patience.PATIENCE)
     assert not thread.is_alive()
     assert time.monotonic() - began < SECONDS
     assert len(done[0].records) < 10_000
@@ -157,7 +148,7 @@ def test_who_gives_up_does_not_wait() -> None:
 
 def test_what_takes_too_long_to_make_readable_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("console.session.record_reading.MOST_SECONDS", 0.0)
-    shown = _readable(read_of(b"x", 3), RecordDecoder(()), Allowance())
+    shown = _readable(read_of(b"x", 3), record_decoding.RecordDecoder(()), Allowance())
     assert len(shown.records) == 1
     assert shown.notes == ("the first 1 are shown: more than 0 s to make them readable; ask for fewer",)
 
@@ -167,7 +158,7 @@ def test_masks_of_documents_in_texts_end() -> None:
     text = '{"card": "4111"}'
     while len(text) < 1 << 20:
         text = json.dumps({"x": text})
-    of = RecordDecoder((mask_path("$.**.card"),))
+    of = record_decoding.RecordDecoder((record_masks.mask_path("$.**.card"),))
     value = text.encode()
     shown = of.readable(replace(record(b""), value=value), Allowance())
     assert shown.value is not None
@@ -178,13 +169,13 @@ def test_masks_of_documents_in_texts_end() -> None:
 # -- Ctrl-C ------------------------------------------------------------------------------------------------------------
 
 
-schemas = worlds.running(registry, scope="module")
+schemas = worlds.running(registry_server.registry, scope="module")
 
 
 @pytest.fixture(scope="module")
-def cluster(schemas: RegistryServer) -> Iterator[ThreadedCluster]:
+def cluster(schemas: registry_server.RegistryServer) -> Iterator[ThreadedCluster]:
     numbers = {"nulls": schemas.register("nulls-value", NULLS), "wide": schemas.register("w", WIDE_LIST, "PROTOBUF")}
-    with run_in_thread(like("4.4", brokers=1)) as running:
+    with run_in_thread(older_brokers.like("4.4", brokers=1)) as running:
         asyncio.run(_fill(running, numbers))
         yield running
 
@@ -192,7 +183,7 @@ def cluster(schemas: RegistryServer) -> Iterator[ThreadedCluster]:
 async def _fill(running: ThreadedCluster, numbers: dict[str, int]) -> None:
     link = Link(worlds.settings(running))
     for topic in numbers:
-        await make_topic(link, topic, partitions=1, retention_ms="-1")
+        await changing.make_topic(link, topic, partitions=1, retention_ms="-1")
     await link.close()
     producer = AIOKafkaProducer(bootstrap_servers=running.bootstrap)
     await producer.start()
@@ -210,33 +201,33 @@ async def _fill(running: ThreadedCluster, numbers: dict[str, int]) -> None:
     ["records nulls first 2000", "records nulls first 2000 where 'value.x == 1'", "records wide first 100"],
 )
 def test_ctrl_c_is_heard_while_records_are_decoded(
-    cluster: ThreadedCluster, schemas: RegistryServer, tmp_path: Path, statement: str
+    cluster: ThreadedCluster, schemas: registry_server.RegistryServer, tmp_path: Path, statement: str
 ) -> None:
     run, environment = command(cluster, schemas, tmp_path, statement)
-    with Child(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-        ends = time.monotonic() + PATIENCE
+    with children.Child(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        ends = time.monotonic() + patience.PATIENCE
         while not _has_child(process.pid) and process.poll() is None and time.monotonic() < ends:
             time.sleep(0.01)  # nothing but /proc tells of the process that decodes
         assert process.poll() is None
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=patience.PATIENCE)
         assert time.monotonic() - began < 2.0
         assert process.returncode == 130
 
 
 def test_a_search_goes_on_behind_records_that_use_up_the_allowance(
-    cluster: ThreadedCluster, schemas: RegistryServer, tmp_path: Path
+    cluster: ThreadedCluster, schemas: registry_server.RegistryServer, tmp_path: Path
 ) -> None:
     """Each record may use all of it, and Ctrl-C is heard: a search has no other end than that of the log."""
     statement = "records nulls partition 0 to offset 30 where 'value.x == 1'"
     run, environment = command(cluster, schemas, tmp_path, statement)
-    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True, timeout=patience.PATIENCE)
     assert "0 records of 30 looked at" in done.stdout
 
 
 def command(
-    cluster: ThreadedCluster, schemas: RegistryServer, folder: Path, statement: str
+    cluster: ThreadedCluster, schemas: registry_server.RegistryServer, folder: Path, statement: str
 ) -> tuple[list[str], dict[str, str]]:
     """The words and the environment of `kac run` on the cluster."""
     config = folder / "config.toml"

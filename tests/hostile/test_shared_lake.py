@@ -1,7 +1,5 @@
 """A lake, or a folder of logs, in which others may write: links, pipes and torn files that they leave there."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal
@@ -13,12 +11,9 @@ from pathlib import Path
 import pytest
 
 from console.cli import main as cli
+from console.lake import inputs, journals, landing, plans
 from console.lake.files import Filesystem, LakeError, this_process
-from console.lake.inputs import Inputs, RequestLog
-from console.lake.journals import journal_stats, journals_at
 from console.lake.lake import Lake
-from console.lake.landing import landed_files
-from console.lake.plans import plan_broker_logs
 from console.safe_files import create_whole, open_plain
 
 VICTIM = b"what nobody meant to lose\n" * 100
@@ -119,14 +114,14 @@ def test_a_dangling_link_beside_journals_and_logs_stops_none_of_them(tmp_path: P
     journal.write_text("")
     (tmp_path / "z.jsonl").symlink_to("nowhere")
     (tmp_path / "c.jsonl.d").mkdir()
-    assert journals_at([tmp_path]) == [journal]
-    assert landed_files(tmp_path, ".jsonl") == [journal]
-    assert len(journal_stats(journal)) == 1
+    assert journals.journals_at([tmp_path]) == [journal]
+    assert landing.landed_files(tmp_path, ".jsonl") == [journal]
+    assert len(journals.journal_stats(journal)) == 1
     (tmp_path / "kafka-request.log").write_text("[2026-11-21 10:00:00,000] DEBUG x (other)\n")
     (tmp_path / "kafka-request.log.1").symlink_to("nowhere")
-    log = RequestLog((f"{tmp_path}/kafka-request.log*",), "c", 1)
-    assert plan_broker_logs({}, [log]).logs
-    assert Inputs(request_logs=(log,)).paths
+    log = inputs.RequestLog((f"{tmp_path}/kafka-request.log*",), "c", 1)
+    assert plans.plan_broker_logs({}, [log]).logs
+    assert inputs.Inputs(request_logs=(log,)).paths
 
 
 def test_no_reader_of_a_lake_waits_for_a_pipe(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """What kac runs: nothing from the folder it stands in, and no program or command that another user may change."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Small worlds in which principals change things, and what the log, polls, requests and journals tell of them."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -79,7 +77,6 @@ class World:
 
 
 def made(seed: int, steps: int = 14) -> World:
-    """A world of a seed."""
     return _Maker(random.Random(seed), f"w{seed}").run(steps)
 
 

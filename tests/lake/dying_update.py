@@ -5,8 +5,6 @@ own.
 ``after:history``. It prints the moment, or what the update said.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -16,11 +14,9 @@ from typing import Any
 import msgspec
 
 from console.collecting.spark_session import lake_session
-from console.lake.app import update
+from console.lake import app, runs, tables
 from console.lake.inputs import Inputs
 from console.lake.lake import Lake
-from console.lake.runs import Plan, message_of
-from console.lake.tables import Tables
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -33,28 +29,28 @@ class Told(msgspec.Struct, frozen=True):
 
 def arm(deaths: tuple[str, ...]) -> None:
     """Kill this process group where one of the moments comes."""
-    save = Tables._save
+    save = tables.Tables._save
 
     def at(moment: str) -> None:
         if moment in deaths:
             print(moment, flush=True)
             os.killpg(os.getpgrp(), signal.SIGKILL)
 
-    def saving(self: Tables, writer: Any, table: Any, batch: Any) -> None:
+    def saving(self: tables.Tables, writer: Any, table: Any, batch: Any) -> None:
         at(f"before:{table.name}")
         save(self, writer, table, batch)
         at(f"after:{table.name}")
 
-    Tables._save = saving  # type: ignore[method-assign]
+    tables.Tables._save = saving  # type: ignore[method-assign]
 
 
 def main(told: Told) -> int:
     """0: the update is done, 1: it failed."""
     arm(told.deaths)
     try:
-        update(Plan(Lake.open(told.lake), told.inputs), lambda: lake_session(os.environ, master="local[2]"))
+        app.update(runs.Plan(Lake.open(told.lake), told.inputs), lambda: lake_session(os.environ, master="local[2]"))
     except Exception as wrong:  # noqa: BLE001 - what it is, is said
-        print(message_of(wrong) or f"{type(wrong).__name__}, of which the lake has no words", flush=True)
+        print(runs.message_of(wrong) or f"{type(wrong).__name__}, of which the lake has no words", flush=True)
         return 1
     return 0
 

@@ -1,7 +1,5 @@
 """Rows of `history` and `snapshot`, short to write; and what whole tables say of their clusters."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta

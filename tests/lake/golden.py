@@ -12,8 +12,6 @@ In `golden_rows/` are, with times as microseconds since 1970:
   `benchmarks.metadata_log` writes, in a lake with the key `KEY`: counts, digests and some rows.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

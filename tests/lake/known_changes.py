@@ -1,7 +1,5 @@
 """Changes that two principals made on a real cluster, and what the history has to say of each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from console.admin.client import AdminClient

@@ -2,8 +2,6 @@
 records the lines of each release in `authorizer_logs/`.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress

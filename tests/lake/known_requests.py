@@ -1,7 +1,5 @@
 """A request log whose rows are known by hand, and how it is put into a file."""
 
-from __future__ import annotations
-
 import gzip
 from datetime import UTC, datetime
 from pathlib import Path

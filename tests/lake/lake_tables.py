@@ -1,7 +1,5 @@
 """The tables of a lake as its readers see them: the files of Delta's newest version, read without Spark."""
 
-from __future__ import annotations
-
 from functools import reduce
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What was delivered into the folder `landing/` of a lake, as rows of `snapshot`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

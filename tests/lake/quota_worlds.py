@@ -1,7 +1,5 @@
 """Limits that change over time, as history's rows and as what holds at a moment."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +58,6 @@ def random_limits(chosen: random.Random, cluster: str, entities: int, seconds: i
 
 
 def holding(limits: Sequence[Limit], cluster: str, second: int) -> dict[QuotaEntity, dict[str, float]]:
-    """What holds in a cluster at a second, by entity and key."""
     found: dict[QuotaEntity, dict[str, float]] = {}
     for each in limits:
         begun = each.cluster == cluster and each.since <= second
@@ -70,7 +67,6 @@ def holding(limits: Sequence[Limit], cluster: str, second: int) -> dict[QuotaEnt
 
 
 def history_rows(limits: Sequence[Limit], source: str = "kraft_log") -> pa.Table:
-    """The same as rows of history."""
     return pa.Table.from_pylist(
         [
             {

@@ -2,8 +2,6 @@
 broker, a journal, and polls of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -11,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from console.journal import entries
-from console.lake.inputs import AuthorizerLog, Inputs, Journals, MetadataLog, RequestLog
+from console.lake import inputs, landing, runs
 from console.lake.lake import Lake
-from console.lake.landing import Landed, deliver
-from console.lake.runs import Plan
-from console.model.changes import Status
-from console.model.config import topic_resource
+from console.model import changes, config
 from console.model.journal_lines import Origin, Request, Sending, Who
 from console.plan.edits import SetConfig
 from console.plan.staged import UNREAD, Staged
@@ -53,16 +48,16 @@ class Site:
         self.authorizer_log = self.request_log.with_name("authorizer.log")
         self.journal = folder / "journal" / f"{CLUSTER}.jsonl"
         self.journal.parent.mkdir()
-        self.inputs = Inputs(
-            (MetadataLog(str(self.log)),),
-            (RequestLog((f"{self.request_log}*",), CLUSTER, 1),),
-            (Journals(str(self.journal)),),
-            authorizer_logs=(AuthorizerLog((f"{self.authorizer_log}*",), CLUSTER, 1),),
+        self.inputs = inputs.Inputs(
+            (inputs.MetadataLog(str(self.log)),),
+            (inputs.RequestLog((f"{self.request_log}*",), CLUSTER, 1),),
+            (inputs.Journals(str(self.journal)),),
+            authorizer_logs=(inputs.AuthorizerLog((f"{self.authorizer_log}*",), CLUSTER, 1),),
         )
 
-    def plan(self, lake: Lake) -> Plan:
+    def plan(self, lake: Lake) -> runs.Plan:
         """What a run of a lake of this site is given."""
-        return Plan(lake, self.inputs)
+        return runs.Plan(lake, self.inputs)
 
     @property
     def now(self) -> datetime:
@@ -84,7 +79,7 @@ class Site:
         rows.append(("state", "topic", "orders", "retention.ms", text, "DYNAMIC_TOPIC_CONFIG", False))
         for lake in lakes:
             at = int((self.now + timedelta(seconds=30)).timestamp() * 1e6)
-            deliver(lake, [Landed(CLUSTER, at, list(rows))], f"round-{self.rounds:03}")
+            landing.deliver(lake, [landing.Landed(CLUSTER, at, list(rows))], f"round-{self.rounds:03}")
         self.polls += 1
 
     def record(self, *values: bytes) -> None:
@@ -120,13 +115,13 @@ class Site:
         yield value("ClientQuotaRecord", entity=[alice], key="producer_byte_rate", value=limit, remove=False)
 
     def _note(self, text: str) -> None:
-        entry = entries.Entry(Staged(SetConfig(topic_resource("orders"), "retention.ms", text), UNREAD))
+        entry = entries.Entry(Staged(SetConfig(config.topic_resource("orders"), "retention.ms", text), UNREAD))
         request = Request("INCREMENTAL_ALTER_CONFIGS", None, (0,))
         change = entries.Intent(
             self.now, "prod", Who("alice", "bob"), Origin("host-1", "run", 17), (entry,), (request,)
         )
         ended = entries.Answered(
-            self.rounds, 0, self.now + timedelta(milliseconds=4), {0: entries.Ended(Status.APPLIED)}
+            self.rounds, 0, self.now + timedelta(milliseconds=4), {0: entries.Ended(changes.Status.APPLIED)}
         )
         with self.journal.open("ab") as file:
             sending = Sending(self.rounds, 0, self.now)
@@ -163,7 +158,6 @@ def decision(at: datetime, word: str, *, rule: str | None = "DefaultDeny", topic
 
 
 def new_lake(where: Path, key: bytes = KEY) -> Lake:
-    """A new lake with a key of its HMACs."""
     where.mkdir(parents=True)
     (where / "hmac.key").write_bytes(key)
     return Lake.create(str(where))

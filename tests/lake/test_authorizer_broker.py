@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.cli import main as cli
-from console.lake.app import update
+from console.lake import app, reader, runs
 from console.lake.denials import Denied, Wanted, denials
 from console.lake.inputs import AuthorizerLog, Inputs, MetadataLog, RequestLog
 from console.lake.lake import Lake
-from console.lake.reader import Tables
 from console.lake.requests.authorizer import AMBIGUOUS
-from console.lake.runs import Plan
 from tests.lake import known_denials
 from tests.lake.known_denials import ALICE, BOB, FORGED, FORGING, TOPIC, TWO_LINES
 from tests.lake.lake_tables import held
@@ -57,7 +55,7 @@ def of_lake(lake: Lake) -> Counter[tuple[str, str, str, str, bool]]:
 
 def denied(lake: Lake, principal: str) -> dict[tuple[str, str], Denied]:
     """What a principal was denied, by operation and name."""
-    with closing(Tables(lake.where)) as tables:
+    with closing(reader.Tables(lake.where)) as tables:
         rows = denials(tables, Wanted(principal=principal))
     return {(row.operation, row.resource_name): row for row in rows}
 
@@ -76,7 +74,7 @@ def test_what_was_denied_is_in_the_lake_once(
     )
     assert known_denials.try_all(cluster) >= 6, "so many attempts are refused"
     cluster.kill(1)
-    report = update(Plan(lake, inputs), lambda: nullcontext(spark))
+    report = app.update(runs.Plan(lake, inputs), lambda: nullcontext(spark))
     assert not report.quarantined
 
     text = log.read_text()

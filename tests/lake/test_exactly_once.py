@@ -1,7 +1,5 @@
 """An update is killed, with all its processes, and another one ends it: each line and record is there once."""
 
-from __future__ import annotations
-
 import os
 import random
 import re
@@ -16,13 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from console.lake.app import update
-from console.lake.files import LakeBusy, LakeError, new_run_id
+from console.lake import app, files, plans, runs, schema, tables
 from console.lake.lake import Lake
-from console.lake.plans import SOURCES
-from console.lake.runs import GOLD, SparkFailed, committed
-from console.lake.schema import BRONZE, KRAFT_RECORD, TABLES
-from console.lake.tables import Tables
 from tests.lake.dying_update import Told
 from tests.lake.small_site import Site, no_session
 from tests.lake.two_lakes import TwoLakes
@@ -31,7 +24,7 @@ from tests.support.metadata_log import value
 from tests.support.patience import LONG_PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two"), pytest.mark.timeout(1800)]
-MOMENTS = tuple(f"{when}:{name}" for name in TABLES for when in ("before", "after"))
+MOMENTS = tuple(f"{when}:{name}" for name in schema.TABLES for when in ("before", "after"))
 CHOSEN = ("after:authorization", "before:history", "after:access")
 """Right after a table of bronze, in the middle of gold, and where but the checkpoint is missing."""
 
@@ -82,7 +75,7 @@ def test_killed_at_every_write_a_lake_has_everything_once(two: TwoLakes) -> None
         code, moment = found
         assert (code, moment in left) == (-signal.SIGKILL, True), found
         left.discard(moment)
-    assert {moment.partition(":")[2] for moment in set(MOMENTS) - left} >= {table.name for table in BRONZE} | {
+    assert {moment.partition(":")[2] for moment in set(MOMENTS) - left} >= {table.name for table in schema.BRONZE} | {
         "change_event",
         "history",
     }
@@ -111,27 +104,27 @@ def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypat
     """In one session: an exception in place of each death, with a new application after each."""
     two.go_on()
     left = set(MOMENTS)
-    save = Tables._save
+    save = tables.Tables._save
 
     def at(moment: str) -> None:
         if moment in left:
             left.remove(moment)
             raise Died
 
-    def saving(self: Tables, *given: object) -> None:
+    def saving(self: tables.Tables, *given: object) -> None:
         at(f"before:{given[1].name}")  # type: ignore[attr-defined]
         save(self, *given)  # type: ignore[arg-type]
         at(f"after:{given[1].name}")  # type: ignore[attr-defined]
 
     with monkeypatch.context() as patch:
-        patch.setattr(Tables, "_save", saving)
+        patch.setattr(tables.Tables, "_save", saving)
         for _ in range(len(MOMENTS) + 1):
             with suppress(Died), died_in_spark():
                 two.update(two.disturbed)
                 break
         else:
             raise AssertionError("no update ended")
-    assert {each.name for each in BRONZE} | {"change_event", "history"} <= {
+    assert {each.name for each in schema.BRONZE} | {"change_event", "history"} <= {
         moment.partition(":")[2] for moment in set(MOMENTS) - left
     }
     two.compare()
@@ -146,7 +139,7 @@ def died_in_spark() -> Iterator[None]:
     """Raises Died where that is what Spark's error is about."""
     try:
         yield
-    except SparkFailed as wrong:
+    except runs.SparkFailed as wrong:
         if "Died" in str(wrong.__cause__):
             raise Died from wrong
         raise
@@ -157,7 +150,7 @@ def test_lost_checkpoints_take_nothing_in_twice(two: TwoLakes) -> None:
     """Sources go on where bronze's commits say that they ended; gold is made again."""
     two.go_on()
     shutil.rmtree(Path(two.disturbed.where, "checkpoints"))
-    assert {committed(two.disturbed, name) for name in (*SOURCES, GOLD)} == {None}
+    assert {runs.committed(two.disturbed, name) for name in (*plans.SOURCES, runs.GOLD)} == {None}
     two.compare()
     shutil.rmtree(Path(two.disturbed.where, "checkpoints"))
     two.compare()
@@ -165,19 +158,19 @@ def test_lost_checkpoints_take_nothing_in_twice(two: TwoLakes) -> None:
 
 def test_the_second_of_two_is_refused_by_name(two: TwoLakes) -> None:
     two.go_on()
-    run_id = new_run_id()
-    with two.disturbed.alone(run_id, "run"), pytest.raises(LakeBusy, match=re.escape(run_id)):
-        update(two.site.plan(two.disturbed), no_session)
+    run_id = files.new_run_id()
+    with two.disturbed.alone(run_id, "run"), pytest.raises(files.LakeBusy, match=re.escape(run_id)):
+        app.update(two.site.plan(two.disturbed), no_session)
 
 
 @pytest.fixture
 def small_disk(two: TwoLakes) -> Iterator[Callable[[int], None]]:
     """The folder of the disturbed lake's records is on a disk of its own with 64 KiB left; what is called gives it
     another size, in bytes."""
-    if two.disturbed.version(KRAFT_RECORD) < 1:
+    if two.disturbed.version(schema.KRAFT_RECORD) < 1:
         two.go_on()
         two.update(two.disturbed)
-    folder = Path(two.disturbed.folder(KRAFT_RECORD))
+    folder = Path(two.disturbed.folder(schema.KRAFT_RECORD))
     kept = folder.with_name("kept")
     folder.rename(kept)
     folder.mkdir()
@@ -214,7 +207,7 @@ def test_a_full_disk_is_said_and_the_next_update_is_whole(two: TwoLakes, small_d
     for number in range(1000):
         text = random.Random(number).randbytes(200).hex()
         two.site.record(value("ConfigRecord", resourceType=2, resourceName="orders", name=f"k{number}", value=text))
-    with pytest.raises(LakeError, match=r"No space left on device: .* needs more room"):
+    with pytest.raises(files.LakeError, match=r"No space left on device: .* needs more room"):
         two.update(two.disturbed)
     report = next(two.disturbed.runs())
     assert (report["status"], report["message"][:23]) == ("failed", "No space left on device")

@@ -1,7 +1,5 @@
 """What compares golden tables finds each difference, and the golden worlds are whole."""
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,7 +1,5 @@
 """Laws of the history, over many small worlds at once: each is a cluster of its own."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator

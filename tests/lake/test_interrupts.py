@@ -1,7 +1,5 @@
 """Ctrl-C in places where Python would lose it."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import threading

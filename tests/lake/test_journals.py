@@ -1,7 +1,5 @@
 """kac's journals as rows: held equal to what kac reads, whole and piece by piece; nothing secret; what is damaged."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -16,18 +14,15 @@ from hypothesis import strategies as st
 from console.journal import entries as journal_entries
 from console.journal.file import JournalFile
 from console.journal.history import history
-from console.lake import plans
+from console.lake import plans, schema
 from console.lake.inputs import Inputs, Journals
 from console.lake.journals import read_journal
 from console.lake.lake import Lake
 from console.lake.landing import JOURNAL as LANDED
-from console.lake.schema import JOURNAL
-from console.model import codes, journal_lines
+from console.model import codes, failure, journal_lines, quota
 from console.model.changes import NewTopic, ScramUser, Status
 from console.model.cluster import Broker, LogRange, Partition, ScramCredential, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource, topic_resource
-from console.model.failure import Failure
-from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.plan import edits as plan_edits
 from console.plan.staged import UNREAD, Staged, Was
@@ -40,7 +35,7 @@ CLUSTER = "odd/id_1"
 PLANTED = "planted-password-8842"
 ACL = worlds.acl("User:a", "READ", "TOPIC", "orders:eu")
 CONNECTOR = ConfigResource(codes.CONNECTOR, "main/orders")
-PAIR = QuotaEntity.of({"user": "a,b", "client-id": None})
+PAIR = quota.QuotaEntity.of({"user": "a,b", "client-id": None})
 SCRAM = ScramUser("dave", codes.ScramMechanism.parse("SCRAM-SHA-256"))
 TOPIC = Topic(
     "orders", (Partition(0, 1, (1, 2), (1,)), Partition(1, 2, (2, 1), (2,))), topic_id="jBoaEDhbVBKNssPD7v9pjw"
@@ -137,7 +132,7 @@ EDITS: list[tuple[plan_edits.Edit, Was, list[tuple[Any, ...]]]] = [
         [("quota", "user=a%2Cb,client-id=<default>", "producer_byte_rate", "set", "1048576", "12.5", None, False)],
     ),
     (
-        plan_edits.UnsetQuota(QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate"),
+        plan_edits.UnsetQuota(quota.QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate"),
         UNREAD,
         [("quota", "ip=10.0.0.1", "connection_creation_rate", "delete", None, None, None, False)],
     ),
@@ -254,9 +249,9 @@ def test_what_a_broker_said_of_a_secret_is_not_repeated(tmp_path: Path) -> None:
     secret = plan_edits.SetConfig(CLUSTER_DEFAULT, "a.plugin.of.ours", PLANTED)
     plain = plan_edits.SetConfig(topic_resource("orders"), "retention.ms", "x")
     failed = journal_entries.Ended(
-        Status.FAILED, Failure("INVALID_CONFIG", f"Invalid value {PLANTED} for configuration")
+        Status.FAILED, failure.Failure("INVALID_CONFIG", f"Invalid value {PLANTED} for configuration")
     )
-    other = journal_entries.Ended(Status.FAILED, Failure("INVALID_CONFIG", "Invalid value x"))
+    other = journal_entries.Ended(Status.FAILED, failure.Failure("INVALID_CONFIG", "Invalid value x"))
     change = intent([(secret, None), (plain, None)], [[0, 1]])
     rows, _ = whole(
         journal(
@@ -292,7 +287,7 @@ def test_who_is_left_empty_where_only_the_brokers_know(tmp_path: Path) -> None:
 
 STATUSES = st.sampled_from([Status.APPLIED, Status.FAILED, Status.NOT_APPLIED, Status.UNKNOWN])
 
-LOST = Failure("TIMED_OUT", "no answer", "Look at it.")
+LOST = failure.Failure("TIMED_OUT", "no answer", "Look at it.")
 ENDS = st.builds(journal_entries.Ended, STATUSES, st.sampled_from([None, LOST]))
 
 
@@ -376,7 +371,7 @@ class Reading:
                     if row["quarantined"] is not None:
                         self.bad.append(row["quarantined"])
                     else:
-                        self.rows[tuple(row[name] for name in JOURNAL.key)] = row
+                        self.rows[tuple(row[name] for name in schema.JOURNAL.key)] = row
         self.at = end
         return len(parts)
 
@@ -467,10 +462,10 @@ def test_the_rows_fit_the_table(tmp_path: Path) -> None:
         tmp_path, journal_entries.intent_line(1, intent([(edit, was) for edit, was, _ in EDITS], [range(len(EDITS))]))
     )
     rows = read_journal(path, 7)
-    key = [tuple(row[name] for name in JOURNAL.key) for row in rows.to_pylist()]
+    key = [tuple(row[name] for name in schema.JOURNAL.key) for row in rows.to_pylist()]
     assert len(set(key)) == len(key)
-    assert tuple(rows.column_names) == JOURNAL.names
-    for column in JOURNAL.columns:
+    assert tuple(rows.column_names) == schema.JOURNAL.names
+    for column in schema.JOURNAL.columns:
         assert column.nullable or not rows.column(column.name).null_count, column.name
 
 

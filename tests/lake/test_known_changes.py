@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from console.lake.app import update
+from console.lake import app, landing, runs
 from console.lake.inputs import Inputs, MetadataLog, RequestLog
 from console.lake.lake import Lake, Report
-from console.lake.landing import Landed, deliver
-from console.lake.runs import Plan
 from tests.lake import golden
 from tests.lake import known_changes as lake_known_changes
 from tests.lake.lake_tables import different, held
@@ -46,7 +44,7 @@ def deliver_polls(lake: Lake, rows: golden.Rows, name: str) -> None:
     for row in rows:
         of_row = [row.get(each) for each in _ROW]
         polls[row["cluster_id"], row["observed_ts"]].append((*of_row[:-1], bool(of_row[-1])))
-    deliver(lake, [Landed(cluster, at, found) for (cluster, at), found in polls.items()], name)  # type: ignore[arg-type]
+    landing.deliver(lake, [landing.Landed(cluster, at, found) for (cluster, at), found in polls.items()], name)  # type: ignore[arg-type]
 
 
 def taken_in(spark: SparkSession, lake: Lake, world: golden.World, folder: Path) -> list[Report]:
@@ -57,7 +55,7 @@ def taken_in(spark: SparkSession, lake: Lake, world: golden.World, folder: Path)
     for number, (step, given) in enumerate(((first, Inputs()), (second, inputs), ({}, inputs))):
         if rows := [*step.get("snapshot", ()), *step.get("poll", ())]:
             deliver_polls(lake, rows, f"poll-{number}")
-        reports.append(update(Plan(lake, given), lambda: nullcontext(spark)))
+        reports.append(app.update(runs.Plan(lake, given), lambda: nullcontext(spark)))
     return reports
 
 
@@ -69,7 +67,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lake(folder: Path) -> Lake:
-    """The lake."""
     return new_lake(folder / "lake", golden.KEY)
 
 

@@ -1,7 +1,5 @@
 """The metadata logs of real brokers, against Kafka's own DumpLogSegments: record by record, secrets by their HMAC."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -23,14 +21,10 @@ from console.lake.kraft import ROW_SCHEMA, known_schemas
 from console.lake.redact import HIDDEN, hmac_hex
 from console.model.cluster import Quorum
 from console.model.kafka_structs import schemas_of
-from tests.support import kafka_cluster, kafka_jars, worlds
+from tests.support import cached_folder, kafka_cluster, kafka_jars, metadata_log, patience, real_clusters, worlds
 from tests.support import record_metadata_schemas as recorded
-from tests.support.cached_folder import recorded_folder
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
-from tests.support.metadata_log import read_log
-from tests.support.patience import PATIENCE
-from tests.support.real_clusters import running
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -97,13 +91,13 @@ def logs(request: pytest.FixtureRequest) -> Iterator[Recorded]:
     with contextlib.ExitStack() as stack:
 
         def fill(folder: Path) -> None:
-            start = contextlib.contextmanager(running)
+            start = contextlib.contextmanager(real_clusters.running)
             cluster = stack.enter_context(
                 start(lambda: KafkaCluster(version, brokers=2, logins=True, properties=_SNAPSHOTS))
             )
             _record(cluster, folder)
 
-        folder = recorded_folder(f"metadata-log-{version}", made_by, fill)
+        folder = cached_folder.recorded_folder(f"metadata-log-{version}", made_by, fill)
         brokers = sorted(folder.glob("broker-*"))
         cluster_id = (folder / "cluster-id").read_text()
         yield Recorded(version, cluster_id, tuple(broker / "__cluster_metadata-0" for broker in brokers))
@@ -164,7 +158,7 @@ def test_the_schemas_are_those_of_the_newest_release_and_have_all_of_the_others(
 
 def test_a_controller_that_is_unregistered(tmp_path: Path) -> None:
     """Kafka 4.4's own record of it is a row like any other. No tool of 4.4 is published that asks for it."""
-    start = contextlib.contextmanager(running)
+    start = contextlib.contextmanager(real_clusters.running)
     with start(lambda: KafkaCluster(kafka_jars.RELEASES["4.4"], brokers=2)) as cluster:
         quorum = asyncio.run(_quorum(cluster))
         (other,) = set(cluster.broker_ids) - {quorum.leader_id}
@@ -172,7 +166,7 @@ def test_a_controller_that_is_unregistered(tmp_path: Path) -> None:
         assert _unregister_controller((host, port), other) == 0
         folder = _log_folder(cluster, quorum.leader_id)
         kept = tmp_path / folder.name
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience.PATIENCE
         while True:
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(folder, kept)
@@ -194,7 +188,7 @@ async def _quorum(cluster: KafkaCluster) -> Quorum:
 def _unregister_controller(address: tuple[str, int], controller: int) -> int:
     """Ask a broker for it, by a request that no other code knows; the error code of the answer."""
     request = struct.pack(">hhih4sx", 94, 0, 1, 4, b"test") + struct.pack(">ix", controller)
-    with socket.create_connection(address, PATIENCE) as connection:
+    with socket.create_connection(address, patience.PATIENCE) as connection:
         connection.sendall(struct.pack(">i", len(request)) + request)
         answer = connection.recv(1000)
     # Size, correlation id, tagged fields; the time to wait and the error code.
@@ -299,7 +293,9 @@ def _log_folder(cluster: KafkaCluster, broker: int) -> Path:
 
 
 def _read(*folders: Path) -> list[dict[str, Any]]:
-    plan, batches = read_log([str(folder) for folder in folders], KEY, lambda trouble: pytest.fail(str(trouble)))
+    plan, batches = metadata_log.read_log(
+        [str(folder) for folder in folders], KEY, lambda trouble: pytest.fail(str(trouble))
+    )
     assert plan.open_at is None
     rows = pa.Table.from_batches(list(batches), ROW_SCHEMA)
     return rows.sort_by([("file", "ascending"), ("record_index", "ascending"), ("log_offset", "ascending")]).to_pylist()

@@ -1,7 +1,5 @@
 """A lake in an S3 bucket: written, read and locked on a store that runs; and what is said where it can't be."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -23,27 +21,21 @@ import msgspec
 import pytest
 
 from console.cli import main as cli
-from console.collecting.java import FOLDER, Group, find_java, spark_jars
+from console.collecting import java, spark_session
 from console.collecting.results import status
-from console.collecting.spark_session import lake_session
 from console.contexts.lake_files import lake_files
-from console.lake import plans
-from console.lake.delta_log import log_file
+from console.lake import delta_log, plans, runs, schema
 from console.lake.files import Filesystem, LakeBusy, StoreError, this_process
 from console.lake.lake import Lake
 from console.lake.landing import JOURNAL, POLLS
 from console.lake.reader import Tables, Wanted, Window, hottest, timeline
-from console.lake.runs import settings_of
 from console.lake.s3 import S3Files, S3Keys
-from console.lake.schema import HISTORY, TABLES
 from console.lake.spark import set_properties
 from console.model.numbers import json_text
 from tests.lake.lake_tables import held
 from tests.lake.small_site import CLUSTER, KEY, PASSWORD, Site
-from tests.support import s3_store, sample_lake
-from tests.support.children import Child
+from tests.support import children, s3_store, sample_lake, seen_processes
 from tests.support.patience import PATIENCE
-from tests.support.seen_processes import MARK, Seen, seen
 
 RUN = "20250101T000000Z-abcdef"
 
@@ -65,7 +57,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def jars() -> str:
     """The folder of the jars, of this user's own cache."""
-    found = spark_jars(os.environ, {Group.DELTA, Group.S3}, find_java(os.environ).program)
+    found = java.spark_jars(os.environ, {java.Group.DELTA, java.Group.S3}, java.find_java(os.environ).program)
     return str(found[0].parent)
 
 
@@ -158,10 +150,10 @@ def test_a_lake_is_written_and_read(where: str, capsys: pytest.CaptureFixture[st
     assert hottest(there, Window(sample_lake.CLUSTER)) == hottest(here, Window(sample_lake.CLUSTER)) != []
     assert there.is_latest
     run = json_text({"commitInfo": {"userMetadata": json_text({"run": "20260101T000000Z-00000a"})}})
-    lake.files.create(f"{lake.folder(HISTORY)}/{log_file(1)}", run.encode())
+    lake.files.create(f"{lake.folder(schema.HISTORY)}/{delta_log.log_file(1)}", run.encode())
     assert not there.is_latest
     again = Tables(where, opened(where), there)
-    assert (again.run(HISTORY), again.is_latest) == ("20260101T000000Z-00000a", True)
+    assert (again.run(schema.HISTORY), again.is_latest) == ("20260101T000000Z-00000a", True)
     assert timeline(again, Wanted()) == timeline(here, Wanted())
     again.close()
     here.close()
@@ -242,7 +234,7 @@ def test_what_landed_is_read_until_it_is_in_the_lake(where: str, tmp_path: Path)
     first, second = "0123456789\n", "01234567890\n"
     lake.files.replace(lake.path(f"{JOURNAL}/{site.journal.name}"), site.journal.read_bytes() + first.encode())
     lake.files.replace(lake.path(f"{POLLS}/.half.json.gz"), b"")
-    with settings_of(site.plan(lake)) as settings:
+    with runs.settings_of(site.plan(lake)) as settings:
         store = Path(settings.store_file)
         assert {path.stat().st_mode & 0o077 for path in (store.parent,)} == {0}
         assert s3_store.KEYS[1] not in json_text(msgspec.to_builtins(settings))
@@ -293,12 +285,12 @@ def test_keys_that_were_lent_are_renewed(where: str, monkeypatch: pytest.MonkeyP
     assert (settings[f"{name}.access.key"], settings[f"{name}.secret.key"]) == s3_store.KEYS
 
 
-def typed(argv: list[str], environ: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], Seen]:
+def typed(argv: list[str], environ: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], seen_processes.Seen]:
     """What a command in a process of its own did, and what was seen of it and of all that it began."""
-    with seen(str(os.getpid())) as processes:
+    with seen_processes.seen(str(os.getpid())) as processes:
         command = [sys.executable, "-m", "console", *argv]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        with Child(command, env={**environ, MARK: str(os.getpid())}, **pipes) as process:
+        with children.Child(command, env={**environ, seen_processes.MARK: str(os.getpid())}, **pipes) as process:
             out, err = process.communicate()
     return subprocess.CompletedProcess(argv, process.returncode, out, err), processes
 
@@ -320,7 +312,7 @@ def test_spark_writes_what_every_reader_reads(
     }
     lake.files.replace(lake.path("sources.yaml"), json_text(sources).encode())
     update = ["lake", "update", "--lake", where, "--master", "local[2]", "--output", "json"]
-    process, processes = typed(update, by_profile({**os.environ, FOLDER: jars}, tmp_path / "aws"))
+    process, processes = typed(update, by_profile({**os.environ, java.FOLDER: jars}, tmp_path / "aws"))
     assert process.returncode == 0, process.stderr
     report = json.loads(process.stdout)
     assert (report["status"], report["taken"]["polls"]["good"]) == ("done", 2)
@@ -331,10 +323,10 @@ def test_spark_writes_what_every_reader_reads(
     assert lake.own_file("maintained.json") is not None
 
     objects = dict(all_in(lake.files, lake.where))
-    before = {table: lake.version(table) for table in TABLES.values()}
+    before = {table: lake.version(table) for table in schema.TABLES.values()}
     assert cli.run(update) == 0, "without Java: nothing is new"
     assert json.loads(capsys.readouterr().out)["rows"] == {}
-    assert {table: lake.version(table) for table in TABLES.values()} == before
+    assert {table: lake.version(table) for table in schema.TABLES.values()} == before
     for argv in (["history"], ["lake", "status"]):
         assert cli.run([*argv, "--lake", where, "--output", "json"]) == 0
     assert "retention.ms" in capsys.readouterr().out
@@ -565,9 +557,9 @@ def test_a_session_that_is_open_takes_the_keys_that_follow(
             assert "planted" not in str(settings)
             assert "planted" in str(files.spark_settings(is_local=False))
             monkeypatch.setenv("AWS_PROFILE", "other")
-            environ = {**os.environ, FOLDER: jars}
-            groups = {Group.DELTA, Group.S3}
-            session = lake_session(environ, master="local[1]", groups=groups, settings=settings)
+            environ = {**os.environ, java.FOLDER: jars}
+            groups = {java.Group.DELTA, java.Group.S3}
+            session = spark_session.lake_session(environ, master="local[1]", groups=groups, settings=settings)
             with files.lent() as lent, session as spark:
                 set_properties(spark, files.java_properties(lent))
                 spark.range(3).write.parquet(f"{where}/before")

@@ -1,7 +1,5 @@
 """What hosts deliver: read back as it was polled; and whatever else may lie in that folder is left alone or refused."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -21,11 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.lake import landing
+from console.lake import entities, landing, schema
 from console.lake import landing as lake_landing
-from console.lake.entities import id_problem
 from console.lake.lake import Lake
-from console.lake.schema import SNAPSHOT, arrow_schema
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 MAYBE = st.none() | TEXT
@@ -37,7 +33,7 @@ ROWS = st.one_of(
 )
 POLLED = st.builds(
     lake_landing.Landed,
-    TEXT.filter(lambda text: not id_problem(text)),
+    TEXT.filter(lambda text: not entities.id_problem(text)),
     st.integers(0, 253_402_300_799_000_000),
     st.lists(ROWS, max_size=5),
 )
@@ -68,7 +64,7 @@ def test_what_is_delivered_is_read_as_it_was(
     path = lake_landing.deliver(lake, polls, "20261121T101500Z-3f9a1c")
     assert lake_landing.landed_files(Path(lake.path(lake_landing.POLLS))) == [Path(path)]
     batches = list(lake_landing.read_polls(Path(path)))
-    assert all(batch.schema == arrow_schema(SNAPSHOT) for batch in batches)
+    assert all(batch.schema == schema.arrow_schema(schema.SNAPSHOT) for batch in batches)
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     expected = [(poll.cluster_id, epoch + timedelta(microseconds=poll.at), *row) for poll in polls for row in poll.rows]
     assert [tuple(row.values()) for batch in batches for row in batch.to_pylist()] == expected

@@ -16,9 +16,7 @@ from benchmarks.request_log import write
 from console.lake.app import update
 from console.lake.inputs import Inputs, MetadataLog, RequestLog
 from console.lake.runs import Plan
-from tests.lake.golden import GOLD, KEY, METADATA_RECORDS, metadata_log_gold, summary_differences
-from tests.lake.lake_tables import held
-from tests.lake.small_site import new_lake
+from tests.lake import golden, lake_tables, small_site
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,23 +33,23 @@ def test_the_driver_takes_no_more(spark: SparkSession) -> None:
 @pytest.mark.long
 def test_a_metadata_log_of_157129_records(spark: SparkSession, tmp_path: Path) -> None:
     log = write_log(tmp_path / "data", 10 << 20, Day().batches())
-    lake = new_lake(tmp_path / "lake", KEY)
+    lake = small_site.new_lake(tmp_path / "lake", golden.KEY)
     report = update(Plan(lake, Inputs((MetadataLog(str(log)),))), lambda: nullcontext(spark))
-    assert report.taken == {"kraft_log": {"good": METADATA_RECORDS, "bad": 0}}
-    wanted = metadata_log_gold()
-    for table in GOLD:
-        assert summary_differences(table, wanted[table], held(lake, table)) == ""
+    assert report.taken == {"kraft_log": {"good": golden.METADATA_RECORDS, "bad": 0}}
+    wanted = golden.metadata_log_gold()
+    for table in golden.GOLD:
+        assert golden.summary_differences(table, wanted[table], lake_tables.held(lake, table)) == ""
 
 
 @pytest.mark.parametrize("lines", [60_000, pytest.param(1_000_000, marks=pytest.mark.long)])
 def test_a_request_log(spark: SparkSession, tmp_path: Path, lines: int) -> None:
     log = tmp_path / "request.log"
     write(log, lines)
-    lake = new_lake(tmp_path / "lake", KEY)
+    lake = small_site.new_lake(tmp_path / "lake", golden.KEY)
     inputs = Inputs(request_logs=(RequestLog((str(log),), CLUSTER, 1),))
     report = update(Plan(lake, inputs), lambda: nullcontext(spark))
     assert report.taken == {"request_log": {"good": lines, "bad": 0}}
-    rows = held(lake, "request")
+    rows = lake_tables.held(lake, "request")
     assert sum(row["lines"] for row in rows) == lines
     found: dict[tuple[str, ...], Counter[str]] = {}
     for row in (each["second"] for each in rows if each["second"]):

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from console.lake import runs, schema, tables
 from console.lake.app import Application
 from console.lake.lake import Lake
-from console.lake.runs import GOLD
-from console.lake.schema import REQUEST, TABLES
-from console.lake.tables import MANY_FILES, maintain
-from tests.lake import golden
+from tests.lake import golden, lake_tables
 from tests.lake.golden import worlds
-from tests.lake.lake_tables import different, gold_of, held
 from tests.lake.worlds_on_spark import application, take_in
 
 if TYPE_CHECKING:
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(3600)
 WORLDS = {world.name: world for world in worlds()}
 
-
 ALL = [pytest.param(name, marks=pytest.mark.long) for name in WORLDS]
 _IN_FUTURE = -36_500.0
 """Days to keep, by which all of bronze is too old."""
@@ -32,13 +28,13 @@ _IN_FUTURE = -36_500.0
 
 def make_gold(app: Application) -> None:
     """Silver and gold of what is new in bronze, and what follows from all of it."""
-    app.take(GOLD)
+    app.take(runs.GOLD)
     app.judge()
 
 
 def cut(app: Application) -> None:
     """Bronze loses what no history is made of, and every table is written anew in other files."""
-    maintain(app.tables, dict.fromkeys(TABLES, MANY_FILES + 1), _IN_FUTURE)
+    tables.maintain(app.tables, dict.fromkeys(schema.TABLES, tables.MANY_FILES + 1), _IN_FUTURE)
 
 
 # Of world 15, rows of the cluster itself decide what drift says.
@@ -57,7 +53,7 @@ def test_a_history_makes_the_gold_that_was_kept(
     for number in range(at_once, len(steps) + 1, at_once):
         take_in(app, number, *steps[number - at_once : number])
         make_gold(app)
-    assert different(WORLDS[name], Lake.open(str(tmp_path / "lake"))) == ""
+    assert lake_tables.different(WORLDS[name], Lake.open(str(tmp_path / "lake"))) == ""
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -70,23 +66,23 @@ def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path
     for number, step in enumerate(world.steps, 1):
         take_in(app, number, step)
         make_gold(app)
-        before = {table: lake.version(table) for table in TABLES.values()}
+        before = {table: lake.version(table) for table in schema.TABLES.values()}
         take_in(app, number, step)
         make_gold(app)
-        assert {table: lake.version(table) for table in TABLES.values()} == before, "a batch was written twice"
-    assert different(world, lake) == ""
+        assert {table: lake.version(table) for table in schema.TABLES.values()} == before, "a batch was written twice"
+    assert lake_tables.different(world, lake) == ""
 
-    shutil.rmtree(where / "checkpoints" / GOLD)
+    shutil.rmtree(where / "checkpoints" / runs.GOLD)
     make_gold(application(spark, where))
-    assert different(world, lake) == ""
+    assert lake_tables.different(world, lake) == ""
 
-    assert any(row["second"] for row in held(lake, REQUEST.name))
+    assert any(row["second"] for row in lake_tables.held(lake, schema.REQUEST.name))
     cut(application(spark, where))
-    assert not any(row["second"] for row in held(lake, REQUEST.name))
-    assert different(world, lake) == ""
-    shutil.rmtree(where / "checkpoints" / GOLD)
+    assert not any(row["second"] for row in lake_tables.held(lake, schema.REQUEST.name))
+    assert lake_tables.different(world, lake) == ""
+    shutil.rmtree(where / "checkpoints" / runs.GOLD)
     make_gold(application(spark, where))
-    assert different(world, lake) == ""
+    assert lake_tables.different(world, lake) == ""
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -101,6 +97,6 @@ def test_what_was_cut_is_not_missed_by_what_comes_later(spark: SparkSession, tmp
     cut(app)
     take_in(app, len(world.steps), last)
     make_gold(app)
-    found = gold_of(Lake.open(str(tmp_path / "lake")))
+    found = lake_tables.gold_of(Lake.open(str(tmp_path / "lake")))
     for table in set(golden.GOLD) - {"quota_usage"}:
         assert golden.differences(table, world.gold[table], found[table]) == ""

@@ -1,7 +1,5 @@
 """What is new in each source, and that what lies between two offsets is read once, whatever becomes of its files."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle
@@ -13,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from console.lake import plans
+from console.lake import kraft, landing, plans
 from console.lake.inputs import Inputs, Journals, MetadataLog, RequestLog, UnreadableInput
-from console.lake.kraft import LOG_FOLDER
 from console.lake.lake import Lake
-from console.lake.landing import POLLS, Landed, deliver
 from console.lake.plans import Polls as PollsSource
 from console.lake.schema import TABLES, arrow_schema
 from tests.lake.request_lines import log_of, produce
@@ -59,7 +55,6 @@ class Reading:
 
     @property
     def bad(self) -> list[dict[str, Any]]:
-        """What could not be read."""
         return [row["quarantined"] for row in self.rows if row["quarantined"] is not None]
 
 
@@ -90,7 +85,7 @@ class Controller:
     """A controller's log that is written on, in segments, with damage and snapshots."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / LOG_FOLDER
+        self.folder = folder / kraft.LOG_FOLDER
         self.folder.mkdir(parents=True)
         (folder / "meta.properties").write_text(f"cluster.id={CLUSTER}\n")
         self.next = 0
@@ -130,7 +125,7 @@ class Controller:
 
 
 def log_of_controllers(lake: Lake, *folders: Path) -> Reading:
-    logs = tuple(MetadataLog(str(folder / LOG_FOLDER), CLUSTER) for folder in folders)
+    logs = tuple(MetadataLog(str(folder / kraft.LOG_FOLDER), CLUSTER) for folder in folders)
     return Reading(plans.MetadataLogs(settings(lake, metadata_logs=logs)))
 
 
@@ -357,8 +352,8 @@ def test_a_zone_that_is_named_later_holds_for_what_is_planned(lake: Lake, tmp_pa
 # -- polls -------------------------------------------------------------------------------------------------------------
 
 
-def poll(number: int) -> Landed:
-    return Landed("c", number, [("state", "topic", f"t{number}", "a", "1", None, False)])
+def poll(number: int) -> landing.Landed:
+    return landing.Landed("c", number, [("state", "topic", f"t{number}", "a", "1", None, False)])
 
 
 def keys(rows: list[dict[str, Any]]) -> list[str]:
@@ -367,14 +362,14 @@ def keys(rows: list[dict[str, Any]]) -> list[str]:
 
 def test_landed_polls_are_read_once_and_deleted_when_they_are_in_the_lake(lake: Lake) -> None:
     source = PollsSource(settings(lake))
-    folder = Path(lake.path(POLLS))
+    folder = Path(lake.path(landing.POLLS))
     at = source.initial()
-    deliver(lake, [poll(1), poll(2)], "a")
-    deliver(lake, [poll(3)], "b")
+    landing.deliver(lake, [poll(1), poll(2)], "a")
+    landing.deliver(lake, [poll(3)], "b")
     end = source.newest(at)
     rows = [row for part in source.parts(at, end) for each in source.read(part) for row in each.to_pylist()]
     assert keys(rows) == ["t1", "t2", "t3"]
-    deliver(lake, [poll(4)], "c")
+    landing.deliver(lake, [poll(4)], "c")
     assert source.newest(end) == {"files": ["c.json.gz"]}
     assert len(list(folder.iterdir())) == 3, "nothing goes before it is in the lake"
     source.committed(end)
@@ -387,9 +382,9 @@ def test_landed_polls_are_read_once_and_deleted_when_they_are_in_the_lake(lake: 
 
 def test_a_landed_file_that_is_gone_is_no_rows_and_no_path_leads_out(lake: Lake, tmp_path: Path) -> None:
     source = PollsSource(settings(lake))
-    Path(deliver(lake, [poll(1)], "a")).unlink()
+    Path(landing.deliver(lake, [poll(1)], "a")).unlink()
     assert list(source.read(("a.json.gz", b""))) == []
-    elsewhere = Path(deliver(Lake.create(str(tmp_path / "other")), [poll(1)], "a"))
+    elsewhere = Path(landing.deliver(Lake.create(str(tmp_path / "other")), [poll(1)], "a"))
     assert list(source.read((f"../../../other/landing/polls/{elsewhere.name}", b""))) == []
     source.committed({"files": [str(elsewhere), "../../lake.json"]})
     assert elsewhere.exists()

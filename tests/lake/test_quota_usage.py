@@ -1,7 +1,5 @@
 """Rates, limits and who shares them: held to a plain count of the same requests, second by second."""
 
-from __future__ import annotations
-
 import math
 import random
 from bisect import bisect_right

@@ -1,7 +1,5 @@
 """``kac history``, ``kac drift`` and ``kac usage`` over a lake: as text, JSON and CSV, without any cluster."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -15,8 +13,7 @@ import pytest
 from console.cli import main as cli
 from console.lake.lake import Lake
 from console.lake.schema import HISTORY
-from tests.support import delta_lake, sample_lake
-from tests.support.loaded_modules import loaded_by
+from tests.support import delta_lake, loaded_modules, sample_lake
 from tests.support.sample_lake import CLUSTER, NOON, OTHER
 
 
@@ -195,7 +192,7 @@ def test_usage(kac: Kac) -> None:
 
 
 def test_reading_a_lake_loads_no_client_no_screen_and_no_spark(lake: str) -> None:
-    loaded = loaded_by("history", "--lake", lake, "--cluster", CLUSTER)
+    loaded = loaded_modules.loaded_by("history", "--lake", lake, "--cluster", CLUSTER)
     assert loaded.code == 0
     assert loaded.any_of("asyncio", "textual", "rich", "aiokafka", "kio", "pyarrow", "pyspark", "yaml") == set()
     # Half of the time of a query on a year was the import of these, which built tables need nothing of.

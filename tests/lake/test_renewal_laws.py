@@ -1,7 +1,5 @@
 """What is made again, and what of it is written: held to a making of everything, on random events and polls."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """A log that rotates while it is read: every line is taken in once, or the run fails and the next takes it in."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """A real broker that rotates and packs its request log while it is read again and again: every line once."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import threading
@@ -24,7 +22,6 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(900)]
 
 MESSAGES = 1500
 _JSON = re.compile(rb"Completed request:(\{.*\}) \(kafka\.request\.logger\)\n")
-
 
 cluster = lent(lambda: KafkaCluster(brokers=1, request_log=True, rotate_at="30KB"))
 

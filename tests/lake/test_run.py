@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-
 _BETWEEN_POLLS = 0.5
 """Seconds: each poll has the processor that the run needs."""
 

@@ -1,8 +1,6 @@
 """Whether a lake has anything to do, told by its checkpoints, which are written here as Spark writes them; and what is
 said of a run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,18 +9,15 @@ from typing import Any
 
 import pytest
 
-from console.lake import runs, schema
-from console.lake.files import LakeError, new_run_id
+from console.lake import files, landing, plans, runs, schema
 from console.lake.inputs import Inputs, RequestLog, UnreadableInput
 from console.lake.lake import Lake, Report
-from console.lake.landing import POLLS, Landed, deliver
-from console.lake.plans import SOURCES, Offset, TooMuchIsBad
 from tests.lake.request_lines import log_of, produce
 
-ALL = [*SOURCES, runs.GOLD]
+ALL = [*plans.SOURCES, runs.GOLD]
 
 
-def plan_batch(lake: Lake, stream: str, batch: int, *offsets: Offset, is_ended: bool = True) -> None:
+def plan_batch(lake: Lake, stream: str, batch: int, *offsets: plans.Offset, is_ended: bool = True) -> None:
     """A batch as Spark has it in a checkpoint: what was planned, and that it was ended."""
     folder = Path(lake.path(f"checkpoints/{stream}"))
     metadata = {"batchWatermarkMs": 0, "batchTimestampMs": 1_763_600_000_000, "conf": {}}
@@ -43,7 +38,7 @@ def commit(lake: Lake, table: schema.Table, version: int, **note: Any) -> None:
     (folder / f"{version:020}.json").write_text(json.dumps(info) + "\n")
 
 
-def delta_offset(version: int) -> Offset:
+def delta_offset(version: int) -> plans.Offset:
     """Where Delta's stream is: the version that it reads next, from its first file."""
     return {
         "sourceVersion": 1,
@@ -80,7 +75,7 @@ def test_a_new_lake_has_nothing_to_do(lake: Lake) -> None:
 
 
 def test_what_was_landed_is_to_do_until_it_is_in_the_lake(lake: Lake) -> None:
-    path = Path(deliver(lake, [Landed("c", 7, [])], "a"))
+    path = Path(landing.deliver(lake, [landing.Landed("c", 7, [])], "a"))
     assert to_do(lake) == ["polls", runs.GOLD]
     plan_batch(lake, "polls", 0, {"files": [path.name]}, is_ended=False)
     assert to_do(lake) == ["polls", runs.GOLD], "a batch that was not ended is made again"
@@ -88,7 +83,7 @@ def test_what_was_landed_is_to_do_until_it_is_in_the_lake(lake: Lake) -> None:
     plan_batch(lake, "polls", 0, {"files": [path.name]})
     assert to_do(lake) == []
     assert not path.exists()
-    other = Path(deliver(lake, [Landed("c", 8, [])], "b"))
+    other = Path(landing.deliver(lake, [landing.Landed("c", 8, [])], "b"))
     assert to_do(lake) == ["polls", runs.GOLD]
     assert other.exists()
 
@@ -107,7 +102,7 @@ def test_lines_of_a_log_are_to_do_once(lake: Lake, tmp_path: Path) -> None:
     logs: dict[str, Any] = {"request_logs": (RequestLog((str(log),), "c", 1),)}
     assert to_do(lake, **logs) == ["request_log", runs.GOLD]
     with runs.settings_of(runs.Plan(lake, Inputs(**logs))) as settings:
-        source = SOURCES["request_log"](settings)
+        source = plans.SOURCES["request_log"](settings)
         plan_batch(lake, "request_log", 0, json.loads(json.dumps(source.newest(source.initial()))))
     assert to_do(lake, **logs) == []
     log.write_bytes(log_of([produce(1), produce(2).later(1)]))
@@ -122,25 +117,25 @@ def test_a_source_that_lost_its_checkpoint_goes_on_where_bronze_ends(lake: Lake,
     log.write_bytes(log_of([produce(1)]))
     inputs = Inputs(request_logs=(RequestLog((str(log),), "c", 1),))
     with runs.settings_of(runs.Plan(lake, inputs)) as settings:
-        source = SOURCES["request_log"](settings)
+        source = plans.SOURCES["request_log"](settings)
         end: Mapping[str, Any] = json.loads(json.dumps(source.newest(source.initial())))
     commit(lake, schema.REQUEST, 0, stream="request_log", end={"read": {}, "parts": []})
     commit(lake, schema.REQUEST, 1, stream="request_log", end={**end, "parts": []})
     commit(lake, schema.REQUEST, 2, stream="another")
     with runs.settings_of(runs.Plan(lake, inputs)) as settings:
         assert settings.begin == {"request_log": {**end, "parts": []}}
-        source = SOURCES["request_log"](settings)
+        source = plans.SOURCES["request_log"](settings)
         assert source.newest(source.initial()) == source.initial()
     # Spark asks again where the first batch begins, until it was ended.
     for is_ended in (False, True):
         plan_batch(lake, "request_log", 0, dict(end), is_ended=is_ended)
         with runs.settings_of(runs.Plan(lake, inputs)) as settings:
             assert ("request_log" in settings.begin) is not is_ended
-    landed = deliver(lake, [Landed("c", 7, [])], "a")
+    landed = landing.deliver(lake, [landing.Landed("c", 7, [])], "a")
     commit(lake, schema.SNAPSHOT, 0, stream="polls", end={"files": [Path(landed).name]})
     with runs.settings_of(runs.Plan(lake, inputs)) as settings:
         runs.news(lake, settings)
-    assert list(Path(lake.path(POLLS)).iterdir()) == [], "it is in the lake"
+    assert list(Path(lake.path(landing.POLLS)).iterdir()) == [], "it is in the lake"
 
 
 def test_gold_is_to_do_where_bronze_went_on(lake: Lake) -> None:
@@ -168,7 +163,7 @@ def test_a_checkpoint_of_gold_that_reads_other_tables_is_of_another_kac(lake: La
 
 
 @pytest.mark.parametrize("offsets", [[], [{}], [{} for _ in schema.BRONZE], [delta_offset(0) for _ in schema.BRONZE]])
-def test_a_checkpoint_that_says_less_is_behind(lake: Lake, offsets: Sequence[Offset]) -> None:
+def test_a_checkpoint_that_says_less_is_behind(lake: Lake, offsets: Sequence[plans.Offset]) -> None:
     up_to_date(lake)
     plan_batch(lake, runs.GOLD, 1, *offsets)
     assert to_do(lake) == [runs.GOLD]
@@ -237,14 +232,14 @@ def test_what_the_lake_says_comes_out_of_a_traceback_of_spark(error: str, said: 
 
 
 def test_what_is_wrong_with_a_lake_is_said_as_it_is() -> None:
-    assert runs.message_of(LakeError("It is busy.")) == "It is busy."
-    assert runs.message_of(TooMuchIsBad("2 of 3")) == "2 of 3"
+    assert runs.message_of(files.LakeError("It is busy.")) == "It is busy."
+    assert runs.message_of(plans.TooMuchIsBad("2 of 3")) == "2 of 3"
     assert runs.message_of(OSError("hunter2")) is None
 
 
 def test_a_run_is_kept_with_what_it_wrote_also_where_it_fails(lake: Lake) -> None:
     commit(lake, schema.SNAPSHOT, 0)
-    report = Report(new_run_id(), "update", datetime.now(UTC))
+    report = Report(files.new_run_id(), "update", datetime.now(UTC))
 
     def fail() -> None:
         with runs.recorded(lake, report):
@@ -260,7 +255,7 @@ def test_a_run_is_kept_with_what_it_wrote_also_where_it_fails(lake: Lake) -> Non
     assert (kept["status"], kept["message"]) == ("failed", "ValueError")
     assert kept["rows"] == {"snapshot": 14, "history": 7}
     assert (kept["bytes"], kept["ended"] >= kept["started"]) == (210, True)
-    later = Report(new_run_id(), "run", datetime.now(UTC))
+    later = Report(files.new_run_id(), "run", datetime.now(UTC))
     with runs.recorded(lake, later):
         pass
     assert [(each["job"], each["status"], each["rows"]) for each in lake.runs()] == [

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.lake.app import update
 from console.lake.lake import Lake
-from tests.lake.golden import differences
-from tests.lake.lake_tables import gold_of, held, unequal
-from tests.lake.small_site import Site, new_lake
+from tests.lake import golden, lake_tables, small_site
 from tests.support.patience import PATIENCE
 
 if TYPE_CHECKING:
@@ -28,8 +26,8 @@ class TwoLakes:
     """
 
     def __init__(self, folder: Path, spark: SparkSession, log: EventLog) -> None:
-        self.site = Site(folder / "site")
-        self.calm, self.disturbed = (new_lake(folder / name) for name in ("calm", "disturbed"))
+        self.site = small_site.Site(folder / "site")
+        self.calm, self.disturbed = (small_site.new_lake(folder / name) for name in ("calm", "disturbed"))
         self.watched = 0
         self.log = log
         self._spark = spark
@@ -50,9 +48,9 @@ class TwoLakes:
         for lake in (self.calm, self.disturbed):
             self.update(lake)
             assert not (wrong := self.site.problems(lake)), (lake.where, wrong)
-        assert unequal(gold_of(self.calm), gold_of(self.disturbed)) == ""
-        calm, disturbed = (held(lake, "access") for lake in (self.calm, self.disturbed))
-        assert differences("access", calm, disturbed) == ""
+        assert lake_tables.unequal(lake_tables.gold_of(self.calm), lake_tables.gold_of(self.disturbed)) == ""
+        calm, disturbed = (lake_tables.held(lake, "access") for lake in (self.calm, self.disturbed))
+        assert golden.differences("access", calm, disturbed) == ""
         assert sum(row["checks"] for row in disturbed) == self.site.checks
 
 

@@ -1,21 +1,14 @@
 """Histories as they came in, brought into bronze on Spark step by step, and the gold that is there then."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from console.lake import schema
+from console.lake import inputs, kraft, plans, runs, schema, tables
 from console.lake.app import Application
-from console.lake.inputs import Inputs
-from console.lake.kraft import ROW_SCHEMA
 from console.lake.lake import Lake, Report
-from console.lake.plans import Settings
-from console.lake.runs import Plan
-from console.lake.tables import Batch
 from console.lake.transforms.change_event import tagged
 from console.model.numbers import EPOCH
 
@@ -27,14 +20,15 @@ def application(spark: Any, where: Path, files: Mapping[str, str] | None = None)
     lake = Lake.create(str(where))
     for name, text in (files or {}).items():
         (where / name).write_text(text, encoding="utf-8")
-    settings = Settings(lake.where, Inputs(), lake.path("hmac.key"))
-    return Application(Plan(lake, Inputs()), settings, spark, Report("test", "test", EPOCH))
+    settings = plans.Settings(lake.where, inputs.Inputs(), lake.path("hmac.key"))
+    return Application(runs.Plan(lake, inputs.Inputs()), settings, spark, Report("test", "test", EPOCH))
 
 
 def bronze_of(step: Mapping[str, Rows], number: int) -> dict[schema.Table, pa.Table]:
     """The rows of a step as today's bronze tables have them."""
     records = pa.RecordBatch.from_pylist(
-        [{name: row.get(name) for name in ROW_SCHEMA.names} for row in step.get("kraft_record", ())], schema=ROW_SCHEMA
+        [{name: row.get(name) for name in kraft.ROW_SCHEMA.names} for row in step.get("kraft_record", ())],
+        schema=kraft.ROW_SCHEMA,
     )
     polls = [{"is_sensitive": False, **row} for row in step.get("poll", ())]
     requests = [
@@ -68,4 +62,4 @@ def take_in(app: Application, number: int, *steps: Mapping[str, Rows]) -> None:
     for table in parts[0]:
         rows = pa.concat_tables(part[table] for part in parts)
         if rows.num_rows:
-            app.tables.append(app.tables.spark.createDataFrame(rows), table, Batch("worlds", number))
+            app.tables.append(app.tables.spark.createDataFrame(rows), table, tables.Batch("worlds", number))

@@ -1,7 +1,5 @@
 """What a noun has to do, on embedded clusters and on real brokers: the fixtures of both folders."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Controllers that are nodes of their own: what embedded ones say and who leads when some are killed; and that real
 ones, asked themselves (KIP-919), say what Kafka's own commands say."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -22,7 +20,7 @@ from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.answers.triage import UNKNOWN
 from console.cli.main import run
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.controllers import FORWARDING_SECONDS
 from console.embedded.replicas import new_topic
@@ -34,30 +32,21 @@ from console.plan.plan import EMPTY
 from console.present.brokers import broker_rows, quorum_line
 from console.present.quorum import quorum_rows
 from console.present.text import plain
-from console.session.session import Session
 from console.triage import symptoms
 from tests.contract import controllers as contract
 from tests.contract.answers import differences
 from tests.embedded.raw_client import RawClient
-from tests.embedded.topic_requests import create, topic
-from tests.support import worlds
+from tests.embedded.test_topics import create, topic
+from tests.support import kafka_jars, kafka_messages, manual_clock, patience, real_clusters, worlds
 from tests.support.kafka_commands import CONFIGS, KafkaCommands
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
-from tests.support.kafka_messages import with_fields
-from tests.support.manual_clock import ManualClock
-from tests.support.patience import PATIENCE
 from tests.support.quorum_cluster import QuorumCluster
-from tests.support.real_clusters import lent, or_skip
 
 SPEC = clusters_of("quorum", ClusterSpec())["quorum"]
 
-
 NOT_ACTIVE = (41, "The active controller appears to be node 101.")
-
 
 shared = worlds.cluster(SPEC, scope="module")
 """One that nothing changes."""
-
 
 cluster = worlds.cluster(ClusterSpec(controllers=3, observers=1, scenario="quiet"))
 
@@ -151,7 +140,7 @@ def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
     async def asked(cluster: EmbeddedCluster) -> None:
         async with RawClient(cluster, broker=102) as client:
             assert await create(client, topic("a", 1, 1), version=5) == [NOT_ACTIVE]
-            answer = await client.ask("unregister_broker", 0, with_fields(broker_id=1))
+            answer = await client.ask("unregister_broker", 0, kafka_messages.with_fields(broker_id=1))
             assert (answer.error_code, answer.error_message) == NOT_ACTIVE
             answer = await client.ask("incremental_alter_configs", 1, lambda m: altered(m, (4, "102"), (8, "102")))
             assert [(each.error_code, each.error_message) for each in answer.responses] == [NOT_ACTIVE, (0, None)]
@@ -267,10 +256,10 @@ def described(m: ModuleType) -> Any:
 
 def test_a_leader_that_is_killed(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
     with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap_controllers), controllers=True)) as client:
-        before = client.submit(admin_cluster.describe_quorum).result(PATIENCE)
+        before = client.submit(admin_cluster.describe_quorum).result(patience.PATIENCE)
         cluster.run(lambda one: one.controller_down(101))
         # What this client knows of the leader is old.
-        after = client.submit(admin_cluster.describe_quorum).result(PATIENCE)
+        after = client.submit(admin_cluster.describe_quorum).result(patience.PATIENCE)
     assert (before.leader_id, after.leader_id, after.leader_epoch) == (101, 102, before.leader_epoch + 1)
     assert leader(capsys, cluster) == (102, after.leader_epoch)
     said = kac(capsys, "triage", *at(cluster), "--for", "1s", code=4)
@@ -324,9 +313,9 @@ def test_a_majority_that_is_lost(release: str, away: tuple[int, int], capsys: py
 
 @pytest.mark.usefixtures("_impatient")
 async def test_who_voted_last_is_said_as_such(cluster: ThreadedCluster) -> None:
-    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap_controllers), controllers=True)
-    with AdminClient(settings) as client:
-        session = Session(client, Context("test", "tests", settings), "test")
+    with worlds.session_on(
+        ConnectionSettings(parse_bootstrap(cluster.bootstrap_controllers), controllers=True)
+    ) as session:
         await session.read_cluster()
         await session.read_quorum()
         at = time_of_day(session.snapshot.read_at["quorum"])
@@ -362,7 +351,7 @@ def test_a_controller_that_is_down_is_called_one(cluster: ThreadedCluster, capsy
 
 
 async def test_brokers_wait_for_a_controller() -> None:
-    clock = ManualClock()
+    clock = manual_clock.ManualClock()
     async with EmbeddedCluster(ClusterSpec(controllers=3), clock) as cluster, RawClient(cluster) as client:
         for node in (102, 103):
             await cluster.controller_down(node)
@@ -393,12 +382,10 @@ def test_voters_that_can_not_be() -> None:
 
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 
-
-real = lent(lambda: QuorumCluster(observers=1))
+real = real_clusters.lent(lambda: QuorumCluster(observers=1))
 """Three controllers that vote, one that does not, and two brokers."""
 
-
-kafka = worlds.running(lambda: KafkaCommands(KAFKA_4_3), scope="module")
+kafka = worlds.running(lambda: KafkaCommands(kafka_jars.KAFKA_4_3), scope="module")
 """Kafka's commands; 4.4 was published without them."""
 
 
@@ -577,7 +564,7 @@ def test_voters_come_and_go(real: QuorumCluster, kafka: KafkaCommands, capsys: p
 
 def triage(capsys: pytest.CaptureFixture[str], real: QuorumCluster, seconds: int = 1) -> dict[str, dict[str, object]]:
     """Return what is wrong, by the cause's name. A node that has just started may not answer within a poll."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience.PATIENCE
     while True:
         capsys.readouterr()
         code = run(["triage", *controllers(real), "--for", f"{seconds}s", "--output", "json"])
@@ -591,7 +578,7 @@ def triage(capsys: pytest.CaptureFixture[str], real: QuorumCluster, seconds: int
 def until_named(
     capsys: pytest.CaptureFixture[str], real: QuorumCluster, *names: str, seconds: int = 1
 ) -> dict[str, dict[str, object]]:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience.PATIENCE
     while not set(names) <= (found := triage(capsys, real, seconds)).keys():
         assert time.monotonic() < deadline, found.keys()
     return found
@@ -663,7 +650,7 @@ def test_killed_one_by_one(
     assert until_led(capsys, kafka, real) > later
     for node in (third, *real.broker_ids):
         real.start_again(node)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience.PATIENCE
     while (left := triage(capsys, real)) or len(quorum_of(capsys, *where)) < len(real.node_ids):
         assert time.monotonic() < deadline, left.keys()
     assert voters_by_kafka(kafka, real) == voters
@@ -672,7 +659,7 @@ def test_killed_one_by_one(
 def until_led(capsys: pytest.CaptureFixture[str], kafka: KafkaCommands, real: QuorumCluster) -> int:
     """The epoch, once a leader is named, by Kafka's own command too. Votes of a first round may be split: who led for
     a moment does so no more."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience.PATIENCE
     while True:
         capsys.readouterr()
         code = run(["run", *controllers(real), "-e", "list quorum", "--output", "json"])
@@ -708,9 +695,9 @@ def refused(capsys: pytest.CaptureFixture[str], real: QuorumCluster, *edits: str
 @pytest.mark.long
 def test_a_static_quorum_of_3_9(capsys: pytest.CaptureFixture[str]) -> None:
     """Voters have no directories there, and are not changed; controllers' configs are, of a sort."""
-    with or_skip():
-        older = QuorumCluster(KAFKA_3_9, brokers=1, dynamic=False)
-    with older, KafkaCommands(KAFKA_3_9) as kafka:
+    with real_clusters.or_skip():
+        older = QuorumCluster(kafka_jars.KAFKA_3_9, brokers=1, dynamic=False)
+    with older, KafkaCommands(kafka_jars.KAFKA_3_9) as kafka:
         where = controllers(older)
         rows = quorum_of(capsys, *where)
         assert {(row["role"], str(row["node"])) for row in rows} == {each[:2] for each in replication(kafka, older)}

@@ -1,8 +1,6 @@
 """``kac doctor``: what it finds on this host, on the way to an embedded cluster, and of logins, certificates, rights
 and clocks of real brokers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

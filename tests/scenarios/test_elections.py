@@ -1,8 +1,6 @@
 """Elections and cancelled moves: what is forecast is what the embedded cluster then does, and real brokers, 4.3 and
 3.9, do it as Kafka's own commands do."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -16,40 +14,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
-from console.admin import partitions, topics
+from console.admin import link, partitions, topics
 from console.admin.changes import send
 from console.admin.client import AdminClient
-from console.admin.link import until_settled
 from console.admin.partitions import moved
 from console.admin.replicas import replica_logs
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.answers.results import Printer
 from console.cli import main as cli
 from console.contexts.context import Context
+from console.embedded import partition_log, record_batch
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.handlers.replicas import elect
-from console.embedded.partition_log import PartitionLog
-from console.embedded.record_batch import produced_batch
 from console.embedded.replicas import broker_back, broker_lost, new_topic, start_move
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.embedded.state import ClusterState
 from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
-from console.model import changes
+from console.model import changes, secret
 from console.model.cluster import Partition, Reassignment, ReplicaLogs, Topic
 from console.model.elections import UncleanElection, leaders_by_broker, needs_preferred, unclean_election
-from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.plan import kafka_tools, plan, reconcile
 from console.plan.compile import compile_plan, predict, runbook
 from console.plan.conflicts import conflicts
 from console.plan.current_state import current_state, verdict
 from console.plan.diff import diff
 from console.plan.edits import CancelMove, ElectPreferred, ElectUnclean
-from console.plan.kafka_tools import STDIN
 from console.plan.kinds.leaders import preferred_elections
-from console.plan.plan import EMPTY, StageReport, stage
-from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.requests import RECORD_LIMIT, Facts
 from console.plan.risks import effects, risks
 from console.plan.staged import Described
@@ -60,14 +53,9 @@ from console.session.script_runner import Runner
 from console.session.session import Session
 from console.wire.schemas import api_key
 from tests.embedded.record_batches import batch
-from tests.embedded.test_state_laws import BROKERS, fresh
-from tests.support import worlds
-from tests.support.applied import apply_plan
-from tests.support.cpu_time import least_cpu_seconds
+from tests.embedded.test_laws import BROKERS, fresh
+from tests.support import changing, cpu_time, kafka_cluster, real_clusters, worlds
 from tests.support.cutting_proxy import Cut, CuttingProxy
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.real_clusters import BOTH
-from tests.support.whole_history import read_history
 
 PREFERRED, UNCLEAN = 0, 1
 
@@ -91,7 +79,7 @@ def snapshot_of(state: ClusterState) -> Snapshot:
 def append(state: ClusterState, name: str, index: int, count: int) -> None:
     partition = state.topics[name].partitions[index]
     if partition.leader >= 0:
-        state.logs[name, index].append(produced_batch(batch(*[b"x"] * count)), partition.leader_epoch)
+        state.logs[name, index].append(record_batch.produced_batch(batch(*[b"x"] * count)), partition.leader_epoch)
 
 
 STEPS = st.one_of(
@@ -99,7 +87,6 @@ STEPS = st.one_of(
     st.tuples(st.just("down"), st.sampled_from(BROKERS)),
     st.tuples(st.just("up"), st.sampled_from(BROKERS)),
 )
-
 
 REPLICAS = st.lists(st.sampled_from(BROKERS), min_size=1, max_size=4, unique=True).map(tuple)
 
@@ -109,7 +96,7 @@ def after(steps: Sequence[tuple[object, ...]], places: Sequence[tuple[int, ...]]
     state = fresh()
     for name, some in zip("ab", (places[:2], places[2:]), strict=True):
         state.put_topic(new_topic(name, some, BROKERS))
-        state.logs.update({(name, index): PartitionLog() for index in range(2)})
+        state.logs.update({(name, index): partition_log.PartitionLog() for index in range(2)})
     for step in steps:
         match step:
             case ("write", str(name), int(index), int(count)):
@@ -127,7 +114,7 @@ def test_the_leaders_that_are_forecast_are_those_that_are_elected(
 ) -> None:
     state = after(steps, places)
     snapshot = snapshot_of(state)
-    report = stage(EMPTY, preferred_elections(snapshot.topics), snapshot)
+    report = plan.stage(plan.EMPTY, preferred_elections(snapshot.topics), snapshot)
     assert not report.refused
     forecast = predict(snapshot, report.plan)
     for each in report.added:
@@ -165,7 +152,7 @@ def test_what_an_unclean_election_loses_lies_in_the_range_that_is_said(
         for partition in topic.partitions:
             number = partition.number
             edit = ElectUnclean(name, number)
-            report = stage(EMPTY, [edit], snapshot)
+            report = plan.stage(plan.EMPTY, [edit], snapshot)
             log = state.logs[name, number]
             end = log.end
             if partition.leader >= 0:
@@ -222,7 +209,7 @@ def test_forty_thousand_partitions_take_as_long_as_four_times_ten_thousand(kind:
             edits = preferred_elections(snapshot.topics)
         else:
             edits = tuple(CancelMove(name, number) for name in snapshot.topics for number in range(10))  # type: ignore[assignment]
-        report = stage(EMPTY, edits, snapshot)
+        report = plan.stage(plan.EMPTY, edits, snapshot)
         assert len(report.added) == count
         steps = compile_plan(report.plan, Facts())
         assert [len(step.staged) for step in steps] == [RECORD_LIMIT] * (count // RECORD_LIMIT)
@@ -240,8 +227,8 @@ def test_forty_thousand_partitions_take_as_long_as_four_times_ten_thousand(kind:
             assert after.reassignments == ()
 
     few, all_ = many(10_000), many(40_000)
-    small = least_cpu_seconds(lambda: work(10_000, few))
-    large = least_cpu_seconds(lambda: work(40_000, all_), 2)
+    small = cpu_time.least_cpu_seconds(lambda: work(10_000, few))
+    large = cpu_time.least_cpu_seconds(lambda: work(40_000, all_), 2)
     # Linear is four times; with quadratic work it would be sixteen.
     assert large < 9 * small
     assert large < 8.0
@@ -250,8 +237,8 @@ def test_forty_thousand_partitions_take_as_long_as_four_times_ten_thousand(kind:
 @asynccontextmanager
 async def session_on(cluster: EmbeddedCluster, **settings: object) -> AsyncIterator[Session]:
     address = cluster.addresses[max(cluster.state.alive())]
-    with AdminClient(ConnectionSettings((address,), **settings)) as client:  # type: ignore[arg-type]
-        yield Session(client, Context("test", "tests", client.settings), "run")
+    with worlds.session_on(ConnectionSettings((address,), **settings), "run") as session:
+        yield session
 
 
 async def ran(session: Session, text: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -267,7 +254,7 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
     """Of topic lost the replicas 2 and 3 are behind, and broker 1, which led, is down."""
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as made:
         made.state.put_topic(new_topic("lost", [(1, 2, 3), (4, 1)], BROKERS))
-        made.state.logs["lost", 0] = PartitionLog()
+        made.state.logs["lost", 0] = partition_log.PartitionLog()
         append(made.state, "lost", 0, 5)
         await made.broker_down(2)
         append(made.state, "lost", 0, 3)
@@ -299,7 +286,7 @@ async def test_an_unclean_election_has_to_be_accepted_for_its_partition(
         assert "revert" not in out
         code, out, _ = await ran(session, "revert 1", capsys)
         assert "the records that the new leader does not have are gone" in out
-        (change,) = (await read_history(session)).changes.values()
+        (change,) = (await changing.read_history(session)).changes.values()
         (entry,) = change.intent.entries
         assert entry.staged.was == UncleanElection(-1, (1, 2, 3), (1,), 2, False, 5, 3, None)
 
@@ -319,8 +306,8 @@ async def test_another_candidate_since_is_a_conflict(cluster: EmbeddedCluster) -
         await read_needs(session, needs_of_script(parse("elect unclean topic lost partition 0")))
         session.stage([ElectUnclean("lost", 0)])
         await cluster.broker_down(2)
-        accepted = ApplyOptions(risks=frozenset({"unclean-loss=lost/0"}))
-        report = await apply_plan(session, accepted)
+        accepted = reconcile.ApplyOptions(risks=frozenset({"unclean-loss=lost/0"}))
+        report = await changing.apply_plan(session, accepted)
         assert not report.sent
         (conflict,) = report.conflicts
         assert conflict.was.value == (
@@ -330,7 +317,7 @@ async def test_another_candidate_since_is_a_conflict(cluster: EmbeddedCluster) -
             "no leader, broker 3 would be elected: records from offset 8 on are lost: how many is unknown"
         )
         await cluster.broker_up(1)
-        report = await apply_plan(session, accepted)
+        report = await changing.apply_plan(session, accepted)
         assert report.sent, "it has a leader: nothing is overwritten, and the controller elects none"
         assert cluster.state.topics["lost"].partitions[0].leader == 1
         assert cluster.state.logs["lost", 0].end == 10
@@ -368,8 +355,7 @@ async def test_a_lost_answer_of_an_election_is_settled_by_looking(
     await cluster.broker_up(1)
     start_move(cluster, "lost", 1, (1, 4))
     async with CuttingProxy(cluster.addresses[4]) as proxy:
-        with AdminClient(ConnectionSettings((proxy.address,), lost_answer_timeout=0.1)) as client:
-            session = Session(client, Context("test", "tests", client.settings), "run")
+        with worlds.session_on(ConnectionSettings((proxy.address,), lost_answer_timeout=0.1), "run") as session:
             proxy.arm(api_key("elect_leaders"), cut)
             code, out, _ = await ran(session, "elect preferred topic lost partition 1; apply --yes", capsys)
             assert f"leader of lost/1  {state}" in out
@@ -400,7 +386,7 @@ async def test_a_move_is_cancelled_and_one_that_ended_by_itself_is_a_conflict(
             assert [each.edit for each in session.plan.staged] == [CancelMove("moved", 1)]
             await cluster.broker_up(3)
             await cluster.settled()
-            report = await apply_plan(session)
+            report = await changing.apply_plan(session)
             assert not report.sent
             (conflict,) = report.conflicts
             assert (conflict.was.value, conflict.theirs.value) == ("1,2 → 1,3", "1,3")
@@ -429,7 +415,7 @@ def test_a_lost_cancellation_is_told_from_a_move_that_ended(order: list[int], wh
 
 
 async def test_who_may_not_alter_the_cluster_is_told_which_right_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    users = {"admin": Secret("a"), "alice": Secret("b")}
+    users = {"admin": secret.Secret("a"), "alice": secret.Secret("b")}
     spec = ClusterSpec(brokers=2, sasl=SaslSpec(plain=users), super_users=frozenset({"User:admin"}))
     async with EmbeddedCluster(spec) as cluster:
         cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2)))
@@ -437,7 +423,7 @@ async def test_who_may_not_alter_the_cluster_is_told_which_right_is_missing(caps
         for kind, name in (("TOPIC", "orders"), ("CLUSTER", "kafka-cluster")):
             cluster.state.add_acl(worlds.acl("User:alice", "DESCRIBE", kind, name))
         async with session_on(
-            cluster, security_protocol="SASL_PLAINTEXT", sasl=SaslSettings("PLAIN", "alice", Secret("b"))
+            cluster, security_protocol="SASL_PLAINTEXT", sasl=SaslSettings("PLAIN", "alice", secret.Secret("b"))
         ) as session:
             for verb in ("check", "apply --yes"):
                 code, out, _ = await ran(session, f"elect preferred topic orders; {verb}; discard", capsys)
@@ -476,16 +462,13 @@ ELECT, REASSIGN = (
     "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
 )
 
-
 FIRST, SECOND, THIRD = 2, 3, 4
 """The brokers that tests stop: broker 1 is the only controller."""
-
 
 client = worlds.client("racked_cluster", known=1)
 
 
-async def staged(client: AdminClient, statement: str) -> tuple[Session, StageReport]:
-    """A session in which a statement was staged."""
+async def staged(client: AdminClient, statement: str) -> tuple[Session, plan.StageReport]:
     session = Session(client, Context("test", "test", client.settings, journal=False))
     (parsed,) = parse(statement)
     await read_needs(session, needs_of_script([parsed]))
@@ -493,7 +476,7 @@ async def staged(client: AdminClient, statement: str) -> tuple[Session, StageRep
     return session, report
 
 
-def outcomes_of(report: ApplyReport) -> list[changes.Outcome]:
+def outcomes_of(report: reconcile.ApplyReport) -> list[changes.Outcome]:
     return [outcome for result in report.results for outcome in result.outcomes]
 
 
@@ -508,7 +491,7 @@ async def in_sync(client: AdminClient, name: str, replicas: int) -> None:
     async def read() -> bool:
         return any(len(each.isr) < replicas for each in await described(client, name))
 
-    assert await until_settled(read, bool, within=60, attempts=600) is False
+    assert await link.until_settled(read, bool, within=60, attempts=600) is False
 
 
 async def copied(client: AdminClient, name: str) -> None:
@@ -520,10 +503,10 @@ async def copied(client: AdminClient, name: str) -> None:
         found = await client.run(replica_logs, {place: partition.replicas})
         return set(found[place].ends.values())
 
-    assert len(await until_settled(read, lambda ends: len(ends) != 1, within=60, attempts=600)) == 1
+    assert len(await link.until_settled(read, lambda ends: len(ends) != 1, within=60, attempts=600)) == 1
 
 
-async def write(cluster: KafkaCluster, topic: str, count: int, size: int = 100) -> None:
+async def write(cluster: kafka_cluster.KafkaCluster, topic: str, count: int, size: int = 100) -> None:
     """Records one by one, acknowledged by the leader alone: what it has more than others may be lost."""
     producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, acks=1, max_request_size=2**21)
     await producer.start()
@@ -543,9 +526,9 @@ def elected_by(output: str) -> set[changes.PartitionTarget]:
     }
 
 
-@BOTH
+@real_clusters.BOTH
 async def test_the_same_leaders_as_kafkas_own_command_elects(
-    racked_cluster: KafkaCluster, client: AdminClient, name: str, tmp_path: Path
+    racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str, tmp_path: Path
 ) -> None:
     """After a broker was away the others lead for it. What `elect preferred all` stages is what Kafka's command
     changes, and applying it leads to the leaders that were forecast."""
@@ -579,7 +562,7 @@ async def test_the_same_leaders_as_kafkas_own_command_elects(
     forecast = predict(session.snapshot, session.plan)
     assert (await check_plan(session)).ok
     (line, _) = next(iter(effects(session.plan.staged, session.snapshot).values()))
-    applied = await apply_plan(session)
+    applied = await changing.apply_plan(session)
     assert {(each.target, each.status) for each in outcomes_of(applied)} == {
         (each, changes.Status.APPLIED) for each in wanted
     }
@@ -604,16 +587,16 @@ async def test_the_same_leaders_as_kafkas_own_command_elects(
         (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", racked_cluster.bootstrap))
         file = tmp_path / "partitions.json"
         file.write_text(command.stdin)
-        words = [str(file) if word == STDIN else word for word in command.words[1:]]
+        words = [str(file) if word == kafka_tools.STDIN else word for word in command.words[1:]]
         done = await asyncio.to_thread(racked_cluster.run_tool, ELECT, *words)
         assert elected_by(done.stdout) == {changes.PartitionTarget(name, number) for number in some}, (
             done.stdout + done.stderr
         )
 
 
-@BOTH
+@real_clusters.BOTH
 async def test_a_preferred_replica_that_is_away_stays_away(
-    racked_cluster: KafkaCluster, client: AdminClient, name: str
+    racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str
 ) -> None:
     """Its partitions are named and not staged; sent all the same, brokers refuse them."""
     made = changes.CreateTopics((changes.NewTopic(name, assignments=((SECOND, FIRST), (FIRST, SECOND))),))
@@ -636,11 +619,11 @@ def _elect(name: str, *, unclean: bool = False) -> changes.ElectLeaders:
     return changes.ElectLeaders((changes.PartitionTarget(name, 0),), unclean)
 
 
-@BOTH
+@real_clusters.BOTH
 @pytest.mark.parametrize("min_isr", [1, pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.takes(25)
 async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_said(
-    racked_cluster: KafkaCluster, client: AdminClient, name: str, min_isr: int
+    racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str, min_isr: int
 ) -> None:
     """Three replicas are stopped one after another, with records between: the last one has all of them. The two others
     come back, and the one that has less is earlier in the order of the replicas."""
@@ -677,16 +660,16 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
     forecast = predict(session.snapshot, session.plan).topics[name].partitions[0]
 
     for accepted in ((), ("unclean-loss",), (f"unclean-loss={name}/1",)):
-        unaccepted = await apply_plan(session, ApplyOptions(risks=frozenset(accepted)))
+        unaccepted = await changing.apply_plan(session, reconcile.ApplyOptions(risks=frozenset(accepted)))
         assert not unaccepted.sent
-    applied = await apply_plan(session, ApplyOptions(risks=frozenset({f"unclean-loss={name}/0"})))
+    applied = await changing.apply_plan(session, reconcile.ApplyOptions(risks=frozenset({f"unclean-loss={name}/0"})))
     assert [each.status for each in outcomes_of(applied)] == [changes.Status.APPLIED]
 
     async def led() -> Partition:
         (found,) = await described(client, name)
         return found
 
-    now = await until_settled(led, lambda found: found.leader < 0, within=30, attempts=300)
+    now = await link.until_settled(led, lambda found: found.leader < 0, within=30, attempts=300)
     assert now.leader == forecast.leader == THIRD
     await asyncio.to_thread(racked_cluster.restart, FIRST)
     await in_sync(client, name, 1 + len(back))
@@ -696,9 +679,9 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
     assert would.least <= lost == two + one
 
 
-@BOTH
+@real_clusters.BOTH
 async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
-    racked_cluster: KafkaCluster, client: AdminClient, name: str, tmp_path: Path
+    racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str, tmp_path: Path
 ) -> None:
     """It was started by kafka-reassign-partitions, with a throttle so that it lasts."""
     made = changes.CreateTopics((changes.NewTopic(name, assignments=((FIRST, SECOND), (SECOND, FIRST))),))
@@ -718,7 +701,7 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
         found = await client.run(replica_logs, {(name, 0): (THIRD,)})
         return found[name, 0].sizes.get(THIRD, 0)
 
-    assert await until_settled(copied_bytes, lambda size: not size, within=60, attempts=600) > 0
+    assert await link.until_settled(copied_bytes, lambda size: not size, within=60, attempts=600) > 0
     session, report = await staged(client, f"cancel move topic {name}")
     assert [each.edit.target for each in report.added] == [changes.MoveTarget(name, 0)]
     lines = effects(session.plan.staged, session.snapshot)[session.plan.staged[0].edit.slot]
@@ -726,7 +709,7 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
         re.fullmatch(rf"what broker {THIRD} copied is dropped: ≈ .* [KM]iB of ≈ 2\d.* MiB", line) for line in lines
     )
     forecast = predict(session.snapshot, session.plan).topics[name].partitions
-    applied = await apply_plan(session)
+    applied = await changing.apply_plan(session)
     assert [each.status for each in outcomes_of(applied)] == [changes.Status.APPLIED]
     assert await client.run(partitions.list_reassignments) == ()
     after = await described(client, name)
@@ -746,7 +729,7 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
     session, report = await staged(client, f"cancel move topic {name}")
     (command,) = runbook(diff(session.plan, session.snapshot), connect)
     file.write_text(command.stdin)
-    words = [str(file) if word == STDIN else word for word in command.words[1:]]
+    words = [str(file) if word == kafka_tools.STDIN else word for word in command.words[1:]]
     done = await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *words)
     assert "Successfully cancelled" in done.stdout, done.stdout + done.stderr
     assert [set(each.replicas) for each in await described(client, name)] == [set(each.replicas) for each in before]

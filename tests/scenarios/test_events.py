@@ -2,8 +2,6 @@
 brokers, 4.3 and 3.9, a change by kafka-configs is seen as another's, ours has its author, and Enter takes the other one
 back."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -34,10 +32,8 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.edits import LeaveQuorum
 from console.present.events import line, what_text
-from console.session.event_feed import EventFeed
+from console.session import event_feed, event_reversal, parts
 from console.session.event_reads import FEW, EventReads, gaps, unseen_since
-from console.session.event_reversal import way_back
-from console.session.parts import FOR_EVENTS
 from console.session.session import Session
 from console.triage.events import Event, Kind
 from console.tui.app import Console
@@ -131,19 +127,18 @@ def test_no_broker_answers() -> None:
     assert cli.run(["events", "-b", gone, "--for", "1s"]) == 1
 
 
-QUICK = dict.fromkeys(FOR_EVENTS, 0.1)
+QUICK = dict.fromkeys(parts.FOR_EVENTS, 0.1)
 
 
 class Followed:
     """A session whose events are followed."""
 
-    def __init__(self, session: Session, feed: EventFeed, made: asyncio.Queue[Event]) -> None:
+    def __init__(self, session: Session, feed: event_feed.EventFeed, made: asyncio.Queue[Event]) -> None:
         self.session = session
         self.feed = feed
         self._made = made
 
     async def next(self) -> Event:
-        """The next event."""
         return await asyncio.wait_for(self._made.get(), PATIENCE)
 
 
@@ -158,7 +153,7 @@ async def followed(bootstrap: str) -> AsyncIterator[Followed]:
         for each in some:
             made.put_nowait(each)
 
-    feed = EventFeed(session, keep)
+    feed = event_feed.EventFeed(session, keep)
     ready = asyncio.Event()
     session.subscribe(lambda _: None if gaps(session.snapshot, client.settings, datetime.now(UTC)) else ready.set())
     work = [asyncio.create_task(each) for each in (feed.run(), EventReads(session, QUICK).run())]
@@ -177,9 +172,8 @@ def _set_retention(value: str, running: EmbeddedCluster) -> None:
 
 
 async def test_the_configs_of_many_topics_are_read_at_a_slow_pace(cluster: ThreadedCluster) -> None:
-    with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
-        session = Session(client, Context("test", "tests", client.settings))
-        reads = EventReads(session, FOR_EVENTS)
+    with worlds.session_on(cluster, "console") as session:
+        reads = EventReads(session, parts.FOR_EVENTS)
         await session.read_topics()
         assert reads.configs_every == 5
         cluster.call(lambda c: [c.state.put_topic(new_topic(f"t{n}", striped([1], 1, 1), [1])) for n in range(FEW)])
@@ -228,7 +222,7 @@ async def test_who_votes_and_who_leads(cluster: ThreadedCluster) -> None:
         cluster.call(lambda c: c.state.no_voters.discard(3))
         event = await it.next()
         assert (event.kind, event.became, event.author) == (Kind.VOTER, "votes", None)
-        (wish,) = way_back(event, Snapshot())
+        (wish,) = event_reversal.way_back(event, Snapshot())
         assert wish.edit == LeaveQuorum(3, directory)
         cluster.call(lambda c: c.state.move_controller(2))
         assert line(await it.next())[9:] == "  active controller  node 1 → node 2  –"

@@ -1,8 +1,6 @@
 """`kac record` on a cluster: what is in the file, what is not, and what is left of it after a kill. Of real brokers it
 holds what they answered, and no credential, secret or record."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -24,28 +22,20 @@ from console.contexts import Context
 from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
+from console.flight import flight_writer, kafka_words, pseudonyms
 from console.flight.anonymous import Anonymous
 from console.flight.answer import CONNECTED, HANDSHAKE, Answer, Header, RecordError
 from console.flight.flight_reader import FlightReader
-from console.flight.flight_writer import FlightWriter
-from console.flight.kafka_words import VALUES
-from console.flight.pseudonyms import Pseudonyms
 from console.flight.tap import RECORDED, Tap
-from console.model import changes
+from console.model import changes, config
 from console.model.codes import DELETE, SET, ScramMechanism
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.secret import Secret
 from console.session.reading import read_everything
 from console.session.session import Session
 from console.session.triage_polls import Poller
 from console.wire.frames import decode_body, decode_request
 from console.wire.schemas import api_name, messages
-from tests.support import worlds
-from tests.support.changing import applied
-from tests.support.children import Child
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.patience import PATIENCE
-from tests.support.record_harmless_configs import definitions
+from tests.support import changing, children, kafka_cluster, patience, record_harmless_configs, worlds
 
 cluster = worlds.cluster(ClusterSpec(scenario="incident"), scope="module")
 
@@ -165,19 +155,19 @@ def test_an_anonymous_record_is_not_appended_to(
     cluster: ThreadedCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "record"
-    FlightWriter(file, Header(anonymous=True)).close()
+    flight_writer.FlightWriter(file, Header(anonymous=True)).close()
     assert record(cluster, file, "--append") == 2
     assert "is anonymous" in capsys.readouterr().err
 
 
 def _known_words() -> set[str]:
     """What is Kafka's own: states and types, and the names of its configs."""
-    return VALUES.union(*definitions().values())
+    return kafka_words.VALUES.union(*record_harmless_configs.definitions().values())
 
 
 def test_all_names_of_kafkas_configs_stay() -> None:
-    names = Pseudonyms(b"key")
-    assert {name for name in _known_words() - VALUES if names.config_key(name) != name} == set()
+    names = pseudonyms.Pseudonyms(b"key")
+    assert {name for name in _known_words() - kafka_words.VALUES if names.config_key(name) != name} == set()
     assert names.config_key("listener.name.inner.ssl.keystore.type").startswith("listener.name.n")
     assert names.config_key("listener.name.inner.ssl.keystore.type").endswith(".ssl.keystore.type")
     assert "acme" not in names.config_key("acme.retention.ms")
@@ -207,9 +197,9 @@ async def test_no_name_is_left_in_an_anonymous_record(tmp_path: Path) -> None:
         plain = await answers_of(running, polls=2)
     cluster_id = "cluster-of-acme"
     file = tmp_path / "record"
-    names = Pseudonyms()
+    names = pseudonyms.Pseudonyms()
     header = Header(cluster_id, "prod-of-acme", plain[0].at_ms, "0.1.0")
-    sink = Anonymous(FlightWriter(file, names.header(header)), names)
+    sink = Anonymous(flight_writer.FlightWriter(file, names.header(header)), names)
     for answer in plain:
         sink.add(answer)
     sink.close()
@@ -239,7 +229,7 @@ def _is_value(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return all(part in VALUES for part in text.split(","))
+        return all(part in kafka_words.VALUES for part in text.split(","))
     return True
 
 
@@ -255,7 +245,7 @@ async def test_a_name_has_the_same_pseudonym_everywhere(cluster: ThreadedCluster
 
         def close(self) -> None: ...
 
-    names = Pseudonyms()
+    names = pseudonyms.Pseudonyms()
     sink = Anonymous(Sink(), names)
     for answer in await answers_of(cluster):
         sink.add(answer)
@@ -268,15 +258,15 @@ async def test_a_name_has_the_same_pseudonym_everywhere(cluster: ThreadedCluster
         "describe_log_dirs",
         "describe_configs",
     }
-    assert Pseudonyms().name("checkout.orders") != topic
+    assert pseudonyms.Pseudonyms().name("checkout.orders") != topic
 
 
 def test_a_killed_record_is_whole(cluster: ThreadedCluster, tmp_path: Path) -> None:
     for attempt in range(3):
         file = tmp_path / f"record-{attempt}"
         command = [sys.executable, "-m", "console", "record", "-b", cluster.bootstrap, str(file), "--every", "1s"]
-        with Child(command, env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}) as process:
-            wanted, until, seen = 11 + 20 * attempt, time.monotonic() + PATIENCE, 0
+        with children.Child(command, env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}) as process:
+            wanted, until, seen = 11 + 20 * attempt, time.monotonic() + patience.PATIENCE, 0
             while seen < wanted:
                 assert time.monotonic() < until
                 assert process.poll() is None
@@ -296,21 +286,21 @@ def test_a_killed_record_is_whole(cluster: ThreadedCluster, tmp_path: Path) -> N
 def test_ctrl_c_ends_a_record_with_a_whole_file(cluster: ThreadedCluster, tmp_path: Path) -> None:
     file = tmp_path / "record"
     command = [sys.executable, "-m", "console", "record", "-b", cluster.bootstrap, str(file), "--every", "1s"]
-    with Child(
+    with children.Child(
         command,
         env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        until, seen = time.monotonic() + PATIENCE, 0
+        until, seen = time.monotonic() + patience.PATIENCE, 0
         while seen < 20:
             assert time.monotonic() < until
             time.sleep(0.01)
             with suppress(OSError, RecordError):  # it is not there yet
                 seen = len(FlightReader(file))
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=patience.PATIENCE)
     assert (process.returncode, err) == (0, "")
     assert " samples, " in out
     assert not FlightReader(file).damage
@@ -324,7 +314,7 @@ def test_a_signal_has_a_watching_triage_write_its_last_half_hour(cluster: Thread
         "PYTHONUNBUFFERED": "1",
     }
     command = [sys.executable, "-m", "console", "triage", "-b", cluster.bootstrap, "--watch"]
-    with Child(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
+    with children.Child(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()  # it watches
         process.send_signal(signal.SIGUSR1)
@@ -332,7 +322,7 @@ def test_a_signal_has_a_watching_triage_write_its_last_half_hour(cluster: Thread
             if "kac replay" in line:
                 break
         process.send_signal(signal.SIGINT)
-        process.wait(PATIENCE)
+        process.wait(patience.PATIENCE)
     (file,) = (tmp_path / "kac" / "records").iterdir()
     assert str(file) in line
     found = {api_name(answer.api_key) for answer in FlightReader(file).answers()}
@@ -344,15 +334,16 @@ def test_a_signal_has_a_watching_triage_write_its_last_half_hour(cluster: Thread
 
 SECRET = "swordfish-that-nobody-may-see"
 
-
-KEYS: dict[ConfigResource, str] = {
-    broker_resource(1): "listener.name.x.ssl.keystore.password",
-    CLUSTER_DEFAULT: "acme.vault.token",
+KEYS: dict[config.ConfigResource, str] = {
+    config.broker_resource(1): "listener.name.x.ssl.keystore.password",
+    config.CLUSTER_DEFAULT: "acme.vault.token",
 }
 """A sensitive key of Kafka's, and one that brokers do not know: both are sensitive to them."""
 
 
-async def test_no_secret_of_a_cluster_is_in_its_record(secure_cluster: KafkaCluster, name: str, tmp_path: Path) -> None:
+async def test_no_secret_of_a_cluster_is_in_its_record(
+    secure_cluster: kafka_cluster.KafkaCluster, name: str, tmp_path: Path
+) -> None:
     password = secure_cluster.users["admin"]
     settings = ConnectionSettings(
         bootstrap=secure_cluster.addresses,
@@ -365,7 +356,7 @@ async def test_no_secret_of_a_cluster_is_in_its_record(secure_cluster: KafkaClus
     with AdminClient(settings, Tap(kept.append)) as client:
 
         async def send(request: object) -> None:
-            assert await client.run(applied, request)
+            assert await client.run(changing.applied, request)
 
         for resource, key in KEYS.items():
             await send(
@@ -387,9 +378,9 @@ async def test_no_secret_of_a_cluster_is_in_its_record(secure_cluster: KafkaClus
             await send(changes.AlterScram({}, (user,)))
     plain, anonymous = tmp_path / "plain", tmp_path / "anonymous"
     header = Header(session.snapshot.cluster.cluster_id or "", "secure", kept[0].at_ms, "0.1.0")
-    names = Pseudonyms()
-    writer = FlightWriter(plain, header)
-    nameless = Anonymous(FlightWriter(anonymous, names.header(header)), names)
+    names = pseudonyms.Pseudonyms()
+    writer = flight_writer.FlightWriter(plain, header)
+    nameless = Anonymous(flight_writer.FlightWriter(anonymous, names.header(header)), names)
     for sink in (writer, nameless):
         for answer in kept:
             sink.add(answer)

@@ -1,9 +1,7 @@
 """Groups' offsets: the same cases on embedded clusters of two releases and on real brokers, 4.3 and 3.9."""
 
-from __future__ import annotations
-
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -18,38 +16,226 @@ from console.admin.settings import ConnectionSettings
 from console.answers.plan_results import runbook_commands
 from console.cli import main as cli
 from console.contexts.context import parse_bootstrap
+from console.embedded import faults, newer_groups, record_batch, replicas, spec
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
-from console.embedded.faults import Cut, Fault, Meanwhile, Moment
 from console.embedded.group_coordinator import GROUP_TOPIC, ensure_topic, partition_of
 from console.embedded.groups import Committed, Group, Member
-from console.embedded.newer_groups import NewerGroup
 from console.embedded.partition_log import PartitionLog
-from console.embedded.record_batch import read_batch, transactional_batch
-from console.embedded.replicas import new_topic, striped
 from console.embedded.scenarios.seed import batch_of
-from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
+from console.language.errors import CommandError
 from console.model.changes import Status
 from console.model.cluster import CommittedOffset
 from console.plan.edits import CommitOffset
 from console.plan.kinds.group_offsets import REQUEST_BYTES
+from console.plan.reconcile import ApplyOptions
 from tests.broker.test_nouns import in_process
 from tests.broker.test_read_groups import joining
-from tests.support import worlds
-from tests.support.changing import make_topic
-from tests.support.group_flow_cases import Case, parameters
-from tests.support.group_flows import change, offsets, position, read_up_to, revert, session_of, stage, write
+from tests.support import changing, kafka_commands, kafka_messages, lags, worlds
+from tests.support.group_flows import (
+    change,
+    member,
+    offsets,
+    position,
+    read_up_to,
+    revert,
+    session_of,
+    stage,
+    write,
+)
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_commands import GROUPS, KafkaCommands
-from tests.support.kafka_messages import with_fields
+
+Case = Callable[[AdminClient, str, str, Path], Awaitable[None]]
+"""On a client, its bootstrap servers, and a topic of three partitions; a folder for files."""
+FIRST_MS = 1_700_000_000_000
+
+
+async def _group(bootstrap: str, topic: str) -> str:
+    """10, 20 and 0 records; a group at 4 of the first, with a text, and at 20 of the second."""
+    await write(bootstrap, topic, {0: 10, 1: 20}, first_ms=FIRST_MS)
+    group = f"group-of-{topic}"
+    await read_up_to(bootstrap, topic, group, {0: CommittedOffset(4, -1, "a text"), 1: CommittedOffset(20)})
+    return group
+
+
+async def resets_and_their_ways_back(client: AdminClient, bootstrap: str, topic: str, folder: Path) -> None:
+    """Each form commits what it says; each revert restores offsets with their texts."""
+    group = await _group(bootstrap, topic)
+    was = await position(client, group)
+    assert {number: each[::2] for (_, number), each in was.committed.items()} == {0: (4, "a text"), 1: (20, "")}
+    file = folder / "offsets.csv"
+    file.write_text(f"{group},{topic},0,3\n{group},{topic},2,0\nother,{topic},1,1\n")
+    forms = {
+        f"reset group {group} to earliest": {0: 0, 1: 0},
+        f"reset group {group} to latest": {0: 10, 1: 20},
+        f"reset group {group} topic {topic} to earliest": {0: 0, 1: 0, 2: 0},
+        f"reset group {group} topic {topic} partition 1 to offset 7": {0: 4, 1: 7},
+        f"reset group {group} to time 2023-11-14T22:13:25Z": {0: 5, 1: 5},
+        f"reset group {group} topic {topic} partition 0 to by -3": {0: 1, 1: 20},
+        f"reset group {group} topic {topic} partition 0 to by +2": {0: 6, 1: 20},
+        f"reset group {group} topic {topic} partition 0 to by -30": {0: 0, 1: 20},
+        f"reset group {group} topic {topic} to current": {0: 4, 1: 20, 2: 0},
+        f"reset group {group} to file {file}": {0: 3, 1: 20, 2: 0},
+        f"skip group {group} topic {topic} partition 0": {0: 5, 1: 20},
+        f"skip group {group} topic {topic} partition 0 6": {0: 10, 1: 20},
+    }
+    for command, wanted in forms.items():
+        report = await change(client, command)
+        assert report.ok, (command, report)
+        assert await offsets(client, group) == wanted, command
+        staged, back = await revert(client, report)
+        assert not staged.moved, command
+        assert back.ok, (command, back)
+        now = await position(client, group)
+        assert now.committed == was.committed, command
+
+
+async def a_member_stops_it(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
+    """A member that joins after the look stops the reset, even where the plan's owner overwrites: brokers refuse it."""
+    group = await _group(bootstrap, topic)
+    session = session_of(client)
+    report = await stage(session, f"reset group {group} to earliest")
+    assert len(report.added) == 2
+    consumer = await member(bootstrap, topic, group)
+    try:
+        stopped = await changing.apply_plan(session)
+        assert not stopped.sent
+        assert {each.why for each in stopped.conflicts} == {f"group {group} has a member: reader at 127.0.0.1"}
+        forced = await changing.apply_plan(session, ApplyOptions(force=True))
+        outcomes = [outcome for result in forced.results for outcome in result.outcomes]
+        assert {outcome.status for outcome in outcomes} == {Status.FAILED}
+        assert {outcome.failure.name for outcome in outcomes if outcome.failure} == {"NON_EMPTY_GROUP"}
+        assert await offsets(client, group) == {0: 4, 1: 20}
+        again = await stage(session_of(client), f"reset group {group} to latest", f"delete group {group}")
+        (refused,) = again.refused
+        assert "reader at 127.0.0.1" in refused.reason
+    finally:
+        await consumer.stop()
+
+
+async def what_is_not_there(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
+    """Groups, topics, partitions and offsets that do not exist, and offsets outside of the log."""
+    group = await _group(bootstrap, topic)
+
+    async def said(command: str) -> str:
+        try:
+            report = await stage(session_of(client), command)
+        except CommandError as error:
+            return error.message
+        return "; ".join([each.reason for each in report.refused] + [each.reason for each in report.dropped])
+
+    assert await said("reset group no-such to earliest") == "there is no group 'no-such'"
+    assert await said("delete group no-such") == "there is no group 'no-such'"
+    assert await said(f"reset group {group} topic no-such to earliest") == "there is no topic 'no-such'"
+    assert "has no partition 9" in await said(f"reset group {group} topic {topic} partition 9 to earliest")
+    assert "no offset of" in await said(f"skip group {group} topic {topic} partition 2")
+    outside = await said(f"reset group {group} topic {topic} partition 0 to offset 11")
+    assert outside == f"offset 11 is outside of the log of {topic}/0, 0 to 10"
+    assert "at offset 4 already" in await said(
+        f"reset group {group} topic {topic} partition 0 to offset 4 metadata 'a text'"
+    )
+
+
+async def a_new_group(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
+    """A clone has offsets and texts; what made it is taken back, and only that."""
+    group = await _group(bootstrap, topic)
+    twin = f"{group}-twin"
+    report = await change(client, f"clone group {group} to {twin}")
+    assert report.ok, report
+    made = await position(client, twin)
+    assert made.committed == (await position(client, group)).committed
+    staged, back = await revert(client, report)
+    assert back.ok, back
+    assert not (await position(client, twin)).committed
+    assert all("the group stays" in note for note in staged.notes)
+
+
+async def deletions_and_their_ways_back(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
+    """A group, and its offsets of a topic, go and come back with their texts."""
+    group = await _group(bootstrap, topic)
+    was = (await position(client, group)).committed
+    for command in (f"delete group {group} topic {topic}", f"delete group {group}"):
+        report = await change(client, command)
+        assert report.ok, (command, report)
+        assert not (await position(client, group)).committed
+        _, back = await revert(client, report)
+        assert back.ok, (command, back)
+        assert (await position(client, group)).committed == was, command
+
+
+async def a_share_group(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
+    """One that does not exist is made of its start offsets, and comes back after it was deleted; from 4.1 on."""
+    await write(bootstrap, topic, {0: 10, 1: 20}, first_ms=FIRST_MS)
+    group = f"share-of-{topic}"
+    report = await change(client, f"reset share group {group} topic {topic} to latest")
+    if not report.ok:
+        outcomes = [outcome for result in report.results for outcome in result.outcomes]
+        told = {outcome.failure.message for outcome in outcomes if outcome.failure}
+        assert [each.partition(", and")[0] for each in told] == ["alter_share_group_offsets needs Kafka ≥ 4.1"]
+        return
+    assert await offsets(client, group) == {0: 10, 1: 20, 2: 0}
+    described = (await position(client, group)).group
+    assert described is not None
+    assert described.type == "share"
+    deleted = await change(client, f"delete group {group}")
+    assert deleted.ok, deleted
+    _, back = await revert(client, deleted)
+    assert back.ok, back
+    assert await offsets(client, group) == {0: 10, 1: 20, 2: 0}
+    with_text = await stage(session_of(client), f"reset group {group} topic {topic} to offset 0 metadata text")
+    assert {each.reason for each in with_text.refused} == {"a share group keeps no metadata of an offset"}
+
+
+async def the_group_with_the_empty_name(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
+    """Brokers commit, describe, list and delete it for clients of old; they join no member to it, and delete no single
+    offset of it."""
+    await write(bootstrap, topic, {0: 10}, first_ms=FIRST_MS)
+    made = await change(client, f"reset group '' topic {topic} partition 0 to offset 3")
+    assert made.ok, made
+    described = (await position(client, "")).group
+    assert described is not None
+    assert (described.state, described.type) == ("Empty", "classic")
+    assert (await client.run(lags.group_lag, "")).total == 7
+    meant = ApplyOptions(risks=frozenset({"assigned-consumers"}))
+    for command in ("reset group '' to latest", f"clone group '' to {topic}-twin"):
+        report = await change(client, command, options=meant)
+        assert report.ok, (command, report)
+    assert await offsets(client, f"{topic}-twin") == {0: 10}
+    single = await stage(session_of(client), f"delete group '' topic {topic} partition 0")
+    assert [each.remedy for each in single.refused] == ["Delete the group."]
+    gone = await change(client, "delete group ''")
+    assert gone.ok, gone
+    assert not (await position(client, "")).committed
+
+
+CASES: tuple[Case, ...] = (
+    resets_and_their_ways_back,
+    a_member_stops_it,
+    what_is_not_there,
+    a_new_group,
+    deletions_and_their_ways_back,
+    a_share_group,
+    the_group_with_the_empty_name,
+)
+
+
+def named(case: Case) -> str:
+    """A case's name for pytest."""
+    return case.__name__
+
+
+parameters = pytest.mark.parametrize("case", CASES, ids=named)
+
+
+# -- Groups' offsets: the same cases on embedded clusters of two releases and on real brokers, 4.3 and 3.9 -------------
 
 STATIC = {"group.initial.rebalance.delay.ms": "0"}
 
 
 @pytest.fixture(params=["4.4", "3.9"])
 async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(ClusterSpec(brokers=1, versions=request.param, static_configs=STATIC)) as running:
-        running.state.put_topic(new_topic("orders", striped([1], 3, 1), [1]))
+    async with EmbeddedCluster(spec.ClusterSpec(brokers=1, versions=request.param, static_configs=STATIC)) as running:
+        running.state.put_topic(replicas.new_topic("orders", replicas.striped([1], 3, 1), [1]))
         yield running
 
 
@@ -61,7 +247,7 @@ async def bootstrap(request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """Where a cluster is: an embedded one like a release, or a real one."""
     _, is_embedded, release = request.param.rpartition("like ")
     if is_embedded:
-        async with EmbeddedCluster(ClusterSpec(brokers=1, versions=release, static_configs=STATIC)) as running:
+        async with EmbeddedCluster(spec.ClusterSpec(brokers=1, versions=release, static_configs=STATIC)) as running:
             yield ",".join(f"{host}:{port}" for host, port in running.addresses.values())
     else:
         yield request.getfixturevalue(request.param).bootstrap
@@ -71,7 +257,7 @@ async def bootstrap(request: pytest.FixtureRequest) -> AsyncIterator[str]:
 async def test_cases(case: Case, bootstrap: str, name: str, tmp_path: Path) -> None:
     settings = ConnectionSettings(parse_bootstrap(bootstrap), visible_timeout=0.05)
     async with worlds.linked(settings) as link:
-        await make_topic(link, name, partitions=3, retention_ms="-1")
+        await changing.make_topic(link, name, partitions=3, retention_ms="-1")
     with AdminClient(settings) as client:
         await case(client, bootstrap, name, tmp_path)
 
@@ -85,27 +271,27 @@ LOST = {
 }
 
 
-@pytest.mark.parametrize("moment", list(Moment), ids=lambda each: each.value)
+@pytest.mark.parametrize("moment", list(faults.Moment), ids=lambda each: each.value)
 @pytest.mark.parametrize("api", LOST)
-async def test_a_lost_answer_is_looked_for_and_nothing_is_sent_twice(api: str, moment: Moment) -> None:
+async def test_a_lost_answer_is_looked_for_and_nothing_is_sent_twice(api: str, moment: faults.Moment) -> None:
     """What the cluster shows is applied, anything else is unknown."""
-    async with EmbeddedCluster(ClusterSpec(brokers=1, static_configs=STATIC)) as running:
-        running.state.put_topic(new_topic("orders", striped([1], 2, 1), [1]))
+    async with EmbeddedCluster(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
+        running.state.put_topic(replicas.new_topic("orders", replicas.striped([1], 2, 1), [1]))
         ensure_topic(running.state)
-        for name, newer in (("billing", None), ("sharing", NewerGroup("share", "Empty", 1, 1))):
+        for name, newer in (("billing", None), ("sharing", newer_groups.NewerGroup("share", "Empty", 1, 1))):
             group = Group(name, protocol_type="consumer", written=True, newer=newer)
             group.offsets |= {("orders", number): Committed(4, 0) for number in range(2)}
             running.state.groups[name] = group
         (address,) = running.addresses.values()
         running.state.logs["orders", 0], running.state.logs["orders", 1] = PartitionLog(), PartitionLog()
         with AdminClient(ConnectionSettings((address,), visible_timeout=0.05, lost_answer_timeout=0.3)) as made:
-            running.faults.add(Fault(Cut(moment), api=api, times=1))
+            running.faults.add(faults.Fault(faults.Cut(moment), api=api, times=1))
             report = await change(made, LOST[api])
         statuses = {outcome.status for result in report.results for outcome in result.outcomes}
-        assert statuses == {Status.APPLIED if moment is Moment.AFTER else Status.UNKNOWN}, report
+        assert statuses == {Status.APPLIED if moment is faults.Moment.AFTER else Status.UNKNOWN}, report
         assert running.counters.total(api).requests == 1
         offsets = running.state.groups["billing"].offsets if "billing" in running.state.groups else {}
-        if moment is Moment.BEFORE:
+        if moment is faults.Moment.BEFORE:
             assert offsets["orders", 0].offset == 4
 
 
@@ -120,7 +306,7 @@ async def test_a_member_that_joins_in_the_last_gap_is_named_as_the_reason(
     def join(state: ClusterState) -> None:
         group.members["m"] = Member("m", None, "late", "/10.0.0.9", 9.0, 9.0, (("range", b""),))
 
-    cluster.faults.add(Fault(Meanwhile(join), api="offset_commit", times=1))
+    cluster.faults.add(faults.Fault(faults.Meanwhile(join), api="offset_commit", times=1))
     report = await change(embedded_client, "reset group billing topic orders partition 0 to offset 0")
     (outcome,) = (outcome for result in report.results for outcome in result.outcomes)
     assert outcome.status is Status.FAILED
@@ -134,8 +320,8 @@ async def test_a_member_that_joins_in_the_last_gap_is_named_as_the_reason(
 @pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.long)])
 async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) -> None:
     """Staged, sent and taken back: no request for a single partition, and none without bounds."""
-    async with EmbeddedCluster(ClusterSpec(brokers=1, static_configs=STATIC)) as running:
-        running.state.put_topic(new_topic("orders", striped([1], count, 1), [1]))
+    async with EmbeddedCluster(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
+        running.state.put_topic(replicas.new_topic("orders", replicas.striped([1], count, 1), [1]))
         ensure_topic(running.state)
         group = Group("billing", protocol_type="consumer", written=True)
         for number in range(count):
@@ -163,21 +349,21 @@ async def test_a_transaction_where_a_groups_offsets_are_is_in_the_forecast(
     *, held: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It hangs in the partition of the offsets' topic that the group's name has, or in another one."""
-    with run_in_thread(ClusterSpec(brokers=1, static_configs=STATIC)) as running:
+    with run_in_thread(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
 
         def seed(cluster: EmbeddedCluster) -> None:
             state, now = cluster.state, int(cluster.clock.time() * 1000)
-            state.put_topic(new_topic("orders", striped([1], 1, 1), [1]))
+            state.put_topic(replicas.new_topic("orders", replicas.striped([1], 1, 1), [1]))
             ensure_topic(state)
             state.logs["orders", 0] = log = PartitionLog()
-            log.append(read_batch(batch_of([b"one", b"two"], now, b"k"), 0), 0)
+            log.append(record_batch.read_batch(batch_of([b"one", b"two"], now, b"k"), 0), 0)
             state.groups["invoices"] = Group("invoices", protocol_type="consumer", written=True)
             state.groups["invoices"].offsets["orders", 0] = Committed(2, 0)
             number = partition_of("invoices", len(state.topics[GROUP_TOPIC].partitions))
             place = GROUP_TOPIC, number if held else number ^ 1
             offsets = state.logs.setdefault(place, PartitionLog())
-            batch = read_batch(batch_of([b"offset"], now - 3_600_000, b"k"), 0)
-            offsets.append(transactional_batch(batch, 77, 0, 0), 0)
+            batch = record_batch.read_batch(batch_of([b"offset"], now - 3_600_000, b"k"), 0)
+            offsets.append(record_batch.transactional_batch(batch, 77, 0, 0), 0)
 
         running.call(seed)
         arguments = ["run", "-b", running.bootstrap, "-e", "reset group invoices to earliest; plan"]
@@ -193,7 +379,6 @@ async def test_a_transaction_where_a_groups_offsets_are_is_in_the_forecast(
 
 client = worlds.client("kafka", visible_timeout=0.05)
 
-
 FORMS = (
     ("to earliest", ["--to-earliest"]),
     ("to latest", ["--to-latest"]),
@@ -205,29 +390,27 @@ FORMS = (
     ("to by +3", ["--shift-by", "3"]),
 )
 
-
 SCOPES = (
     ("", ["--all-topics"]),
     ("topic {topic} ", ["--topic", "{topic}"]),
     ("topic {topic} partition 1 ", ["--topic", "{topic}:1"]),
 )
 
-
-tool = worlds.running(KafkaCommands, scope="module")
+tool = worlds.running(kafka_commands.KafkaCommands, scope="module")
 
 
 async def test_every_form_is_what_kafkas_own_tool_exports(
-    kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: KafkaCommands, tmp_path: Path
+    kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: kafka_commands.KafkaCommands, tmp_path: Path
 ) -> None:
     """The dry run's CSV of kafka-consumer-groups is what is staged, and read from a file gives that again."""
-    await make_topic(link, name, partitions=2, retention_ms="-1")
+    await changing.make_topic(link, name, partitions=2, retention_ms="-1")
     await write(kafka.bootstrap, name, {0: 10, 1: 20})
     group = f"group of {name}"
     await read_up_to(kafka.bootstrap, name, group, {0: CommittedOffset(4), 1: CommittedOffset(12)})
 
     def exported(options: list[str]) -> str:
         words = ["--bootstrap-server", kafka.bootstrap, "--group", group, "--reset-offsets", "--dry-run", "--export"]
-        ran = tool.run(GROUPS, [*words, *options])
+        ran = tool.run(kafka_commands.GROUPS, [*words, *options])
         assert ran.code == 0, ran
         # A time after all records is warned about, on the same output.
         return "".join(f"{line}\n" for line in ran.out.splitlines() if line and not line.startswith("Warn: "))
@@ -253,10 +436,10 @@ async def test_every_form_is_what_kafkas_own_tool_exports(
 
 
 async def test_the_runbook_does_what_the_plan_does(
-    kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: KafkaCommands
+    kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: kafka_commands.KafkaCommands
 ) -> None:
     """Each command of the runbook, run by Kafka's own tool, makes what the plan says."""
-    await make_topic(link, name, partitions=3, retention_ms="-1")
+    await changing.make_topic(link, name, partitions=3, retention_ms="-1")
     await write(kafka.bootstrap, name, {0: 10, 1: 20, 2: 5})
     group = f"group-of-{name}"
     await read_up_to(
@@ -270,7 +453,7 @@ async def test_the_runbook_does_what_the_plan_does(
         for each in runbook_commands(session.plan, session.snapshot, client.settings):
             assert each.words[0] == "kafka-consumer-groups", each
             words = list(each.words[1:])
-            ran = tool.run(GROUPS, words)
+            ran = tool.run(kafka_commands.GROUPS, words)
             assert ran.code == 0, ran
 
     await by_runbook(f"reset group {group} topic {name} to offset 5")
@@ -290,7 +473,9 @@ async def _share_group(client: AdminClient, link: Link, group: str, topic: str) 
     async def beat(epoch: int) -> Any:
         return await link.call(
             "share_group_heartbeat",
-            with_fields(group_id=group, member_id="a-member", member_epoch=epoch, subscribed_topic_names=[topic]),
+            kafka_messages.with_fields(
+                group_id=group, member_id="a-member", member_epoch=epoch, subscribed_topic_names=[topic]
+            ),
             to=broker(coordinator),
             change=True,
         )
@@ -308,7 +493,7 @@ async def test_a_share_group_gets_its_start_offsets(plain_cluster: KafkaCluster,
     client.start()
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
     try:
-        await make_topic(link, name, partitions=2, retention_ms="-1")
+        await changing.make_topic(link, name, partitions=2, retention_ms="-1")
         await write(plain_cluster.bootstrap, name, {0: 10, 1: 20})
         group = f"share-{name}"
         await _share_group(client, link, group, name)
@@ -352,7 +537,7 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
     client.start()
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
     try:
-        await make_topic(link, name, partitions=1, retention_ms="-1")
+        await changing.make_topic(link, name, partitions=1, retention_ms="-1")
         await write(plain_cluster.bootstrap, name, {0: 10})
         (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()
 
@@ -392,7 +577,7 @@ def test_the_noun_deletes_groups_and_their_offsets(plain_cluster: KafkaCluster, 
 
     async def made() -> None:
         link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-        await make_topic(link, name, partitions=1, retention_ms="-1")
+        await changing.make_topic(link, name, partitions=1, retention_ms="-1")
         await link.close()
         await write(bootstrap, name, {0: 10})
         await read_up_to(bootstrap, name, name, {0: CommittedOffset(4)})

@@ -1,8 +1,6 @@
 """How a broker leaves: stopped in order it hands its leaders over while it answers; killed or hanging it keeps them
 until its session has ended. The embedded cluster and real brokers do the same."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,11 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
+from console.admin import settings, topics
 from console.admin.changes import send
 from console.admin.cluster import describe_cluster, silence
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
-from console.admin.topics import describe_topics
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
 from console.model.changes import CreateTopics, NewTopic
@@ -110,7 +107,7 @@ async def real() -> AsyncIterator[Side]:
 
 @asynccontextmanager
 async def _side_link(addresses: tuple[tuple[str, int], ...]) -> AsyncIterator[Link]:
-    async with worlds.linked(ConnectionSettings(addresses[: len(OTHERS)], request_timeout=PATIENCE)) as link:
+    async with worlds.linked(settings.ConnectionSettings(addresses[: len(OTHERS)], request_timeout=PATIENCE)) as link:
         await send(link, CreateTopics((NewTopic("orders", assignments=((LEAVES, *OTHERS),)),)), validate_only=False)
         await until(link, lambda look: look == Look(ANSWERS, leads=True, in_sync=True, fenced=False))
         yield link
@@ -121,7 +118,7 @@ async def look_at(link: Link) -> Look:
     silent = await silence(link, 1.0)
     port = REFUSES if LEAVES in silent.refusing else HANGS if LEAVES in silent.brokers else ANSWERS
     cluster = await describe_cluster(link)
-    (partition,) = (await describe_topics(link, ["orders"])).topics["orders"].partitions
+    (partition,) = (await topics.describe_topics(link, ["orders"])).topics["orders"].partitions
     fenced = any(each.id == LEAVES and each.fenced for each in cluster.brokers)
     return Look(port, partition.leader == LEAVES, LEAVES in partition.isr, fenced)
 

@@ -1,40 +1,36 @@
-"""Moves from a command to the last replica on an embedded cluster. On real brokers a broker is drained while producers
-write, and no partition has too few replicas in sync."""
-
-from __future__ import annotations
+"""Moves from a command to the last replica, on embedded clusters and on real brokers."""
 
 import asyncio
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from console.admin import partitions, topics
+from console.admin import changes, partitions, topics
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.link import until_settled
+from console.cli import main as cli
 from console.contexts.context import Context
-from console.embedded.brokers import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.replicas import caught_up, new_topic, start_move
 from console.embedded.spec import ClusterSpec
 from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits
 from console.language.needs import needs_of_script
 from console.language.snapshot_parts import Needs
-from console.model.changes import CreateTopics, NewTopic, Status
-from console.model.codes import BROKER, TOPIC
-from console.model.config import topic_resource
-from console.model.parts import Part
+from console.model import codes, config, parts
+from console.model.changes import AlterReassignments, CreateTopics, NewTopic, Status
 from console.model.snapshot import Snapshot
+from console.operations import goals, planner, throttle
 from console.operations.forecast import forecast
 from console.operations.goals import Drain
 from console.operations.placement import PARTS, placement_of
-from console.operations.planner import propose
 from console.operations.proposal import Relocation
-from console.operations.throttle import throttle_edits
 from console.plan.compile import predict, runbook
 from console.plan.diff import diff
 from console.plan.edits import CancelMove, MoveReplicas
@@ -44,11 +40,12 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from console.triage.symptoms import Subject
 from tests.scenarios.test_elections import ran, session_on
-from tests.support import worlds
-from tests.support.applied import apply_plan
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.real_clusters import BOTH, RACKS
-from tests.support.triage_watch import watching
+from tests.support import changing, kafka_cluster, real_clusters, triage_watch, worlds
+from tests.support.worlds import Kac
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Moves from a command to the last replica on an embedded cluster. On real brokers a broker is drained while producers
+# write, and no partition has too few replicas in sync
 
 
 async def test_a_partition_moves_and_comes_back(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,7 +102,7 @@ async def test_a_move_of_another_tool_that_starts_meanwhile_is_a_conflict(capsys
         async with session_on(cluster) as session:
             await ran(session, "move topic orders partition 0 to 3,2", capsys)
             assert start_move(cluster, "orders", 0, (4, 2)).code == 0
-            report = await apply_plan(session)
+            report = await changing.apply_plan(session)
             assert not report.sent
             (conflict,) = report.conflicts
             assert (conflict.was.value, conflict.theirs.value) == ("1,2", "2,1 → 4,2")
@@ -123,7 +120,7 @@ async def test_the_number_of_replicas_changes_where_it_is_meant(capsys: pytest.C
             assert json.loads(command.stdin)["partitions"] == [
                 {"topic": "orders", "partition": 0, "replicas": [1, 2, 3]}
             ]
-            report = await apply_plan(session)
+            report = await changing.apply_plan(session)
             assert [each.status for result in report.results for each in result.outcomes] == [Status.APPLIED]
             await cluster.settled()
             assert cluster.state.topics["orders"].partitions[0].replicas == (1, 2, 3)
@@ -156,7 +153,7 @@ async def test_a_move_back_to_none_that_is_in_sync_is_refused(capsys: pytest.Cap
 async def test_where_brokers_would_take_it_the_loss_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         await stuck(cluster)
-        cluster.state.alter_config(topic_resource("orders"), {"unclean.leader.election.enable": "true"})
+        cluster.state.alter_config(config.topic_resource("orders"), {"unclean.leader.election.enable": "true"})
         async with session_on(cluster) as session:
             await ran(session, "cancel move topic orders partition 0", capsys)
             code, out, err = await ran(session, "apply --yes", capsys)
@@ -177,7 +174,7 @@ async def test_what_was_not_read_is_judged_before_it_is_sent(capsys: pytest.Capt
         async with session_on(cluster) as session:
             await session.read_cluster()
             await session.read_topics()
-            await session.read_whole(Part.REASSIGNMENTS)
+            await session.read_whole(parts.Part.REASSIGNMENTS)
             session.stage([CancelMove("orders", 0)])
             assert session.plan
             await ran(session, "apply --yes --accept unclean-loss=orders/0", capsys)
@@ -236,7 +233,7 @@ async def test_a_move_that_waits_for_a_replica_that_stays(release: str, *, ends:
             return
         assert (partition.replicas, partition.adding, partition.removing) == ((2, 3, 1), (3,), (1,))
         assert set(partition.isr) == {1, 3}
-        async with watching(worlds.settings(cluster)) as it:
+        async with triage_watch.watching(worlds.settings(cluster)) as it:
             await it.names("reassignment-stalled", Subject(topic="orders", partition=0))
         await cluster.broker_up(2)
         partition = cluster.state.topics["orders"].partitions[0]
@@ -248,9 +245,7 @@ async def test_a_move_that_waits_for_a_replica_that_stays(release: str, *, ends:
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
-
 DRAINED = 3
-
 
 client = worlds.client("racked_cluster", known=1)
 
@@ -258,7 +253,7 @@ client = worlds.client("racked_cluster", known=1)
 async def polled(client: AdminClient) -> Session:
     """A session that has read what a placement is made of."""
     session = Session(client, Context("test", "test", client.settings, journal=False))
-    await read_needs(session, Needs(parts=PARTS, every=frozenset({TOPIC, BROKER})))
+    await read_needs(session, Needs(parts=PARTS, every=frozenset({codes.TOPIC, codes.BROKER})))
     return session
 
 
@@ -266,9 +261,9 @@ def replicas_of(snapshot: Snapshot) -> dict[tuple[str, int], tuple[int, ...]]:
     return {(t.name, p.number): p.replicas for t in snapshot.topics.values() for p in t.partitions}
 
 
-@BOTH
+@real_clusters.BOTH
 async def test_a_broker_is_drained_under_load(
-    racked_cluster: KafkaCluster, client: AdminClient, tmp_path: Path
+    racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, tmp_path: Path
 ) -> None:
     """No produce with acks=all fails, no partition is below min ISR at any poll, racks stay, nothing is left."""
     layouts = {"orders": ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4)), "audit": ((3, 2), (2, 3))}
@@ -310,7 +305,7 @@ async def test_a_broker_is_drained_under_load(
     await until_settled(written, lambda count: count < 100, within=120, attempts=1200)
     session = await polled(client)
     placement = placement_of(session.snapshot)
-    proposal = propose(Drain((DRAINED,)), placement)
+    proposal = planner.propose(Drain((DRAINED,)), placement)
     said = forecast(proposal, placement, 10**8)
     assert not proposal.held
     assert said.bytes > 0
@@ -320,7 +315,7 @@ async def test_a_broker_is_drained_under_load(
     assert drained.replicas[1] == drained.leads[1] == drained.bytes[1] == 0
     assert await valid_beside_kafka(racked_cluster, tmp_path, session.snapshot, proposal.moves)
 
-    throttles = throttle_edits(proposal.moves, proposal.dirs, 5_000_000)
+    throttles = throttle.throttle_edits(proposal.moves, proposal.dirs, 5_000_000)
     edits = (*throttles, *(MoveReplicas(each.topic, each.number, each.after) for each in proposal.moves))
     parsed = [parse(command_of(each))[0] for each in edits]
     await read_needs(session, needs_of_script(parsed))
@@ -329,7 +324,7 @@ async def test_a_broker_is_drained_under_load(
     wanted = replicas_of(predict(session.snapshot, session.plan))
     commands = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", racked_cluster.bootstrap))
     (command,) = (each for each in commands if each.words[0] == "kafka-reassign-partitions")
-    report = await apply_plan(session)
+    report = await changing.apply_plan(session)
     assert {each.status for result in report.results for each in result.outcomes} == {Status.APPLIED}
 
     async def moving() -> int:
@@ -346,7 +341,7 @@ async def test_a_broker_is_drained_under_load(
         assert now[move.topic, move.number] == move.after == wanted[move.topic, move.number][: len(move.after)]
     assert all(DRAINED not in replicas for replicas in now.values())
     assert all(placement.racks(now[place]) >= placement.racks(each) for place, each in layouts_of(layouts).items())
-    assert propose(Drain((DRAINED,)), placement_of(session.snapshot)).reached
+    assert planner.propose(Drain((DRAINED,)), placement_of(session.snapshot)).reached
 
     file = tmp_path / "moves.json"
     file.write_text(command.stdin)
@@ -355,7 +350,7 @@ async def test_a_broker_is_drained_under_load(
     left = stale_throttles(session.snapshot)
     assert {each.edit.target for each in left} == {each.target for each in throttles}
     assert not session.stage([each.edit for each in left]).refused
-    await apply_plan(session)
+    await changing.apply_plan(session)
     assert stale_throttles((await polled(client)).snapshot) == ()
     verified = await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *words, "--verify", "--preserve-throttles")
     assert verified.stdout.count("is completed") == len(proposal.moves), verified.stdout + verified.stderr
@@ -366,13 +361,13 @@ def layouts_of(layouts: dict[str, tuple[tuple[int, ...], ...]]) -> dict[tuple[st
 
 
 async def valid_beside_kafka(
-    cluster: KafkaCluster, folder: Path, snapshot: Snapshot, moves: tuple[Relocation, ...]
+    cluster: kafka_cluster.KafkaCluster, folder: Path, snapshot: Snapshot, moves: tuple[Relocation, ...]
 ) -> bool:
     """Whether our proposal holds what kafka-reassign-partitions --generate's does, and copies no more replicas."""
     file = folder / "topics.json"
     names = sorted({each.topic for each in moves})
     file.write_text(json.dumps({"version": 1, "topics": [{"topic": name} for name in names]}))
-    rest = [broker for broker in RACKS if broker != DRAINED]
+    rest = [broker for broker in real_clusters.RACKS if broker != DRAINED]
     words = ("--generate", "--topics-to-move-json-file", str(file), "--broker-list", ",".join(map(str, rest)))
     done = await asyncio.to_thread(cluster.run_tool, REASSIGN, "--bootstrap-server", cluster.bootstrap, *words)
     theirs = json.loads(done.stdout.strip().splitlines()[-1])["partitions"]
@@ -384,6 +379,197 @@ async def valid_beside_kafka(
         for place, replicas in proposed.items():
             assert set(replicas) <= set(rest)
             assert len(set(replicas)) == len(replicas) == len(before[place])
-            assert len({RACKS[each] for each in replicas}) == len(replicas)
+            assert len({real_clusters.RACKS[each] for each in replicas}) == len(replicas)
     copied = [sum(len(set(each) - set(before[place])) for place, each in some.items()) for some in (ours, generated)]
     return copied[0] <= copied[1]
+
+
+# -- `kac moves`: what it plans, what it says of that, and that its script brings the cluster there --------------------
+
+PLACES = ((1, 2), (3, 1), (2, 3), (3, 2))
+
+cluster = worlds.cluster(ClusterSpec(brokers=4), worlds.topic("orders", PLACES, brokers=(1, 2, 3, 4)))
+
+kac = worlds.commands()
+
+
+def settled_replicas(cluster: ThreadedCluster) -> list[tuple[int, ...]]:
+    """Where orders is once all moves are done."""
+
+    async def settled(embedded: EmbeddedCluster) -> list[tuple[int, ...]]:
+        await embedded.settled()
+        return [each.replicas for each in embedded.state.topics["orders"].partitions]
+
+    return cluster.run(settled)
+
+
+def test_a_script_drains_a_broker(kac: Kac, cluster: ThreadedCluster) -> None:
+    """What is printed in text, as JSON and for Kafka's tool is what the script stages; a second plan finds nothing."""
+    said = kac("moves", "drain", "3")
+    assert said.code == 0
+    assert "3 partitions" in said.out
+    assert "kac run -f -" in said.out
+    data = json.loads(kac("moves", "drain", "3", "--output", "json").out.splitlines()[0])
+    file = json.loads(kac("moves", "drain", "3", "--output", "kafka").out)
+    wanted = {each["partition"]: tuple(each["replicas"]) for each in file["partitions"]}
+    assert sorted(wanted) == [1, 2, 3]
+    assert {each["partition"]: tuple(each["to"]) for each in data["moves"]} == wanted
+    script = kac("moves", "drain", "3", "--script").out
+    assert script.splitlines()[0].startswith("move topic orders partition 1 to ")
+    assert kac("run", "-e", f"{script}\napply --yes").code == 0
+    now = settled_replicas(cluster)
+    assert all(3 not in replicas for replicas in now)
+    assert {number: now[number] for number in wanted} == wanted
+    assert "no replica has to move" in kac("moves", "drain", "3").out
+
+
+def test_a_throttle_ends_by_itself_and_is_in_the_journal_before(kac: Kac, cluster: ThreadedCluster) -> None:
+    """Rates on the brokers that copy or are read, lists on the topic; all of it is due later."""
+    script = kac("moves", "drain", "3", "--throttle", "50MB/s", "--script").out
+    assert kac("run", "-e", f"{script}\napply --yes").code == 0
+    configs = cluster.call(lambda c: {name: dict(found) for name, found in c.state.configs.items()})
+    lists = configs[config.topic_resource("orders")]
+    assert lists["leader.replication.throttled.replicas"] == "1:3,1:1,2:2,2:3,3:3,3:2"
+    moved = settled_replicas(cluster)
+    copies = [f"{number}:{new}" for number, replicas in enumerate(moved) for new in set(replicas) - set(PLACES[number])]
+    assert lists["follower.replication.throttled.replicas"].split(",") == copies
+    for broker in (1, 2, 3, 4):
+        assert configs[config.broker_resource(broker)]["follower.replication.throttled.rate"] == "50000000"
+    due = json.loads(kac("due", "--output", "json").out.splitlines()[0])
+    assert len(due["due"]) == 10
+    change = str(due["due"][0]["change"])
+    assert kac("run", "-e", f"revert {change}; plan").code in (0, 3)
+
+
+def test_what_has_to_wait_is_named_and_has_its_exit_code(kac: Kac, cluster: ThreadedCluster) -> None:
+    cluster.run(lambda c: c.broker_down(4))
+    said = kac("moves", "topic", "orders", "to", "4,3")
+    assert said.code == 4
+    why = "4 partitions can't move: factor 2 needs 2 other brokers, 1 can take replicas (orders/0, orders/1 and 2 more)"
+    assert said.out.splitlines().count(why) == 1, said.out
+    script = kac("moves", "topic", "orders", "to", "4,3", "--script")
+    assert (script.code, script.out) == (4, "")
+    assert why in script.complaints
+    held = json.loads(kac("moves", "topic", "orders", "to", "4,3", "--output", "json").out.splitlines()[1])["held"]
+    assert [each["partition"] for each in held] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "why"),
+    [
+        ("drain", 2, "expected drain ID"),
+        ("drain 3,3", 2, "a broker is named twice"),
+        ("drain all", 2, "is not a whole number"),
+        ("replace 3 with 4", 2, "expected drain ID"),
+        ("replace 3 by 9", 1, "broker 9 is not in the cluster"),
+        ("replication none 2", 1, "there is no topic none"),
+        ("drain 3 dir", 2, "drain ID dir PATH"),
+        ("drain 3 dir /nowhere", 1, "broker 3 has no log directory /nowhere; it has "),
+        ("--run", 2, "a goal is missing"),
+        ("--throttle 1MB/s", 2, "goes with a goal"),
+        ("--operation 3", 2, "add --throttle"),
+        ("--give-up", 2, "--give-up needs --operation"),
+        ("--operation 9 --give-up", 1, "no operation 9 is open"),
+        ("drain 3 --continue", 2, "take no goal"),
+        ("--cancel 9", 1, "no operation 9 is open"),
+        ("back 9 --run --yes", 1, "has no operation 9"),
+    ],
+)
+def test_what_is_no_goal_or_does_not_go_together_is_refused(kac: Kac, words: str, code: int, why: str) -> None:
+    ran = kac("moves", *words.split())
+    assert ran.code == code
+    assert why in ran.complaints
+
+
+@pytest.mark.parametrize(
+    ("words", "goal"),
+    [
+        (["drain", "1,2"], goals.Drain((1, 2))),
+        (["replace", "1", "by", "2"], goals.Replace(1, 2)),
+        (["balance"], goals.Balance()),
+        (["topic", "a b", "to", "1,2"], goals.MoveTopic("a b", (1, 2))),
+        (["replication", "t", "3"], goals.Replicate("t", 3)),
+        (["drain", "1", "dir", "/a b"], goals.DrainDir(1, "/a b")),
+        (["topic", "a b", "broker", "1", "to", "dir", "/a b"], goals.MoveIntoDir("a b", 1, "/a b")),
+        (["topic", "t", "partition", "0", "broker", "1", "to", "dir", "/a"], goals.MoveIntoDir("t", 1, "/a", 0)),
+    ],
+)
+def test_a_goal_is_read_as_it_is_written(words: list[str], goal: goals.Goal) -> None:
+    assert goals.goal_of(words) == goal
+    assert str(goal).split() == " ".join(words).split()
+
+
+def test_a_goal_is_run_and_listed(kac: Kac, cluster: ThreadedCluster) -> None:
+    """--run asks, works until it is reached and leaves no throttle; the list has it afterwards."""
+    assert kac("moves", "drain", "3", "--run").code == 1
+    ran = kac("moves", "drain", "3", "--throttle", "50MB/s", "--run", "--yes")
+    assert ran.code == 0, ran
+    assert "operation 1 (drain 3) is done" in ran.complaints
+    assert all(3 not in replicas for replicas in settled_replicas(cluster))
+    assert not any("throttled" in key for found in cluster.call(configs_of).values() for key in found)
+    listed = [json.loads(line) for line in kac("moves", "--output", "json").out.splitlines()]
+    (operation,) = listed[0]["operations"]
+    assert (operation["operation"], operation["goal"], operation["state"]) == (1, "drain 3", "done")
+    assert listed[1]["moves"] == []
+    back = kac("moves", "back", "1", "--run", "--yes")
+    assert back.code == 0, back
+    assert settled_replicas(cluster) == list(PLACES)
+    assert kac("moves", "--continue").code == 0
+
+
+def configs_of(cluster: EmbeddedCluster) -> dict[str, dict[str, str]]:
+    return {resource.name: dict(found) for resource, found in cluster.state.configs.items()}
+
+
+class Died(BaseException):
+    """As by kill -9."""
+
+
+def test_leftovers_say_what_an_operation_owns(
+    kac: Kac, cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the journal does not know is of unknown owner; the script takes off that alone."""
+    send = changes.send
+
+    async def dies(link: Any, request: Any, **rest: Any) -> Any:
+        """The throttles are set, and the process ends before anything moves."""
+        if isinstance(request, AlterReassignments) and not rest["validate_only"]:
+            raise Died
+        return await send(link, request, **rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(changes, "send", dies)
+        with pytest.raises(Died):
+            kac("moves", "drain", "3", "--throttle", "50MB/s", "--run", "--yes")
+    cluster.call(
+        lambda c: c.state.alter_config(config.topic_resource("others"), {"leader.replication.throttled.replicas": "*"})
+    )
+    cluster.call(lambda c: c.state.put_topic(new_topic("others", ((1, 2),), (1, 2, 3, 4))))
+    found = json.loads(kac("leftovers", "--output", "json").out.splitlines()[-1])["leftovers"]
+    owners = {each["entity"]: each["operation"] for each in found}
+    assert owners.pop("topic others") is None
+    assert set(owners.values()) == {1}
+    script = kac("leftovers", "--script").out.splitlines()
+    assert len(script) == 1
+    assert "others" in script[0]
+    assert kac("moves", "--continue").code == 0
+    (left,) = json.loads(kac("leftovers", "--output", "json").out)["leftovers"]
+    assert left["entity"] == "topic others"
+
+
+@pytest.mark.parametrize("words", [["drain", "3", "--run", "--yes"], ["drain", "3", "--run"], ["--cancel", "1"]])
+def test_a_context_wants_its_name_typed_also_with_yes(
+    cluster: ThreadedCluster,
+    words: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    contexts = tmp_path / "config.toml"
+    servers = f'"bootstrap.servers" = "{cluster.bootstrap}"\n'
+    contexts.write_text(f"[contexts.prod]\n{servers}confirm = true\n[contexts.lab]\n{servers}")
+    monkeypatch.setenv("KAC_CONFIG", str(contexts))
+    assert cli.run(["moves", "-c", "prod", *words]) == 1
+    assert "context prod wants its name typed, and there is no terminal" in capsys.readouterr().err
+    assert settled_replicas(cluster) == list(PLACES)
+    assert not cluster.call(lambda c: [key for configs in c.state.configs.values() for key in configs if "thr" in key])

@@ -1,8 +1,6 @@
 """Operations from a goal to the last throttle, whatever dies meanwhile, on an embedded cluster; and a drain and a
 replacement on real brokers under load, whatever is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -15,15 +13,12 @@ from typing import NamedTuple
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]
 
-from console.admin import partitions, topics
+from console.admin import errors, link, partitions, topics
 from console.admin.changes import send
 from console.admin.client import AdminClient
-from console.admin.errors import AdminError
-from console.admin.link import until_settled
 from console.cli.scheduled import read_leftovers
 from console.contexts.context import Context
-from console.embedded.brokers import EmbeddedCluster
-from console.embedded.partition_log import PartitionLog
+from console.embedded import brokers, partition_log
 from console.embedded.replica_dirs import dir_of, start_copy
 from console.embedded.replicas import is_moving, new_topic, start_move
 from console.embedded.spec import ClusterSpec
@@ -39,15 +34,9 @@ from console.session import operating
 from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Clock, Refused
-from tests.support import worlds
-from tests.support.forked_runs import ForkedRuns
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.manual_clock import ManualClock
-from tests.support.patience import PATIENCE
-from tests.support.real_clusters import RACKS
+from tests.support import forked_runs, kafka_cluster, manual_clock, patience, real_clusters, worlds
 
 LAYOUT = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4))
-
 
 RATE = 50_000_000
 
@@ -55,7 +44,7 @@ RATE = 50_000_000
 class World:
     """A cluster with a clock that tests turn, and a session by the same clock."""
 
-    def __init__(self, cluster: EmbeddedCluster, clock: ManualClock, session: Session) -> None:
+    def __init__(self, cluster: brokers.EmbeddedCluster, clock: manual_clock.ManualClock, session: Session) -> None:
         self.cluster = cluster
         self.clock = clock
         self.session = session
@@ -73,7 +62,7 @@ class World:
         state = self.cluster.state
         state.put_topic(new_topic("orders", layout, (1, 2, 3, 4)))
         for number in range(len(layout)):
-            state.logs["orders", number] = PartitionLog(older_bytes=10**8)
+            state.logs["orders", number] = partition_log.PartitionLog(older_bytes=10**8)
 
     def replicas(self, topic: str = "orders") -> list[tuple[int, ...]]:
         return [each.replicas for each in self.cluster.state.topics[topic].partitions]
@@ -120,8 +109,8 @@ class World:
 
 @asynccontextmanager
 async def world_of(spec: ClusterSpec | None = None) -> AsyncIterator[World]:
-    clock = ManualClock()
-    async with EmbeddedCluster(spec or ClusterSpec(brokers=4, racks=RACKS), clock) as cluster:
+    clock = manual_clock.ManualClock()
+    async with brokers.EmbeddedCluster(spec or ClusterSpec(brokers=4, racks=real_clusters.RACKS), clock) as cluster:
         with AdminClient(worlds.settings(cluster)) as client:
             timed = Clock(lambda: datetime.fromtimestamp(clock.time(), UTC), clock.time)
             yield World(cluster, clock, Session(client, Context("test", "tests", client.settings), "moves", timed))
@@ -285,7 +274,7 @@ async def test_one_operation_and_one_holder_at_a_time(world: World) -> None:
 async def test_few_changes_take_throttles_off(world: World) -> None:
     """Moves end one after another; each change is a part of the journal, and two are enough: to set them and to end."""
     for number in range(len(LAYOUT)):
-        world.cluster.state.logs["orders", number] = PartitionLog(older_bytes=10**8 * (number + 1))
+        world.cluster.state.logs["orders", number] = partition_log.PartitionLog(older_bytes=10**8 * (number + 1))
     number = await operating.begin(world.session, operations_goals.Drain((3,)), 10_000_000)
     done = await operating.work_on(world.session, number, pace=operating.Pace(sleep=world.wait))
     assert done.state is State.DONE
@@ -325,7 +314,7 @@ DIRS = ("/data1", "/data2", "/data3")
 @pytest.fixture
 async def disks() -> AsyncIterator[World]:
     """Brokers with three directories; the replicas of broker 1 are in two of them."""
-    spec = ClusterSpec(brokers=4, racks=RACKS, static_configs={"log.dirs": ",".join(DIRS)})
+    spec = ClusterSpec(brokers=4, racks=real_clusters.RACKS, static_configs={"log.dirs": ",".join(DIRS)})
     async with world_of(spec) as made:
         made.holds(LAYOUT)
         for number in range(len(LAYOUT)):
@@ -458,21 +447,15 @@ async def test_a_preferred_replica_that_is_down_is_not_waited_for(world: World) 
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
-
 TOPIC = "orders"
-
 
 REAL_LAYOUT = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4), (4, 2, 1), (3, 2, 1))
 
-
 MIN_ISR = 2
-
 
 RECORD = b"x" * 20_000
 
-
 KILLED = -9
-
 
 DRAIN_POINTS = (
     "after:operation:1",
@@ -488,7 +471,6 @@ DRAIN_POINTS = (
 )
 """Where kac is killed, one life after another: in the first step, where the throttles are taken off, at the end."""
 
-
 client = worlds.client("racked_cluster")
 
 
@@ -503,7 +485,7 @@ class Load:
 
 
 @asynccontextmanager
-async def load_on(cluster: KafkaCluster, client: AdminClient) -> AsyncIterator[Load]:
+async def load_on(cluster: kafka_cluster.KafkaCluster, client: AdminClient) -> AsyncIterator[Load]:
     """acks=all producers and a group at work; an error of theirs ends the test."""
     load = Load()
 
@@ -536,7 +518,7 @@ async def load_on(cluster: KafkaCluster, client: AdminClient) -> AsyncIterator[L
         while not load.stop.is_set():
             try:
                 listing = await client.run(topics.describe_topics, [TOPIC])
-            except AdminError:
+            except errors.AdminError:
                 continue
             for topic in listing.topics.values():
                 load.polls += 1
@@ -551,7 +533,7 @@ async def load_on(cluster: KafkaCluster, client: AdminClient) -> AsyncIterator[L
         assert not work.done(), work.exception()
         return load.produced
 
-    await until_settled(written, lambda count: count < 120, within=120, attempts=1200)
+    await link.until_settled(written, lambda count: count < 120, within=120, attempts=1200)
     try:
         yield load
     finally:
@@ -562,7 +544,7 @@ async def load_on(cluster: KafkaCluster, client: AdminClient) -> AsyncIterator[L
 class Kac(NamedTuple):
     """Runs of ``kac moves`` on a cluster."""
 
-    runs: ForkedRuns
+    runs: forked_runs.ForkedRuns
     bootstrap: str
 
     async def moves(self, *words: str, crash: str = "") -> int:
@@ -576,8 +558,8 @@ class Kac(NamedTuple):
 
 
 @asynccontextmanager
-async def kac_on(cluster: KafkaCluster, home: Path, folder: Path) -> AsyncIterator[Kac]:
-    async with ForkedRuns({"HOME": str(home)}, folder / "output") as runs:
+async def kac_on(cluster: kafka_cluster.KafkaCluster, home: Path, folder: Path) -> AsyncIterator[Kac]:
+    async with forked_runs.ForkedRuns({"HOME": str(home)}, folder / "output") as runs:
         await runs.warm("moves", "-b", cluster.bootstrap)
         yield Kac(runs, cluster.bootstrap)
 
@@ -587,7 +569,7 @@ async def replicas(client: AdminClient) -> list[tuple[int, ...]]:
     return [each.replicas for each in found.topics[TOPIC].partitions]
 
 
-async def nothing_is_left(kac: Kac, cluster: KafkaCluster, client: AdminClient, folder: Path) -> None:
+async def nothing_is_left(kac: Kac, cluster: kafka_cluster.KafkaCluster, client: AdminClient, folder: Path) -> None:
     """Neither by our own look nor by Kafka's tool: no move, no throttle, no operation."""
     assert await client.run(partitions.list_reassignments) == ()
     await kac.runs.start("leftovers", "-b", kac.bootstrap, "--output", "json")
@@ -599,17 +581,17 @@ async def nothing_is_left(kac: Kac, cluster: KafkaCluster, client: AdminClient, 
     file.write_text(json.dumps({"version": 1, "partitions": wanted}))
     words = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", str(file))
     verified = await asyncio.to_thread(
-        cluster.run_tool, REASSIGN, *words, "--verify", "--preserve-throttles", timeout=PATIENCE
+        cluster.run_tool, REASSIGN, *words, "--verify", "--preserve-throttles", timeout=patience.PATIENCE
     )
     assert verified.stdout.count("is completed") == len(now), verified.stdout + verified.stderr
-    assert len({RACKS[broker] for each in now for broker in each}) == 3
-    assert all(len({RACKS[broker] for broker in each}) == 3 for each in now), now
+    assert len({real_clusters.RACKS[broker] for each in now for broker in each}) == 3
+    assert all(len({real_clusters.RACKS[broker] for broker in each}) == 3 for each in now), now
 
 
 @pytest.mark.core
 @pytest.mark.takes(50)
 async def test_a_drain_and_a_replacement_survive_kills(
-    racked_cluster: KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
+    racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
 ) -> None:
     """kac is killed at ten points of a drain; then a broker is killed, and kac, while an empty one replaces another."""
     async with kac_on(racked_cluster, own_home, tmp_path) as kac, load_on(racked_cluster, client) as load:
@@ -637,7 +619,7 @@ async def test_a_drain_and_a_replacement_survive_kills(
 @pytest.mark.core
 @pytest.mark.long
 async def test_a_hundred_random_kills(
-    racked_cluster: KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
+    racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
 ) -> None:
     """Goals one after another, each through some deaths of kac or of a broker, until a hundred have died."""
     rng = Random(16)

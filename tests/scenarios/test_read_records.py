@@ -1,37 +1,39 @@
-"""Records of embedded clusters in trouble: damaged batches, hung and failing leaders, deleted offsets. What is read
-from real brokers, 4.3 and 3.9, is what aiokafka's and Kafka's own consumers read: every codec, in transactions and
-without, committed or not."""
-
-from __future__ import annotations
+"""Records that are read and searched on embedded clusters in trouble, and on real brokers."""
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
-from console.admin import record_search
-from console.admin.errors import BrokerError
+from console.admin import errors, record_file, record_search, settings
 from console.admin.link import LONG, Link, aside
-from console.admin.settings import ConnectionSettings, SaslSettings
+from console.admin.topics import describe_topics
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fail, Fault
 from console.embedded.spec import ClusterSpec
+from console.model import acl, changes, record_decoding, record_masks, secret
+from console.model import records as model
 from console.model import records as model_records
-from console.model.acl import Acl
-from console.model.changes import CreateAcls
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.partitioners import java_partition, librdkafka_partition
 from console.model.record_filter import RecordFilter
-from console.model.secret import Secret
 from console.present.records import kind
+from console.session.record_reading import Collected
 from tests.embedded.poisoned import poisoned
-from tests.support import worlds
+from tests.support import patience, worlds
 from tests.support.changing import applied, make_topic
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.patience import PATIENCE
 from tests.support.searching import query, read_records
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Records of embedded clusters in trouble: damaged batches, hung and failing leaders, deleted offsets. What is read
+# from real brokers, 4.3 and 3.9, is what aiokafka's and Kafka's own consumers read: every codec, in transactions and
+# without, committed or not
 
 running = worlds.running(poisoned, scope="module")
 """Ten records in partition 0 of orders, three in partition 1."""
@@ -99,13 +101,13 @@ async def test_an_error_that_stays_is_the_partitions(
 ) -> None:
     monkeypatch.setattr(record_search, "PATIENCE", 0.3)
     fault(running, Fail(6))
-    with pytest.raises(BrokerError, match="NOT_LEADER_OR_FOLLOWER: orders-0"):
+    with pytest.raises(errors.BrokerError, match="NOT_LEADER_OR_FOLLOWER: orders-0"):
         await read_records(own_link, query("orders", 0))
 
 
 async def test_a_missing_right_is_named(running: ThreadedCluster, own_link: Link) -> None:
     fault(running, Fail(29))
-    with pytest.raises(BrokerError, match="may not be read") as refused:
+    with pytest.raises(errors.BrokerError, match="may not be read") as refused:
         await read_records(own_link, query("orders", 0))
     assert refused.value.failure.name == "TOPIC_AUTHORIZATION_FAILED"
     assert "READ on TOPIC orders" in refused.value.failure.remedy
@@ -207,7 +209,7 @@ async def test_records_are_decoded_and_looked_at_while_the_clients_loop_goes_on(
     turned = threading.Event()
 
     def wanted(record: model_records.Record) -> bool:
-        return turned.wait(PATIENCE)
+        return turned.wait(patience.PATIENCE)
 
     first = asyncio.ensure_future(
         read_records(own_link, query("orders", 0, model_records.First(), 5), Calling(call=wanted))
@@ -219,7 +221,7 @@ async def test_records_are_decoded_and_looked_at_while_the_clients_loop_goes_on(
 @pytest.mark.parametrize("size", [LONG, 100 * LONG])
 async def test_a_long_answer_is_decoded_while_the_clients_loop_goes_on(size: int) -> None:
     turned = threading.Event()
-    decoding = asyncio.ensure_future(aside(size, lambda: turned.wait(PATIENCE)))
+    decoding = asyncio.ensure_future(aside(size, lambda: turned.wait(patience.PATIENCE)))
     asyncio.get_running_loop().call_soon(turned.set)
     assert await decoding
 
@@ -228,7 +230,6 @@ async def test_a_long_answer_is_decoded_while_the_clients_loop_goes_on(size: int
 
 
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
-
 
 HEADERS = [("trace", b"abc"), ("empty", b"")]
 
@@ -379,7 +380,7 @@ async def test_a_groups_position_is_the_record_that_it_stands_on(kafka: KafkaClu
     await consumer.stop()
     found = await read_all(link, query(name, 0, model_records.OfGroup(name), 1))
     assert [(record.offset, record.value) for record in found.records] == [(3, b"\x00\x80 poison")]
-    with pytest.raises(BrokerError, match="has committed nothing"):
+    with pytest.raises(errors.BrokerError, match="has committed nothing"):
         await read_records(link, query(name, 1, model_records.OfGroup(name)))
     whole = await read_all(link, query(name, None, model_records.OfGroup(name), 10))
     assert [record.offset for record in whole.records] == [3, 4, 5]
@@ -405,12 +406,12 @@ async def test_records_of_an_open_transaction_are_only_read_uncommitted(
 
 
 async def test_what_is_not_there_is_said(kafka: KafkaCluster, link: Link, name: str) -> None:
-    with pytest.raises(BrokerError, match=r"UNKNOWN_TOPIC_OR_PARTITION.*"):
+    with pytest.raises(errors.BrokerError, match=r"UNKNOWN_TOPIC_OR_PARTITION.*"):
         await read_records(link, query(name))
     await make_topic(link, name, partitions=2)
-    with pytest.raises(BrokerError, match="has no partition 7"):
+    with pytest.raises(errors.BrokerError, match="has no partition 7"):
         await read_records(link, query(name, 7))
-    with pytest.raises(BrokerError, match="an offset is a partition's"):
+    with pytest.raises(errors.BrokerError, match="an offset is a partition's"):
         await read_records(link, query(name, None, model_records.FromOffset(1)))
     empty = await read_all(link, query(name))
     assert (empty.records, empty.progress.more) == ((), None)
@@ -451,11 +452,11 @@ async def test_without_the_right_to_read_the_right_is_named(kafka: KafkaCluster,
     await producer.start()
     await producer.send_and_wait(name, b"1")
     await producer.stop()
-    may_see = Acl(AclResourceType(2), name, PatternType(3), "User:alice", "*", AclOperation(8), Permission(3))
-    assert await applied(link, CreateAcls((may_see,)))
-    sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
-    async with worlds.linked(ConnectionSettings(kafka.login_addresses, "SASL_PLAINTEXT", sasl)) as alice:
-        with pytest.raises(BrokerError, match="may not be read") as refused:
+    may_see = acl.Acl(AclResourceType(2), name, PatternType(3), "User:alice", "*", AclOperation(8), Permission(3))
+    assert await applied(link, changes.CreateAcls((may_see,)))
+    sasl = settings.SaslSettings("PLAIN", "alice", secret.Secret(kafka.users["alice"]))
+    async with worlds.linked(settings.ConnectionSettings(kafka.login_addresses, "SASL_PLAINTEXT", sasl)) as alice:
+        with pytest.raises(errors.BrokerError, match="may not be read") as refused:
             await read_records(alice, query(name))
         assert f"READ on TOPIC {name}" in refused.value.failure.remedy
 
@@ -471,3 +472,210 @@ async def test_ten_megabytes_are_one_record(kafka: KafkaCluster, link: Link, nam
     await producer.stop()
     found = await read_all(link, query(name, 0, model_records.First(), 10))
     assert [record.value for record in found.records] == [b"before", value, b"after"]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Searches of embedded clusters: to the end of several topics, by key, live, beside many others, while leaders move
+
+PARTITIONS, RECORDS = 6, 600
+TIME = 1_790_000_000_000
+
+
+@contextmanager
+def filled() -> Iterator[ThreadedCluster]:
+    """Two topics of orders on two brokers."""
+    with run_in_thread(ClusterSpec(brokers=2)) as filled_cluster:
+        asyncio.run(_fill(filled_cluster))
+        yield filled_cluster
+
+
+async def _fill(filled_cluster: ThreadedCluster) -> None:
+    async with worlds.linked(worlds.settings(filled_cluster)) as search_link:
+        for topic in ("orders", "refunds"):
+            await make_topic(search_link, topic, partitions=PARTITIONS, retention_ms="-1")
+    producer = AIOKafkaProducer(bootstrap_servers=filled_cluster.bootstrap, compression_type="lz4", linger_ms=20)
+    await producer.start()
+    for topic in ("orders", "refunds"):
+        for number in range(RECORDS):
+            value = b'{"id": %d, "state": "%s", "card": "4%d"}' % (number, (b"open", b"paid")[number % 2], number)
+            key = b"order-%d" % (number % 50)
+            await producer.send(topic, value, key, java_partition(key, PARTITIONS), TIME + number)
+    await producer.flush()
+    await producer.stop()
+
+
+filled_cluster = worlds.running(filled, scope="module")
+
+search_link = worlds.link("filled_cluster", worlds.mend)
+
+
+def of(*topics: str, start: model.Start | None = None, limit: int = 0, follow: bool = False) -> model.Search:
+    return model.Search(topics, start=start or model.First(), limit=limit, follow=follow)
+
+
+async def test_several_topics_are_searched_to_their_ends(search_link: Link) -> None:
+    found = await read_records(search_link, of("orders", "refunds"), RecordFilter(where='value.state == "open"'))
+    assert len(found.records) == RECORDS
+    assert found.progress.looked_at == found.progress.of == 2 * RECORDS
+    assert (found.progress.more, found.progress.stopped, found.problems) == (None, "", ())
+    assert [record.timestamp for record in found.records] == sorted(record.timestamp for record in found.records)
+
+
+async def test_a_limit_ends_the_search_and_it_goes_on_from_there(search_link: Link) -> None:
+    wanted, seen, rounds = of("orders", limit=70), [], 0
+    only = RecordFilter(text="paid")
+    while True:
+        found = await read_records(search_link, wanted, only)
+        seen += [(record.partition, record.offset) for record in found.records]
+        rounds += 1
+        if found.progress.more is None:
+            break
+        assert (len(found.records), found.progress.stopped) == (70, "records")
+        wanted = of("orders", start=found.progress.more, limit=70)
+    assert rounds == 5
+    assert len(seen) == len(set(seen)) == RECORDS // 2
+
+
+@pytest.mark.parametrize("key_only", [False, True])
+async def test_a_key_is_looked_for_first_where_partitioners_put_it(search_link: Link, *, key_only: bool) -> None:
+    key = next(
+        each
+        for number in range(50)
+        if len({java_partition(each := b"order-%d" % number, PARTITIONS), librdkafka_partition(each, PARTITIONS)}) == 2
+    )
+    only = RecordFilter(key=key.decode(), key_only=key_only)
+    found = await read_records(search_link, of("orders"), only)
+    assert {record.key for record in found.records} == {key}
+    assert len(found.records) == RECORDS // 50
+    likely = {java_partition(key, PARTITIONS), librdkafka_partition(key, PARTITIONS)}
+    searched = {each.partition for each in found.progress.scanned}
+    assert searched == (likely if key_only else set(range(PARTITIONS)))
+    (note,) = found.notes
+    assert ("searched only there" in note) is key_only
+    first = await read_records(search_link, of("orders", limit=1), only)
+    assert {each.partition for each in first.progress.scanned if each.next > each.first} <= likely
+
+
+async def test_masked_contents_are_not_found(search_link: Link) -> None:
+    decoder = record_decoding.RecordDecoder((record_masks.mask_path("$.card"),))
+    for only in (RecordFilter(text="4123"), RecordFilter(where='value.card == "4123"')):
+        assert len((await read_records(search_link, of("orders"), only)).records) == 1
+        assert (await read_records(search_link, of("orders"), only, decoder)).records == ()
+    masked = await read_records(search_link, of("orders"), RecordFilter(where='value.card == "••••"'), decoder)
+    assert len(masked.records) == RECORDS
+
+
+async def test_a_search_until_a_time_and_from_a_time(search_link: Link) -> None:
+    wanted = model.Search(("orders",), start=model.FromTime(TIME + 100), until=model.ToTime(TIME + 200))
+    found = await read_records(search_link, wanted)
+    assert [record.timestamp for record in found.records] == [*range(TIME + 100, TIME + 200)]
+    nothing = await read_records(search_link, of("orders", start=model.FromTime(TIME + 10**6)))
+    assert nothing.records == ()
+    assert all("no record is as new as that" in note for note in nothing.notes)
+
+
+async def test_the_newest_record_of_each_key(search_link: Link) -> None:
+    found = await read_records(search_link, model.Search(("orders",), start=model.First(), latest_by_key=True))
+    assert sorted(record.timestamp - TIME for record in found.records) == [*range(RECORDS - 50, RECORDS)]
+
+
+async def test_new_records_come_as_they_are_written(filled_cluster: ThreadedCluster, search_link: Link) -> None:
+    await make_topic(search_link, "live", partitions=2)
+    producer = AIOKafkaProducer(bootstrap_servers=filled_cluster.bootstrap)
+    await producer.start()
+    await producer.send_and_wait("live", b"before", partition=0)
+    halt, found, sent = record_search.Halt(), list[bytes | None](), 0
+    async with (
+        asyncio.timeout(patience.PATIENCE),
+        aclosing(
+            record_search.search(search_link, of("live", start=model.FromEnd(), follow=True), halt=halt)
+        ) as portions,
+    ):
+        async for portion in portions:
+            found += [record.value for record in portion.records]
+            if len(found) == sent and sent < 3:
+                await producer.send_and_wait("live", b"%d" % sent, partition=sent % 2)
+                sent += 1
+            elif len(found) == 3:
+                halt.ask()
+    await producer.stop()
+    assert found == [b"0", b"1", b"2"]
+    assert portion.progress.more == model.FromOffsets({("live", 0): 3, ("live", 1): 1})
+    assert search_link.turns.followers == 0
+
+
+async def test_other_requests_are_answered_beside_forty_searches(search_link: Link) -> None:
+    searches = [
+        asyncio.create_task(read_records(search_link, of("orders", "refunds"), RecordFilter(where="value.id == 7")))
+        for _ in range(40)
+    ]
+    longest = 0.0
+    while not all(search.done() for search in searches):
+        began = time.monotonic()
+        await describe_topics(search_link, ["orders"])
+        longest = max(longest, time.monotonic() - began)
+        await asyncio.sleep(0)
+    assert [len((await search).records) for search in searches] == [2] * 40
+    assert longest < patience.PATIENCE / 4
+
+
+async def test_a_search_waits_while_leaders_move_and_says_what_it_gave_up(
+    filled_cluster: ThreadedCluster, search_link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled_cluster.call(lambda one: one.faults.add(Fault(Fail(6), api="fetch", times=5)))
+    found = await read_records(search_link, of("orders"))
+    assert len(found.records) == RECORDS
+    monkeypatch.setattr(record_search, "PATIENCE", 0.3)
+    filled_cluster.call(lambda one: one.faults.add(Fault(Fail(6), api="fetch")))
+    with pytest.raises(errors.BrokerError, match=r"offsets 0 to \d+ of orders-\d were not searched"):
+        await read_records(search_link, of("orders"))
+
+
+async def test_a_rate_holds_a_search_back(search_link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_search, "LEAST_BYTES", 1_000)
+    whole = await read_records(search_link, of("orders"))
+    slow = await read_records(
+        search_link, model.Search(("orders",), start=model.First(), rate=whole.progress.bytes // 4)
+    )
+    assert len(slow.records) == RECORDS
+    assert slow.progress.seconds >= 1
+
+
+async def test_a_reader_that_takes_nothing_stops_the_fetches(search_link: Link) -> None:
+    async with aclosing(record_search.search(search_link, of("orders", "refunds"))) as portions:
+        await anext(portions)
+        async with asyncio.timeout(patience.PATIENCE):
+            await describe_topics(search_link, ["orders"])
+
+
+async def test_results_beyond_memorys_part_are_in_a_file_without_a_name(
+    search_link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_file, "MOST_KEPT", 10_000)
+    wanted = of("orders", "refunds")
+    collected = Collected(wanted)
+    async with aclosing(record_search.search(search_link, wanted)) as portions:
+        async for portion in portions:
+            collected.add(portion)
+    found = collected.read().records
+    assert isinstance(found, record_file.FoundRecords)
+    assert found.is_spilled
+    times = [record.timestamp for record in found]
+    assert (len(times), times) == (2 * RECORDS, sorted(times))
+    assert found[-1] == found[2 * RECORDS - 1] == found[-1:][0]
+
+
+async def test_a_leader_that_hangs_does_not_hold_up_the_other(
+    filled_cluster: ThreadedCluster, search_link: Link
+) -> None:
+    filled_cluster.call(lambda one: one.faults.add(Fault(Delay(30), api="fetch", broker=1)))
+    halt = record_search.Halt()
+    found = 0
+    async with aclosing(record_search.search(search_link, of("orders"), halt=halt)) as portions:
+        async for portion in portions:
+            found += len(portion.records)
+            done = [each for each in portion.progress.scanned if each.next == each.end > 0]
+            if len(done) * 2 >= len([each for each in portion.progress.scanned if each.end]) - 1 and found:
+                halt.ask()
+    assert 0 < found < RECORDS
+    assert portion.progress.more is not None

@@ -1,7 +1,5 @@
 """A record of embedded or of real brokers is replayed: the verdict of each poll is the one that was seen then."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator
@@ -23,20 +21,16 @@ from console.flight.anonymous import Anonymous
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.flight.pseudonyms import Pseudonyms
+from console.model import codes, config
 from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, NewTopic
 from console.model.cluster import GroupLag
-from console.model.codes import SET
-from console.model.config import topic_resource
 from console.session.replay import Replay
 from console.triage.diagnosis import Verdict
 from console.wire.answer_parts import likeness
 from console.wire.assignments import consumer_assignment
 from console.wire.frames import decode_body
 from console.wire.schemas import messages
-from tests.support import worlds
-from tests.support.changing import applied
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_4_3
+from tests.support import changing, kafka_cluster, kafka_jars, worlds
 from tests.support.recorded_polls import SHORT_SESSIONS, compare, timeless, watched
 
 LIST_OFFSETS, DESCRIBE_GROUPS = 2, 15
@@ -119,7 +113,7 @@ def test_nothing_is_asked_of_a_broker_in_two_orders(incident: tuple[Path, list[V
 def test_lags_of_a_group_with_other_partitions_are_replayed_from_the_read_that_got_them() -> None:
     """A member takes three new partitions: its former request for ends is never sent again, and its commits are read
     every three seconds."""
-    reader = FlightReader(record_of("new_partitions_from_the_end", NIGHT, KAFKA_4_3))
+    reader = FlightReader(record_of("new_partitions_from_the_end", NIGHT, kafka_jars.KAFKA_4_3))
     taken = next(at for at, held in _held(reader) if len(held) == 6)
 
     async def lags() -> list[tuple[int, GroupLag]]:
@@ -245,12 +239,14 @@ TOPIC = "replayed"
 
 
 @pytest.mark.takes(25)
-async def test_replay_gives_the_live_verdicts_of_real_brokers(own_cluster: KafkaCluster, tmp_path: Path) -> None:
+async def test_replay_gives_the_live_verdicts_of_real_brokers(
+    own_cluster: kafka_cluster.KafkaCluster, tmp_path: Path
+) -> None:
     """A broker is killed and started again, and a topic gets a min ISR that it can not have."""
     settings = worlds.settings(own_cluster)
     async with worlds.linked(settings) as link:
-        assert await applied(link, CreateTopics((NewTopic(TOPIC, 6, 3),)))
-        impossible = AlterConfigs({topic_resource(TOPIC): (ConfigOp("min.insync.replicas", SET, "4"),)})
+        assert await changing.applied(link, CreateTopics((NewTopic(TOPIC, 6, 3),)))
+        impossible = AlterConfigs({config.topic_resource(TOPIC): (ConfigOp("min.insync.replicas", codes.SET, "4"),)})
         await send(link, impossible, validate_only=False)
 
     def step(number: int) -> None:

@@ -1,8 +1,6 @@
 """A replica to another log directory: the warning, the way there, the way back, and what is listed; on the embedded
 cluster, and on real brokers of three releases."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -13,22 +11,16 @@ import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.changes import send
-from console.admin.client import AdminClient
 from console.admin.cluster import describe_log_dirs
 from console.admin.link import until_settled
-from console.contexts.context import Context
+from console.embedded import replica_dirs, spec
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.partition_log import PartitionLog
-from console.embedded.replica_dirs import copy_of, dir_of
-from console.embedded.spec import ClusterSpec
 from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs
 from console.language.statements import EditStatement
-from console.model import changes
-from console.model.codes import DELETE, SET
-from console.model.config import broker_resource, is_override
-from console.model.snapshot import dir_copies
+from console.model import changes, codes, config, snapshot
 from console.operations.goals import DrainDir
 from console.operations.operation import Progress, State
 from console.plan.edits import MoveReplicaDir
@@ -37,24 +29,18 @@ from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session import operating
 from console.session.reading import read_needs
 from console.session.session import Session
-from tests.support import worlds
-from tests.support.applied import apply_plan
-from tests.support.kafka_cluster import KafkaCluster
+from tests.support import changing, kafka_cluster, real_clusters, worlds, zookeeper_cluster
 from tests.support.kafka_jars import KAFKA_2_8, KAFKA_3_9, KAFKA_4_3
-from tests.support.real_clusters import running
 from tests.support.worlds import Kac
-from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 DIRS = ("/data1", "/data2")
 
-
 cluster = worlds.cluster(
-    ClusterSpec(brokers=2, static_configs={"log.dirs": ",".join(DIRS)}),
+    spec.ClusterSpec(brokers=2, static_configs={"log.dirs": ",".join(DIRS)}),
     worlds.topic("orders", ((1, 2), (2, 1)), brokers=(1, 2)),
     lambda c: c.state.logs.update({("orders", n): PartitionLog(older_bytes=10**9) for n in range(2)}),
 )
 """Two brokers with two directories; each partition holds a gigabyte, and takes 20 s to copy."""
-
 
 kac = worlds.commands()
 
@@ -64,8 +50,8 @@ def place(cluster: ThreadedCluster) -> str:
 
     def found(c: object) -> str:
         topic = c.state.topics["orders"]  # type: ignore[attr-defined]
-        copy = copy_of(c, topic, 0, 1)  # type: ignore[arg-type]
-        return copy[0] if copy is not None else dir_of(c, topic, 0, 1)  # type: ignore[arg-type]
+        copy = replica_dirs.copy_of(c, topic, 0, 1)  # type: ignore[arg-type]
+        return copy[0] if copy is not None else replica_dirs.dir_of(c, topic, 0, 1)  # type: ignore[arg-type]
 
     return cluster.call(found)
 
@@ -119,7 +105,7 @@ def test_a_directory_is_drained_by_a_command(kac: Kac, cluster: ThreadedCluster)
     assert ran.code == 0, ran
     assert f"operation 1 (drain 1 dir {full}) is done" in ran.complaints
     assert place(cluster) == free
-    assert not cluster.call(lambda c: c.state.configs.get(broker_resource(1), {}))
+    assert not cluster.call(lambda c: c.state.configs.get(config.broker_resource(1), {}))
     assert "no replica has to move" in kac("moves", "drain", "1", "dir", full).out
     back = kac("moves", "back", "1", "--run", "--yes")
     assert back.code == 0, back
@@ -133,7 +119,6 @@ def test_a_directory_is_drained_by_a_command(kac: Kac, cluster: ThreadedCluster)
 
 
 TOPIC = "orders"
-
 
 RECORD = b"x" * 50_000
 
@@ -158,24 +143,24 @@ def two_dirs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp("disks")
     dirs = (str(folder / "one"), str(folder / "two"))
     if request.param == "embedded":
-        with run_in_thread(ClusterSpec(brokers=1, static_configs={"log.dirs": ",".join(dirs)})) as embedded:
+        with run_in_thread(spec.ClusterSpec(brokers=1, static_configs={"log.dirs": ",".join(dirs)})) as embedded:
             yield TwoDirs(embedded.bootstrap, "", dirs)
         return
     own = {"log.dirs": ",".join(dirs)}
-    for cluster in running(lambda: _one_broker(request.param, own)):
+    for cluster in real_clusters.running(lambda: _one_broker(request.param, own)):
         yield TwoDirs(cluster.bootstrap, request.param, dirs)
 
 
-def _one_broker(release: str, properties: dict[str, str]) -> KafkaCluster:
+def _one_broker(release: str, properties: dict[str, str]) -> kafka_cluster.KafkaCluster:
     if release == KAFKA_2_8:
-        return ZooKeeperCluster(brokers=1, properties=properties)
-    return KafkaCluster(release, brokers=1, controllers=1, properties=properties)
+        return zookeeper_cluster.ZooKeeperCluster(brokers=1, properties=properties)
+    return kafka_cluster.KafkaCluster(release, brokers=1, controllers=1, properties=properties)
 
 
 @asynccontextmanager
 async def session_on(where: TwoDirs) -> AsyncIterator[Session]:
-    with AdminClient(worlds.settings(where)) as client:
-        yield Session(client, Context("test", "tests", client.settings), "run")
+    with worlds.session_on(where, "run") as session:
+        yield session
 
 
 async def with_records(session: Session, where: TwoDirs, topic: str, records: int = 20) -> None:
@@ -213,7 +198,7 @@ async def carried_out(session: Session, text: str) -> ApplyReport:
     assert isinstance(statement, EditStatement)
     await read_needs(session, needs(statement))
     session.stage(to_edits(statement, session.snapshot))
-    return await apply_plan(session)
+    return await changing.apply_plan(session)
 
 
 async def test_a_replica_goes_to_the_other_directory_and_back(two_dirs: TwoDirs) -> None:
@@ -255,7 +240,7 @@ async def test_a_cordoned_directory_takes_none(two_dirs: TwoDirs) -> None:
         before = await places(session, topic)
         there = next(each for each in two_dirs.dirs if each != before[0, False])
         change = changes.AlterConfigs(
-            {broker_resource(1): (changes.ConfigOp("cordoned.log.dirs", SET, there),)}, broker=1
+            {config.broker_resource(1): (changes.ConfigOp("cordoned.log.dirs", codes.SET, there),)}, broker=1
         )
         assert all(each.ok for each in await session.client.run(send, change, validate_only=False))
         await read_needs(session, needs(parse(f"move topic {topic} partition 0 broker 1 to dir {there}")[0]))
@@ -265,7 +250,7 @@ async def test_a_cordoned_directory_takes_none(two_dirs: TwoDirs) -> None:
         (outcome,) = await session.client.run(send, changes.AlterReplicaDirs(1, {target: there}), validate_only=False)
         assert outcome.status is changes.Status.FAILED, outcome
         change = changes.AlterConfigs(
-            {broker_resource(1): (changes.ConfigOp("cordoned.log.dirs", DELETE, None),)}, broker=1
+            {config.broker_resource(1): (changes.ConfigOp("cordoned.log.dirs", codes.DELETE, None),)}, broker=1
         )
         assert all(each.ok for each in await session.client.run(send, change, validate_only=False))
 
@@ -284,9 +269,9 @@ async def test_a_directory_is_drained_by_an_operation(two_dirs: TwoDirs) -> None
         await await_places(session, topic, {(0, False): full, (1, False): full})
 
         async def rates() -> list[str | None]:
-            await session.read_configs([broker_resource(1)])
-            entry = session.snapshot.configs[broker_resource(1)].get(LOG_DIRS_RATE)
-            return [entry.value] if entry is not None and is_override(entry, broker_resource(1)) else []
+            await session.read_configs([config.broker_resource(1)])
+            entry = session.snapshot.configs[config.broker_resource(1)].get(LOG_DIRS_RATE)
+            return [entry.value] if entry is not None and config.is_override(entry, config.broker_resource(1)) else []
 
         seen: list[list[str | None]] = []
         far: list[Progress] = []
@@ -312,7 +297,7 @@ async def test_a_directory_is_drained_by_an_operation(two_dirs: TwoDirs) -> None
 
         async def cancel(seconds: float) -> None:
             await read_needs(session, operating.NEEDS)
-            copying.append(len(dir_copies(session.snapshot.log_dirs)))
+            copying.append(len(snapshot.dir_copies(session.snapshot.log_dirs)))
             await operating.ask_of(session, number, cancel=True)
             await asyncio.sleep(seconds)
 

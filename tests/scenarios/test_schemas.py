@@ -1,10 +1,8 @@
-"""Schemas: subjects with their versions, configs and references, changed and taken back. The embedded registry answers
-as Confluent's by its documentation, and Apicurio, a real one, has the same suite."""
-
-from __future__ import annotations
+"""Schemas: subjects, changes and what is taken back; and which topics use a schema."""
 
 import asyncio
 import json
+import struct
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +12,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from msgspec.structs import replace
 
 from console.admin.client import AdminClient
@@ -24,6 +23,8 @@ from console.answers.lists import list_kind
 from console.answers.results import to_data
 from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster
+from console.embedded.faults import Fail, Fault
+from console.embedded.spec import ClusterSpec
 from console.files.reading import read_files
 from console.files.staging import Prune, file_edits
 from console.files.subjects import WantedSubject
@@ -33,25 +34,26 @@ from console.language.grammar import parse
 from console.language.needs import needs_of_script
 from console.language.verbs.listing import List
 from console.language.verbs.show import Show
+from console.lint.schemas import RULES
+from console.model import config, schema_use
 from console.model.changes import Outcome, TopicTarget
-from console.model.config import entry_in
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
-from console.model.subjects import COMPATIBILITY, MODE, SchemaReference, subject_resource
+from console.model.subjects import COMPATIBILITY, MODE, SchemaReference, SchemaVersion, Subject, subject_resource
 from console.plan.reconcile import ApplyOptions
 from console.plan.risks import risks
-from console.session.applying import check_plan
-from console.session.journal_changes import stage_revert
+from console.session import applying, journal_changes, lint_reading
 from console.session.reading import read_everything, read_needs
+from console.session.schema_reads import read_schema_samples
 from console.session.session import Session
-from tests.support import worlds
+from tests.support import changing, kafka_jars, older_brokers, patience, record_apicurio_payloads, worlds
 from tests.support.apicurio import NEWEST, VERSION, apicurio, apicurio_folder
-from tests.support.applied import apply_plan
-from tests.support.kafka_jars import BrokersUnavailableError
-from tests.support.older_brokers import like
-from tests.support.patience import PATIENCE
-from tests.support.registry_server import RegistryServer, registry
+from tests.support.registry_server import Bad, RegistryServer, registry
 from tests.support.staging import staged
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Schemas: subjects with their versions, configs and references, changed and taken back. The embedded registry answers
+# as Confluent's by its documentation, and Apicurio, a real one, has the same suite
 
 TOPIC = "orders"
 ACCEPTED = ApplyOptions(risks=frozenset({"irreversible", "in-use=orders-value", "nothing-checked"}))
@@ -63,7 +65,7 @@ SECOND = (
 BROKEN = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"string"}]}'
 PAYMENT = '{"type":"record","name":"Payment","namespace":"shop","fields":[{"name":"order","type":"shop.Order"}]}'
 
-cluster = worlds.cluster(like("4.4", brokers=1), scope="module")
+cluster = worlds.cluster(older_brokers.like("4.4", brokers=1), scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +82,7 @@ def newest() -> Iterator[HttpSettings]:
 def _apicurio(version: str) -> Iterator[HttpSettings]:
     try:
         folder = apicurio_folder(version)
-    except BrokersUnavailableError as error:
+    except kafka_jars.BrokersUnavailableError as error:
         pytest.skip(str(error))
     with apicurio(folder) as url:
         parts = urlsplit(url)
@@ -104,8 +106,7 @@ async def session(request: pytest.FixtureRequest, cluster: ThreadedCluster) -> A
     """A session on a registry without subjects, and a cluster with the topic `TOPIC`."""
     found = request.getfixturevalue(request.param)
     settings = found if isinstance(found, HttpSettings) else found.settings
-    with AdminClient(worlds.settings(cluster, schemas=settings)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(cluster, schemas=settings)) as session:
         await asyncio.to_thread(_empty, str(settings))
         await read(session)
         await applied(session, "set schema <default> compatibility=BACKWARD", may_fail=True)
@@ -118,7 +119,7 @@ def _empty(url: str) -> None:
     for name in ("payments-value", "parts-value", "orders-value", "kept-value", "undone-value"):
         for ending in ("", "?permanent=true"):
             with suppress(HTTPError):
-                urlopen(Request(f"{url}/subjects/{name}{ending}", method="DELETE"), timeout=PATIENCE).close()
+                urlopen(Request(f"{url}/subjects/{name}{ending}", method="DELETE"), timeout=patience.PATIENCE).close()
 
 
 async def read(session: Session) -> None:
@@ -133,7 +134,7 @@ async def applied(session: Session, text: str, *, may_fail: bool = False) -> int
     if may_fail and not report.added:
         return 0
     assert report.added, report
-    sent = await apply_plan(session, ACCEPTED)
+    sent = await changing.apply_plan(session, ACCEPTED)
     assert may_fail or sent.ok, sent
     await read(session)
     return sent.change or 0
@@ -143,7 +144,7 @@ async def check_of(session: Session, text: str) -> Outcome:
     """What the registry says of a statement before it is applied."""
     session.discard()
     await staged(session, text)
-    report = await check_plan(session)
+    report = await applying.check_plan(session)
     (found,) = (outcome for result in report.results for outcome in result.outcomes)
     return found
 
@@ -245,7 +246,7 @@ async def test_a_level_is_a_config_with_a_default(session: Session) -> None:
     await registered(session, "orders-value", FIRST)
 
     def level() -> tuple[str | None, str]:
-        found = entry_in(session.snapshot.configs, subject_resource("orders-value"), COMPATIBILITY)
+        found = config.entry_in(session.snapshot.configs, subject_resource("orders-value"), COMPATIBILITY)
         assert found is not None
         return found.value, found.source.name
 
@@ -259,13 +260,12 @@ async def test_a_level_is_a_config_with_a_default(session: Session) -> None:
 
 
 async def test_a_mode_refuses_changes_until_it_is_reset(cluster: ThreadedCluster, embedded: RegistryServer) -> None:
-    with AdminClient(worlds.settings(cluster, schemas=embedded.settings)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(cluster, schemas=embedded.settings)) as session:
         await read(session)
         await registered(session, "orders-value", FIRST)
 
         def mode(name: str) -> tuple[str | None, str]:
-            found = entry_in(session.snapshot.configs, subject_resource(name), MODE)
+            found = config.entry_in(session.snapshot.configs, subject_resource(name), MODE)
             assert found is not None
             return found.value, found.source.name
 
@@ -282,7 +282,7 @@ async def test_a_mode_refuses_changes_until_it_is_reset(cluster: ThreadedCluster
         session.discard()
         # The mode is set before the version is registered.
         await staged(session, f"set schema orders-value mode=READWRITE; schema orders-value '{SECOND}'")
-        assert (await apply_plan(session, ACCEPTED)).ok
+        assert (await changing.apply_plan(session, ACCEPTED)).ok
         await read(session)
         assert live(session, "orders-value") == [1, 2]
         await applied(session, "unset schema orders-value mode")
@@ -300,12 +300,11 @@ async def test_a_mode_refuses_changes_until_it_is_reset(cluster: ThreadedCluster
 async def test_a_mode_that_the_registry_refuses_meanwhile_fails_with_its_words(
     cluster: ThreadedCluster, embedded: RegistryServer
 ) -> None:
-    with AdminClient(worlds.settings(cluster, schemas=embedded.settings)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(cluster, schemas=embedded.settings)) as session:
         await read(session)
         await staged(session, f"schema orders-value '{FIRST}'")
         embedded.state.values["", MODE] = "READONLY"
-        report = await apply_plan(session, ACCEPTED)
+        report = await changing.apply_plan(session, ACCEPTED)
         assert not report.ok
         (outcome,) = (each for result in report.results for each in result.outcomes)
         assert outcome.failure is not None
@@ -315,12 +314,11 @@ async def test_a_mode_that_the_registry_refuses_meanwhile_fails_with_its_words(
 @pytest.mark.slow
 @pytest.mark.takes(20)
 async def test_a_registry_without_modes_says_so(cluster: ThreadedCluster, real: HttpSettings) -> None:
-    with AdminClient(worlds.settings(cluster, schemas=real)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(cluster, schemas=real)) as session:
         await read(session)
         session.discard()
         await staged(session, "set schema <default> mode=READONLY")
-        report = await check_plan(session)
+        report = await applying.check_plan(session)
         (outcome,) = (each for result in report.results for each in result.outcomes)
         assert outcome.failure is not None
         assert outcome.failure.message == "the registry has no modes"
@@ -365,7 +363,7 @@ async def test_files_bring_a_registry_to_their_state(session: Session, tmp_path:
     wanted = read_files([str(file)]).wanted
     assert wanted_edits(wanted, await read_everything(session, (), wanted.subjects)) == 3
     session.stage(file_edits(wanted, session.snapshot).edits)
-    report = await apply_plan(session, ACCEPTED)
+    report = await changing.apply_plan(session, ACCEPTED)
     assert report.ok, report
     assert wanted_edits(wanted, await read_everything(session, (), wanted.subjects)) == 0
     exported = tmp_path / "exported.yaml"
@@ -376,7 +374,7 @@ async def test_files_bring_a_registry_to_their_state(session: Session, tmp_path:
     await registered(session, "kept-value", '"int"')
     only = replace(Wanted(), schemas={subject_resource("kept-value"): WantedSubject()})
     session.stage(file_edits(only, await read_everything(session, (), ()), (Prune("schemas"),)).edits)
-    report = await apply_plan(session, ACCEPTED)
+    report = await changing.apply_plan(session, ACCEPTED)
     await read(session)
     assert live(session, "payments-value") == []
     # In Apicurio the references of a softly deleted schema count.
@@ -413,8 +411,8 @@ async def test_reverts_delete_and_register(session: Session) -> None:
 async def reverted(session: Session, change: int) -> None:
     """Take a change back."""
     session.discard()
-    await stage_revert(session, change)
-    report = await apply_plan(session, ACCEPTED)
+    await journal_changes.stage_revert(session, change)
+    report = await changing.apply_plan(session, ACCEPTED)
     assert report.ok, report
     await read(session)
 
@@ -422,11 +420,180 @@ async def reverted(session: Session, change: int) -> None:
 async def test_a_registry_that_is_gone_is_a_failure_of_its_part_alone(cluster: ThreadedCluster) -> None:
     with registry() as running:
         settings = running.settings
-    with AdminClient(worlds.settings(cluster, schemas=settings)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(cluster, schemas=settings)) as session:
         await session.read_whole(Part.SCHEMAS)
         await session.read_topics()
         (failed,) = session.snapshot.failures
         assert failed.part == Part.SCHEMAS
         assert "the registry is not reached" in failed.failure.message
         assert session.snapshot.topics
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which topics use a schema, by the ids in their newest records: read for `describe schema`, `whose topic`, Enter and
+# a deletion, never in a context without records
+
+ORDER = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"long"}]}'
+NEWER = (
+    '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"long"},'
+    '{"name":"note","type":"string","default":""}]}'
+)
+Written = list[tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]]
+
+
+def by_id(number: int) -> bytes:
+    """A value in Confluent's framing."""
+    return b"\0" + struct.pack(">i", number) + b"\x02"
+
+
+def produce(running: ThreadedCluster, topic: str, records: Written) -> None:
+    async def send() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=running.bootstrap) as producer:
+            for key, value, headers in records:
+                await producer.send_and_wait(topic, value, key, 0, headers=headers)
+
+    asyncio.run(send())
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Iterator[RegistryServer]:
+    """Subjects: of a topic's name, of a record's name, and one whose topic holds others' records."""
+    with registry() as running:
+        assert [running.register("orders-value", text) for text in (ORDER, NEWER)] == [1, 2]
+        assert running.register("shop.Order", ORDER) == 1
+        assert running.register("carts-value", '"int"') == 3
+        yield running
+
+
+@pytest.fixture(scope="module")
+def sampled(schemas: RegistryServer) -> Iterator[ThreadedCluster]:
+    from console.embedded.brokers import run_in_thread
+
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        for name in ("orders", "carts", "archive", "empty"):
+            running.call(worlds.topic(name, 1, brokers=(1,)))
+        produce(
+            running, "orders", [(b"k", by_id(1), []), (b"k", by_id(2), []), (b"k", by_id(2), []), (b"k", b"{}", [])]
+        )
+        produce(running, "carts", [(None, b"\0\0\0\0\x63\x02", []), (b"gone", None, [])])
+        produce(running, "archive", [(by_id(1), None, [])])
+        yield running
+
+
+async def told(sampled: ThreadedCluster, schemas: RegistryServer, text: str, **changes: Any) -> str:
+    out, code = await worlds.script(sampled, text, schemas=schemas.settings, **changes)
+    assert code == 0
+    return out
+
+
+async def test_a_subjects_topics_are_told_by_name_and_by_ids(sampled: ThreadedCluster, schemas: RegistryServer) -> None:
+    out = await told(sampled, schemas, "describe schema orders-value")
+    assert (
+        "topic orders, value (by name: TopicNameStrategy; "
+        "by the ids of 3 of the 4 newest records, value, version 1, 2)" in out
+    )
+    # Its ids are others' too: the same schema has one id in all subjects.
+    out, _ = await worlds.script(sampled, "describe schema orders-value", "json", schemas=schemas.settings)
+    assert json.loads(out)["ids_in_records"] == [
+        {"topic": "orders", "part": "value", "records": 3, "read": 4, "versions": [1, 2]}
+    ]
+
+
+async def test_a_topic_whose_records_are_others_is_told(sampled: ThreadedCluster, schemas: RegistryServer) -> None:
+    out = await told(sampled, schemas, "describe schema carts-value")
+    assert "topic carts, value (by name: TopicNameStrategy; none of the 2 newest records has its ids)" in out
+
+
+async def test_a_records_own_name_is_looked_for_in_topics_without_a_subject(
+    sampled: ThreadedCluster, schemas: RegistryServer
+) -> None:
+    out = await told(sampled, schemas, "describe schema shop.Order")
+    assert "topic archive (by the ids of 1 of the 1 newest records, key, version 1)" in out
+
+
+async def test_whose_topic_names_its_schemas(sampled: ThreadedCluster, schemas: RegistryServer) -> None:
+    out, _ = await worlds.script(sampled, "whose topic orders", "json", schemas=schemas.settings)
+    uses = {(each["what"], each["who"]): (each["sure"], each["why"]) for each in json.loads(out)["uses"]}
+    why = "its ids are in 3 of the 4 newest records, as value, version 1,2"
+    assert uses["describes", "schema orders-value"] == ("sure", why)
+    assert uses["describes", "schema shop.Order"][0] == "sure"
+    out, _ = await worlds.script(sampled, "whose topic carts", "json", schemas=schemas.settings)
+    uses = {(each["what"], each["who"]): (each["sure"], each["why"]) for each in json.loads(out)["uses"]}
+    assert uses["describes", "schema carts-value"] == ("likely", "by name: TopicNameStrategy, value")
+
+
+async def test_no_records_are_read_where_none_may_be(sampled: ThreadedCluster, schemas: RegistryServer) -> None:
+    sampled.call(lambda one: one.faults.add(Fault(Fail(29), api="fetch")))
+    try:
+        out = await told(sampled, schemas, "describe schema orders-value", records="never")
+        assert "topic orders, value (by name: TopicNameStrategy)" in out
+        # A principal without rights to the records gets the name alone, too.
+        assert "(by name: TopicNameStrategy)" in await told(sampled, schemas, "describe schema orders-value")
+    finally:
+        sampled.call(lambda one: one.faults.clear())
+    with AdminClient(worlds.settings(sampled, schemas=schemas.settings)) as client:
+        never = Context("test", "tests", client.settings, records="never")
+        session = Session(client, never, "test")
+        await session.read_topics()
+        await session.keep(read_schema_samples(client, never, session.snapshot, ["orders"]))
+        assert session.snapshot.schema_samples == {}
+
+
+async def test_a_deletion_of_what_records_use_says_so(sampled: ThreadedCluster, schemas: RegistryServer) -> None:
+    with worlds.session_on(worlds.settings(sampled, schemas=schemas.settings)) as session:
+        await staged(session, "delete schema shop.Order")
+        (risk,) = risks(session.plan.staged, session.snapshot)
+        assert risk.name == "in-use"
+        assert "topic archive uses it, and newest records of archive have its ids" in risk.text
+
+
+async def test_lint_names_topics_with_records_without_a_schema(
+    sampled: ThreadedCluster, schemas: RegistryServer
+) -> None:
+    with worlds.session_on(worlds.settings(sampled, schemas=schemas.settings)) as session:
+        await session.read_topics()
+        await session.read_whole(Part.SCHEMAS)
+        rule = next(each for each in RULES if each.name == "records-without-schema")
+
+        def found() -> list[str]:
+            seen = lint_reading.seen_by(session.snapshot, session.clock.now(), session.context)
+            return [f"{each.subject.name}: {each.what}" for each in rule.find(seen)]  # type: ignore[union-attr]
+
+        assert found() == []
+        names = ["orders", "carts", "empty"]
+        await session.keep(read_schema_samples(session.client, session.context, session.snapshot, names))
+        assert found() == ["orders: 1 of its 4 newest records have a value without a schema"]
+
+
+async def test_apicurios_own_ids_are_looked_up(sampled: ThreadedCluster) -> None:
+    recorded = json.loads(record_apicurio_payloads.RECORDED.read_text())
+    (payload,) = (each for each in recorded["payloads"] if each["name"] == "avro-global")
+    headers = [(name, bytes.fromhex(value)) for name, value in payload["headers"]]
+    sampled.call(worlds.topic("by-apicurio", 1, brokers=(1,)))
+    await asyncio.to_thread(produce, sampled, "by-apicurio", [(None, bytes.fromhex(payload["data"]), headers)])
+    with registry() as running:
+        for path, body in recorded["answers"].items():
+            running.bad[path.partition("?")[0]] = Bad(body=body.encode())
+        with worlds.session_on(
+            worlds.settings(sampled, schemas=HttpSettings("127.0.0.1", running.port, "/apis/ccompat/v7"))
+        ) as session:
+            await session.read_topics()
+            await session.keep(read_schema_samples(session.client, session.context, session.snapshot, ["by-apicurio"]))
+    sample = session.snapshot.schema_samples["by-apicurio"]
+    ((key, names),) = sample.subjects.items()
+    assert key.of.startswith("Apicurio")
+    assert len(names) > 0
+
+
+def test_only_so_many_topics_are_read_for_a_subject() -> None:
+    from console.model.cluster import Topic
+
+    topics = {f"t{n:03}": Topic(f"t{n:03}", ()) for n in range(100)}
+    subject = Subject("shop.Order", (SchemaVersion(1, 1, "AVRO", "shop.Order"),))
+    taken = Subject("t000-value", (SchemaVersion(1, 2, "AVRO"),))
+    snapshot = Snapshot(topics=topics, schemas={each.name: each for each in (subject, taken)})
+    found = schema_use.candidates(snapshot, "shop.Order")
+    assert len(found) == schema_use.MOST_TOPICS
+    assert "t000" not in found
+    assert schema_use.candidates(snapshot, "t000-value") == ["t000"]
+    assert schema_use.candidates(snapshot, "unknown") == []

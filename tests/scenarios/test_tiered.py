@@ -1,8 +1,6 @@
 """Offsets of tiered logs, as far as a broker's version has them; topics that are not tiered are not asked. A real
 broker with Kafka's LocalTieredStorage says what kafka-get-offsets says."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -15,10 +13,8 @@ from zipfile import ZipFile
 import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
-from console.admin.client import AdminClient
 from console.admin.link import until_settled
 from console.admin.partitions import log_ranges, tiered_offsets
-from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.partition_log import PartitionLog
 from console.embedded.replicas import new_topic, striped
@@ -26,7 +22,6 @@ from console.embedded.spec import ClusterSpec
 from console.model.cluster import TieredOffsets
 from console.model.config import topic_resource
 from console.model.records import First, FromOffset
-from console.session.session import Session
 from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
@@ -56,9 +51,8 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedClust
 
 
 async def test_offsets_by_what_the_broker_knows(cluster: EmbeddedCluster) -> None:
-    with AdminClient(worlds.settings(cluster)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "run")
-        found, failures = await client.run(tiered_offsets, [COLD, WARM])
+    with worlds.session_on(cluster, "run") as session:
+        found, failures = await session.client.run(tiered_offsets, [COLD, WARM])
         pending = (1_000, -1) if cluster.release.name == "4.4" else (None, None)
         assert found == {COLD: TieredOffsets(800, 999, pending[0]), WARM: TieredOffsets(0, -1, pending[1])}
         assert failures == []

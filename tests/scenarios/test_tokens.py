@@ -2,8 +2,6 @@
 is the controller and one that is not answer as the embedded ones do. No flight record has that: their answers have what
 proves tokens, and are in none."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -22,7 +20,6 @@ from console.admin.settings import ConnectionSettings, SaslSettings
 from console.answers.plan_results import report_tables
 from console.answers.results import to_data
 from console.answers.triage import step_command
-from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.faults import Cut, Fail, Fault, Moment
 from console.embedded.spec import ClusterSpec, SaslSpec
@@ -33,23 +30,15 @@ from console.model.secret import Secret
 from console.model.tokens import TokenTarget
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.risks import effects
-from console.session.event_reads import EventReads
+from console.session import event_reads, slow_polls, terminal_front, triage_polls
 from console.session.parts import FOR_EVENTS
 from console.session.session import Session
-from console.session.slow_polls import SlowPolls
-from console.session.terminal_front import TerminalFront
-from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.events import Kind, differences
 from console.triage.observations import begin
 from tests.contract import tokens as contract
 from tests.contract.answers import differences as differing
-from tests.support.applied import apply_plan
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import RELEASES
-from tests.support.patience import PATIENCE
-from tests.support.real_clusters import running
-from tests.support.staging import staged
+from tests.support import changing, kafka_cluster, kafka_jars, patience, real_clusters, staging, worlds
 
 USERS = {"alice": Secret("a"), "bob": Secret("b"), "admin": Secret("c")}
 
@@ -70,18 +59,19 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedClust
 @asynccontextmanager
 async def session_of(cluster: EmbeddedCluster, user: str = "alice") -> AsyncIterator[Session]:
     login = SaslSettings("PLAIN", user, USERS[user])
-    settings = ConnectionSettings(
-        tuple(cluster.addresses.values()), security_protocol="SASL_PLAINTEXT", sasl=login, lost_answer_timeout=0.5
-    )
-    with AdminClient(settings) as client:
-        yield Session(client, Context("test", "tests", settings), "test")
+    with worlds.session_on(
+        ConnectionSettings(
+            tuple(cluster.addresses.values()), security_protocol="SASL_PLAINTEXT", sasl=login, lost_answer_timeout=0.5
+        )
+    ) as session:
+        yield session
 
 
 async def applied(session: Session, text: str) -> ApplyReport:
     session.discard()  # what failed before is staged still
-    report = await staged(session, text)
+    report = await staging.staged(session, text)
     assert report.added, report
-    return await apply_plan(session, ApplyOptions(risks=frozenset({"irreversible"})))
+    return await changing.apply_plan(session, ApplyOptions(risks=frozenset({"irreversible"})))
 
 
 def outcome(report: ApplyReport) -> Outcome:
@@ -106,7 +96,7 @@ async def test_a_tokens_life(cluster: EmbeddedCluster) -> None:
         assert outcome(done).status is Status.APPLIED
         assert outcome(await applied(session, f"token expire {token.id}")).status is Status.APPLIED
         assert cluster.state.tokens == {}
-        refused = await staged(session, f"token renew {token.id}")
+        refused = await staging.staged(session, f"token renew {token.id}")
         assert "there is no token" in str(refused.refused[0])
 
 
@@ -135,7 +125,7 @@ async def test_what_proves_a_token_is_shown_on_a_terminal_alone(
         report = await applied(session, "token create")
         (made,) = report.made
         hmac = made.secret.reveal()
-        TerminalFront("test", Operator(there), lambda _report: None, said.append).report(report)
+        terminal_front.TerminalFront("test", Operator(there), lambda _report: None, said.append).report(report)
         assert any(made.id in line for line in said)
         assert any(hmac in line for line in said) is there
         kept = (await session.journal()).path.parent
@@ -152,7 +142,7 @@ async def test_who_may(cluster: EmbeddedCluster) -> None:
         (made,) = (await applied(alice, "token create renewers=User:bob")).made
         assert outcome(await applied(bob, f"token renew {made.id}")).status is Status.APPLIED
         (own,) = (await applied(alice, "token create")).made
-        refused = await staged(bob, f"token expire {own.id}")
+        refused = await staging.staged(bob, f"token expire {own.id}")
         assert "may not be seen" in str(refused.refused[0])
         seen = outcome(await applied(admin, f"token expire {own.id}"))
         assert seen.failure is not None
@@ -176,24 +166,22 @@ async def test_a_lost_answer(cluster: EmbeddedCluster) -> None:
 
 async def test_without_a_login() -> None:
     async with EmbeddedCluster(ClusterSpec(brokers=1)) as cluster:
-        settings = ConnectionSettings(tuple(cluster.addresses.values()))
-        with AdminClient(settings) as client:
-            session = Session(client, Context("test", "tests", settings), "test")
-            refused = await staged(session, "token create")
+        with worlds.session_on(ConnectionSettings(tuple(cluster.addresses.values()))) as session:
+            refused = await staging.staged(session, "token create")
             assert "Ask for tokens over a connection with SASL or mTLS" in str(refused.refused[0])
 
 
 @pytest.mark.parametrize("text", ["token create owner=alice", "token create renewers=User:,User:b"])
 async def test_no_principals(cluster: EmbeddedCluster, text: str) -> None:
     async with session_of(cluster) as session:
-        assert "is no principal" in str((await staged(session, text)).refused[0])
+        assert "is no principal" in str((await staging.staged(session, text)).refused[0])
 
 
 async def test_tokens_are_watched_once_they_were_read(cluster: EmbeddedCluster) -> None:
     """Before, nothing is asked: on most clusters there are none, and without a login brokers refuse to tell."""
     token = Token("late", "User:alice", "User:alice", (), 0, 1 << 42, 1 << 43)
     async with session_of(cluster, "admin") as session:
-        watching = asyncio.create_task(EventReads(session, dict.fromkeys(FOR_EVENTS, 0.1)).run())
+        watching = asyncio.create_task(event_reads.EventReads(session, dict.fromkeys(FOR_EVENTS, 0.1)).run())
         try:
             await told(session, lambda: {"scram", "acls", "quotas"} <= session.snapshot.read_at.keys())
             assert "tokens" not in session.snapshot.read_at
@@ -216,7 +204,7 @@ async def test_when_an_ended_token_lets_nobody_in_any_more_is_forecast_as_broker
         said = []
         for text in (f"token expire {made.id}", f"token expire {made.id} in 1ms"):
             session.discard()
-            report = await staged(session, text)
+            report = await staging.staged(session, text)
             (found,) = effects(report.added, session.snapshot).values()
             said += found
         assert "from now on" in said[0]
@@ -241,7 +229,7 @@ async def told(session: Session, holds: Callable[[], bool]) -> None:
     """Wait until a refresh has brought something."""
     come = asyncio.Event()
     session.subscribe(lambda _: come.set())
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(patience.PATIENCE):
         while not holds():
             await come.wait()
             come.clear()
@@ -256,7 +244,7 @@ async def test_triage_names_one_that_ends_where_it_may_see_it(cluster: EmbeddedC
             token, issued=token.issued - PERIOD_MS + half_an_hour, expires=token.issued + half_an_hour
         )
         for session, seen in ((alice, [("token-expiring", "User:alice")]), (bob, [])):
-            async with Poller(session) as poller:
+            async with triage_polls.Poller(session) as poller:
                 poll = await poller.poll(whole=True)
             found = (each.claim for each in diagnose(begin(poll)).causes)
             assert [(each.cause, each.subject.entity) for each in found if each.cause == "token-expiring"] == seen
@@ -265,11 +253,11 @@ async def test_triage_names_one_that_ends_where_it_may_see_it(cluster: EmbeddedC
 async def test_triage_is_quiet_where_tokens_are_off(cluster: EmbeddedCluster) -> None:
     """Most clusters have none: that is no failure of a part, and is asked once."""
     cluster.faults.add(Fault(Fail(ErrorCode.delegation_token_auth_disabled), "describe_delegation_token"))
-    async with session_of(cluster) as session, Poller(session) as poller:
+    async with session_of(cluster) as session, triage_polls.Poller(session) as poller:
         poll = await poller.poll(whole=True)
         assert [each for each in poll.snapshot.failures if each.part == "tokens"] == []
         assert "tokens" not in poll.unread
-        read = SlowPolls(session).reads[Part.TOKENS]
+        read = slow_polls.SlowPolls(session).reads[Part.TOKENS]
         await read()
         await read()
     assert cluster.counters.total("describe_delegation_token").requests == 2
@@ -280,12 +268,9 @@ async def test_triage_is_quiet_where_tokens_are_off(cluster: EmbeddedCluster) ->
 
 PASSWORDS = {user: Secret(f"password-of-{user}") for user in contract.USERS}
 
-
 _LOGINS = " ".join(f'user_{user}="{password.reveal()}"' for user, password in PASSWORDS.items())
 
-
 _MODULE = "org.apache.kafka.common.security"
-
 
 PROPERTIES = {
     "delegation.token.secret.key": "x" * 32,
@@ -296,11 +281,11 @@ PROPERTIES = {
 
 
 @pytest.fixture(scope="module", params=["4.4", pytest.param("3.9", marks=pytest.mark.long)])
-def real(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+def real(request: pytest.FixtureRequest) -> Iterator[kafka_cluster.KafkaCluster]:
     """Two brokers that know three users, of which one is a controller."""
-    version = RELEASES[request.param]
-    yield from running(
-        lambda: KafkaCluster(
+    version = kafka_jars.RELEASES[request.param]
+    yield from real_clusters.running(
+        lambda: kafka_cluster.KafkaCluster(
             version, brokers=2, controllers=1, logins=True, allow_everyone=False, properties=PROPERTIES
         )
     )
@@ -309,12 +294,12 @@ def real(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 @pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.takes(45)
-def test_a_tokens_life_and_who_may_have_a_part_in_it(real: KafkaCluster) -> None:
+def test_a_tokens_life_and_who_may_have_a_part_in_it(real: kafka_cluster.KafkaCluster) -> None:
     """Made, seen, renewed and ended by its owner, by who asked for it, by a renewer, by a stranger, and by a client
     that it let in."""
     spec = ClusterSpec(
         brokers=2,
-        versions=next(name for name, version in RELEASES.items() if version == real.version),
+        versions=next(name for name, version in kafka_jars.RELEASES.items() if version == real.version),
         proposals=False,
         sasl=SaslSpec(plain=PASSWORDS),
         super_users=frozenset({f"User:{contract.ADMIN}"}),
@@ -334,11 +319,9 @@ def test_a_tokens_life_and_who_may_have_a_part_in_it(real: KafkaCluster) -> None
 @pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.takes(45)
-async def test_triage_names_one_that_ends(real: KafkaCluster) -> None:
+async def test_triage_names_one_that_ends(real: kafka_cluster.KafkaCluster) -> None:
     login = SaslSettings("PLAIN", contract.ADMIN, PASSWORDS[contract.ADMIN])
-    settings = ConnectionSettings(real.login_addresses, "SASL_PLAINTEXT", login)
-    with AdminClient(settings) as client:
-        session = Session(client, Context("test", "tests", settings, journal=False), "test")
+    with worlds.session_on(ConnectionSettings(real.login_addresses, "SASL_PLAINTEXT", login), journal=False) as session:
         (made,) = (await _applied(session, "token create lifetime=8h")).made
         assert await _ending(session) == {}
         await _applied(session, f"token expire {made.id} in 5min")
@@ -351,8 +334,8 @@ async def test_triage_names_one_that_ends(real: KafkaCluster) -> None:
 
 async def _applied(session: Session, text: str) -> ApplyReport:
     session.discard()
-    assert (await staged(session, text)).added
-    report = await apply_plan(session, ApplyOptions(risks=frozenset({"irreversible"})))
+    assert (await staging.staged(session, text)).added
+    report = await changing.apply_plan(session, ApplyOptions(risks=frozenset({"irreversible"})))
     assert all(outcome.ok for result in report.results for outcome in result.outcomes), report
     return report
 
@@ -360,7 +343,7 @@ async def _applied(session: Session, text: str) -> ApplyReport:
 async def _ending(session: Session) -> dict[str | None, str]:
     """The owners of tokens that are named, and the first step that mends it, as a console sees it that was just
     opened."""
-    async with Poller(session) as poller:
+    async with triage_polls.Poller(session) as poller:
         verdict = diagnose(begin(await poller.poll(whole=True)))
     claims = [each.claim for each in verdict.causes if each.claim.cause == "token-expiring"]
     return {each.subject.entity: step_command(each.next[0]) for each in claims}

@@ -2,8 +2,6 @@
 real brokers, 4.3 and 3.9, a hanging one is found, told apart from healthy ones, and ended; Kafka's own command agrees
 at each step."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import AsyncIterator, Callable
@@ -16,30 +14,21 @@ import pytest
 from console.admin.link import Link, until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.admin.transactions import MAX_PATTERNS, describe_transactions, list_transactions, poll_transactions
-from console.embedded import state_file
+from console.embedded import faults, group_coordinator, state_file, tables
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.faults import Cut, Fault, Moment
-from console.embedded.group_coordinator import TRANSACTION_TOPIC
 from console.embedded.scenarios import transactions
 from console.embedded.scenarios.seed import add_topic, allow
 from console.embedded.spec import ClusterSpec, SaslSpec, clusters_of
-from console.embedded.tables import NO_LEADER
-from console.model import changes, codes
-from console.model.acl import Acl
+from console.model import acl, changes, codes
 from console.model.secret import Secret
 from console.model.transactions import OpenTransaction, Standing, Transactions, verdict
-from tests.support import worlds
-from tests.support.changing import applied, outcomes
+from tests.support import changing, kafka_commands, patience, worlds
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_commands import KafkaCommands
-from tests.support.patience import PATIENCE
 from tests.support.transactional_client import TransactionalClient
 
 PASSWORD = Secret("of alice")
 
-
 DENIED = worlds.acl("User:alice", "DESCRIBE", "TRANSACTIONAL_ID", "payments-", pattern="PREFIXED", permission="DENY")
-
 
 PLACES = [
     transactions.HANGING,
@@ -95,7 +84,7 @@ def abort(seen: Transactions, producer: int) -> changes.AbortTransaction:
 
 
 async def only(admin_link: Link, request: changes.AbortTransaction) -> changes.Outcome:
-    (outcome,) = (await outcomes(admin_link, request)).values()
+    (outcome,) = (await changing.outcomes(admin_link, request)).values()
     return outcome
 
 
@@ -108,7 +97,7 @@ async def test_rights_are_tried_class_by_class(cluster: EmbeddedCluster) -> None
     assert {gap.name for gap in seen.gaps} == {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
     assert Standing.HANGS not in standings(seen).values()
     assert seen.transactions == {}
-    allow(cluster.state, alice, "DESCRIBE", "TOPIC", TRANSACTION_TOPIC)
+    allow(cluster.state, alice, "DESCRIBE", "TOPIC", group_coordinator.TRANSACTION_TOPIC)
     allow(cluster.state, alice, "DESCRIBE", "CLUSTER", "kafka-cluster")
     allow(cluster.state, alice, "DESCRIBE", "TRANSACTIONAL_ID", "orders-", "PREFIXED")
     seen = await polled(cluster, "alice")
@@ -139,7 +128,7 @@ async def test_the_right_that_is_missing_is_named(cluster: EmbeddedCluster, admi
     alice = "User:alice"
     for right, type_, name in (
         ("READ", "TOPIC", transactions.ORDERS),
-        ("DESCRIBE", "TOPIC", TRANSACTION_TOPIC),
+        ("DESCRIBE", "TOPIC", group_coordinator.TRANSACTION_TOPIC),
         ("DESCRIBE", "CLUSTER", "kafka-cluster"),
         ("DESCRIBE", "TRANSACTIONAL_ID", "*"),
     ):
@@ -159,22 +148,22 @@ async def test_the_right_that_is_missing_is_named(cluster: EmbeddedCluster, admi
 
 
 async def test_coordinators_that_are_down_hide_what_they_know(cluster: EmbeddedCluster) -> None:
-    topic = cluster.state.topics[TRANSACTION_TOPIC]
-    led = tuple(each._replace(leader=NO_LEADER) if each.leader == 1 else each for each in topic.partitions)
+    topic = cluster.state.topics[group_coordinator.TRANSACTION_TOPIC]
+    led = tuple(each._replace(leader=tables.NO_LEADER) if each.leader == 1 else each for each in topic.partitions)
     cluster.state.put_topic(with_fields(topic, partitions=led))
     seen = await polled(cluster, "admin")
     assert [gap.name for gap in seen.gaps] == ["COORDINATOR_NOT_AVAILABLE"]
     assert standings(seen)[transactions.FORGOTTEN] is Standing.POSSIBLE
 
 
-@pytest.mark.parametrize("moment", [Moment.BEFORE, Moment.AFTER])
-async def test_a_lost_answer_is_looked_up(cluster: EmbeddedCluster, admin_link: Link, moment: Moment) -> None:
+@pytest.mark.parametrize("moment", [faults.Moment.BEFORE, faults.Moment.AFTER])
+async def test_a_lost_answer_is_looked_up(cluster: EmbeddedCluster, admin_link: Link, moment: faults.Moment) -> None:
     request = abort(await poll_transactions(admin_link, PLACES), transactions.LATE)
-    cluster.faults.add(Fault(Cut(moment), api="write_txn_markers", times=1))
+    cluster.faults.add(faults.Fault(faults.Cut(moment), api="write_txn_markers", times=1))
     outcome = await only(admin_link, request)
-    assert outcome.status is (changes.Status.APPLIED if moment is Moment.AFTER else changes.Status.UNKNOWN)
+    assert outcome.status is (changes.Status.APPLIED if moment is faults.Moment.AFTER else changes.Status.UNKNOWN)
     log = cluster.state.logs[transactions.HANGING]
-    assert (log.stable == log.end) is (moment is Moment.AFTER)
+    assert (log.stable == log.end) is (moment is faults.Moment.AFTER)
 
 
 async def test_an_overdue_one_is_slow_until_its_coordinator_ends_it(cluster: EmbeddedCluster, admin_link: Link) -> None:
@@ -248,17 +237,13 @@ async def consumed(consumer_class: Any, place: Any, brokers: str, isolation: str
 LONG_AGO = 20 * 60 * 1000
 """Older than transactions may be by default, milliseconds."""
 
-
 ROOT = Path(__file__).parent.parent.parent
-
 
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 
-
 Kac = Callable[..., tuple[int, str, str]]
 
-
-commands = worlds.running(KafkaCommands, scope="module")
+commands = worlds.running(kafka_commands.KafkaCommands, scope="module")
 
 
 @pytest.fixture
@@ -271,7 +256,7 @@ def kac(kafka: KafkaCluster, tmp_path: Path) -> Kac:
 @pytest.fixture
 async def topic(link: Link, name: str) -> str:
     """Three partitions."""
-    assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 3, 1),)))
+    assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 3, 1),)))
     return name
 
 
@@ -297,7 +282,7 @@ def now_ms() -> int:
 
 
 async def test_a_hanging_transaction_is_found_and_ended(
-    kafka: KafkaCluster, link: Link, topic: str, unverified: None, kac: Kac, commands: KafkaCommands
+    kafka: KafkaCluster, link: Link, topic: str, unverified: None, kac: Kac, commands: kafka_commands.KafkaCommands
 ) -> None:
     """As an operator does it, with a slow and healthy transaction in the next partition and a young one in a third."""
     old, places = now_ms() - LONG_AGO, [(topic, number) for number in range(3)]
@@ -368,7 +353,7 @@ async def test_what_is_read_of_coordinators(kafka: KafkaCluster, link: Link, top
         found = described.transactions[id_]
         assert (found.producer_id, found.epoch, found.timeout_ms) == (client.producer_id, client.epoch, 600_000)
         assert found.partitions == frozenset({(topic, 1), (topic, 2)})
-        assert 0 <= before - found.start_ms < PATIENCE * 1000
+        assert 0 <= before - found.start_ms < patience.PATIENCE * 1000
         assert found.coordinator == listed.transactions[id_].coordinator
         assert described.failures[f"{id_}-no"].name == "TRANSACTIONAL_ID_NOT_FOUND"
         client.end()
@@ -377,7 +362,7 @@ async def test_what_is_read_of_coordinators(kafka: KafkaCluster, link: Link, top
 
 
 async def test_the_runbooks_command_ends_it_too(
-    kafka: KafkaCluster, link: Link, topic: str, unverified: None, kac: Kac, commands: KafkaCommands
+    kafka: KafkaCluster, link: Link, topic: str, unverified: None, kac: Kac, commands: kafka_commands.KafkaCommands
 ) -> None:
     with client_of(kafka, f"{topic}-a") as client:
         client.begin()
@@ -403,7 +388,7 @@ async def test_another_transaction_than_the_one_that_was_seen_is_not_ended(
             changes.AbortTransaction(target, client.epoch - 1, -1, start),
             changes.AbortTransaction(changes.ProducerTarget(topic, 0, 2**40), client.epoch, -1, start),
         ):
-            (outcome,) = (await outcomes(link, wrong)).values()
+            (outcome,) = (await changing.outcomes(link, wrong)).values()
             assert outcome.status in (changes.Status.FAILED, changes.Status.NOT_APPLIED)
             assert one(await poll_transactions(link, [(topic, 0)]), topic, 0).producer.start_offset == start
 
@@ -414,8 +399,8 @@ async def test_missing_rights_are_never_taken_for_nothing(
     """Brokers leave out what alice may not describe, and say nothing: what she sees may hang, and is not offered."""
     allow, literal = codes.Permission.parse("ALLOW"), codes.PatternType.parse("LITERAL")
 
-    def only_for(type_: str, resource: str, who: str, operation: str, pattern: codes.PatternType = literal) -> Acl:
-        return Acl(
+    def only_for(type_: str, resource: str, who: str, operation: str, pattern: codes.PatternType = literal) -> acl.Acl:
+        return acl.Acl(
             codes.AclResourceType.parse(type_), resource, pattern, who, "*", codes.AclOperation.parse(operation), allow
         )
 
@@ -435,7 +420,7 @@ async def test_missing_rights_are_never_taken_for_nothing(
             places = [(topic, 0), (topic, 1)]
             seen = await poll_transactions(alice, places)
             assert [verdict(each, seen).standing for each in seen.open] == [Standing.HANGS, Standing.HEALTHY]
-            assert await applied(link, changes.CreateAcls((secret,)))
+            assert await changing.applied(link, changes.CreateAcls((secret,)))
 
             async def as_alice() -> Transactions:
                 return await poll_transactions(alice, places)
@@ -447,11 +432,11 @@ async def test_missing_rights_are_never_taken_for_nothing(
                 assert found.standing is Standing.POSSIBLE, "of the healthy one she sees no more than of the other"
                 assert "may not describe all transactional ids" in found.why
                 assert "'*'" in found.remedy
-            assert await applied(link, changes.CreateAcls((hidden, shown)))
+            assert await changing.applied(link, changes.CreateAcls((hidden, shown)))
             seen = await until_settled(as_alice, lambda poll: not poll.failures, within=30, attempts=100)
             assert seen.failures[topic, 0].name == "TOPIC_AUTHORIZATION_FAILED"
             assert seen.offsets[topic, 0].waiting == 2, "that something waits is seen all the same"
             healthy.end()
     finally:
         await alice.close()
-        assert await applied(link, changes.DeleteAcls((secret, hidden, shown)))
+        assert await changing.applied(link, changes.DeleteAcls((secret, hidden, shown)))

@@ -1,8 +1,6 @@
 """`kac triage`: what it prints, writes and exits with on an embedded cluster; what is named on real brokers, 4.3 and
 3.9, from what happened on them, and nothing of what is well."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -20,10 +18,9 @@ from console.admin.link import Link, until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.cli import main as cli
 from console.contexts.context import parse_bootstrap
+from console.embedded import partition_log, record_batch
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.handlers.replicas import elect
-from console.embedded.partition_log import PartitionLog
-from console.embedded.record_batch import read_batch
 from console.embedded.replicas import new_topic, striped
 from console.embedded.scenarios.seed import batch_of
 from console.embedded.spec import ClusterSpec
@@ -32,10 +29,7 @@ from console.flight.answer import HANDSHAKE
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.flight.pseudonyms import Pseudonyms
-from console.model import changes, codes
-from console.model.config import ConfigResource
-from console.model.parts import Part
-from console.model.secret import Secret
+from console.model import changes, codes, config, parts, secret
 from console.model.severity import Certainty
 from console.plan.edits import RemoveAcl
 from console.session import slow_polls
@@ -44,12 +38,8 @@ from console.triage import silence
 from console.triage.diagnosis import Verdict
 from console.triage.symptoms import Subject
 from tests.scenarios.test_transactions import LONG_AGO, client_of, leave_hanging, now_ms
-from tests.support import certificates, worlds
-from tests.support.changing import applied
+from tests.support import certificates, changing, paces, real_clusters, recorded_polls, worlds
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.paces import poll_often
-from tests.support.real_clusters import BOTH
-from tests.support.recorded_polls import replayed, watched
 from tests.support.triage_watch import bootstrap, found, watching
 
 cluster = worlds.cluster(
@@ -101,7 +91,7 @@ def test_what_can_not_be_expected(expected: str, capsys: pytest.CaptureFixture[s
 
 async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that hang are certain; one that is two minutes old, which no coordinator knows, is likely; others run."""
-    poll_often(monkeypatch, 0.2, Part.LOGS, Part.OPEN_TRANSACTIONS)
+    paces.poll_often(monkeypatch, 0.2, parts.Part.LOGS, parts.Part.OPEN_TRANSACTIONS)
     monkeypatch.setattr(slow_polls, "STANDS", 0.2)
     with run_in_thread(ClusterSpec(scenario="transactions")) as cluster:
         async with watching(ConnectionSettings(bootstrap=parse_bootstrap(cluster.bootstrap))) as it:
@@ -124,7 +114,7 @@ async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last in-sync replica goes: it is the eligible one, and what the other would lose by leading is said. When
     that is made to lead, the election is unclean."""
-    poll_often(monkeypatch, 0.2, Part.REPLICA_LOGS)
+    paces.poll_often(monkeypatch, 0.2, parts.Part.REPLICA_LOGS)
     place = Subject(topic="orders", partition=0)
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", [(1, 2)], [1, 2, 3])))
@@ -148,7 +138,7 @@ async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest
 
 async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     """It answers, and with the leader of before; the others are not named."""
-    poll_often(monkeypatch, 0.5, Part.VIEWS)
+    paces.poll_often(monkeypatch, 0.5, parts.Part.VIEWS)
 
     def decide(running: EmbeddedCluster) -> None:
         running.propagation.stopped(3)  # it is up, and applies nothing more
@@ -196,13 +186,13 @@ def test_a_broker_that_can_not_make_the_topic_of_transactions(kind: str, capsys:
 
 async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     """ACLs and logs are read from the cluster; the fix takes the ACL away again."""
-    poll_often(monkeypatch, 0.3, Part.LOGS, Part.ACLS)
+    paces.poll_often(monkeypatch, 0.3, parts.Part.LOGS, parts.Part.ACLS)
     monkeypatch.setattr(silence, "QUIET", 2.0)
     denied = worlds.acl("User:writer", "WRITE", "TOPIC", "orders", permission="DENY")
 
     def write(running: EmbeddedCluster) -> None:
-        log = running.state.logs.setdefault(("orders", 0), PartitionLog())
-        log.append(read_batch(batch_of([b"one"], int(running.clock.time() * 1000), b"k"), 0), 0)
+        log = running.state.logs.setdefault(("orders", 0), partition_log.PartitionLog())
+        log.append(record_batch.read_batch(batch_of([b"one"], int(running.clock.time() * 1000), b"k"), 0), 0)
 
     with run_in_thread(ClusterSpec(brokers=3)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 1, 3), [1, 2, 3])))
@@ -238,7 +228,7 @@ async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
     kafka: KafkaCluster, link: Link, name: str, unverified: None
 ) -> None:
     """One is older than transactions may be, one is a moment old and no coordinator knows it, one is a client's."""
-    assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 3, 1),)))
+    assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 3, 1),)))
     with client_of(kafka, f"{name}-a") as hanging, client_of(kafka, f"{name}-b") as healthy:
         hanging.begin()
         healthy.begin()
@@ -262,7 +252,7 @@ async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
 
 async def test_records_that_are_deleted_before_their_time_are_named(kafka: KafkaCluster, link: Link, name: str) -> None:
     """By a request, of a topic that keeps them for a week; a topic that lost nothing is not named."""
-    assert await applied(
+    assert await changing.applied(
         link, changes.CreateTopics((changes.NewTopic(name, 1, 1), changes.NewTopic(f"{name}-kept", 1, 1)))
     )
     for topic in (name, f"{name}-kept"):
@@ -270,7 +260,7 @@ async def test_records_that_are_deleted_before_their_time_are_named(kafka: Kafka
     async with watching(bootstrap(kafka.addresses)) as it:
         await it.until(lambda _: (name, 0) in it.facts.newest, "a newest record")
         made = changes.DeleteRecords({changes.LogTarget(name, 0): 20})
-        assert await applied(link, made)
+        assert await changing.applied(link, made)
         named = await it.names("records-deleted", Subject(topic=name))
         assert named.claim.certainty is Certainty.CERTAIN
         assert f"{name}/0 begins at 20, and began at 0" in named.claim.evidence[0].fact
@@ -280,8 +270,8 @@ async def test_records_that_are_deleted_before_their_time_are_named(kafka: Kafka
 async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: Link) -> None:
     """Somebody without rights: what could not be looked at is in the verdict, with what to ask for."""
     shown = worlds.acl("User:somebody", "DESCRIBE", "CLUSTER", "kafka-cluster")
-    assert await applied(link, changes.CreateAcls((shown,)))
-    sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
+    assert await changing.applied(link, changes.CreateAcls((shown,)))
+    sasl = SaslSettings("PLAIN", "alice", secret.Secret(kafka.users["alice"]))
     settings = ConnectionSettings(bootstrap=kafka.login_addresses, security_protocol="SASL_PLAINTEXT", sasl=sasl)
     try:
         async with watching(settings) as it:
@@ -292,7 +282,7 @@ async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: L
 
             await it.until(told, "what can't be seen")
     finally:
-        assert await applied(link, changes.DeleteAcls((shown,)))
+        assert await changing.applied(link, changes.DeleteAcls((shown,)))
 
 
 async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: KafkaCluster) -> None:
@@ -304,7 +294,7 @@ async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: Kaf
 
         (path,) = (each.path for each in (await client.run(describe_log_dirs, [1])).dirs[1])
         assert await cordoned() == [False]
-        mine = ConfigResource(codes.BROKER, "1")
+        mine = config.ConfigResource(codes.BROKER, "1")
         for op, wanted in ((codes.SET, path), [True]), ((codes.DELETE,), [False]):
             change = changes.AlterConfigs({mine: (changes.ConfigOp("cordoned.log.dirs", *op),)})
             assert all(each.ok for each in await client.run(send, change, validate_only=False))
@@ -330,7 +320,7 @@ async def test_certificates_that_end_soon_are_named(monkeypatch: pytest.MonkeyPa
 
             await it.until(are_told, "the certificates of both listeners")
         file = tmp_path / "tls.flight"
-        live = await watched("", file, 4, lambda _: None, settings)
+        live = await recorded_polls.watched("", file, 4, lambda _: None, settings)
         await asyncio.to_thread(_same_certificates, live, file)
 
 
@@ -339,7 +329,7 @@ def _same_certificates(live: list[Verdict], file: Path) -> None:
     wanted = _expiring(live[-1])
     assert wanted
     reader = FlightReader(file)
-    assert _expiring(replayed(file, poll_ends(reader.times))[-1]) == wanted
+    assert _expiring(recorded_polls.replayed(file, poll_ends(reader.times))[-1]) == wanted
     hidden = file.with_name("anonymous.flight")
     names = Pseudonyms()
     sink = Anonymous(FlightWriter(hidden, names.header(reader.header)), names)
@@ -349,7 +339,7 @@ def _same_certificates(live: list[Verdict], file: Path) -> None:
     handshakes = [answer for answer in FlightReader(hidden).answers() if answer.api_key == HANDSHAKE]
     assert handshakes
     assert not [answer for answer in handshakes if b"CN=" in answer.body or b"127.0.0.1" in answer.host.encode()]
-    assert len(_expiring(replayed(hidden, poll_ends(reader.times))[-1])) == len(wanted)
+    assert len(_expiring(recorded_polls.replayed(hidden, poll_ends(reader.times))[-1])) == len(wanted)
 
 
 def _expiring(verdict: Verdict) -> set[Subject]:
@@ -371,7 +361,7 @@ def secure(cluster: KafkaCluster) -> ConnectionSettings:
     return ConnectionSettings(
         bootstrap=cluster.addresses,
         security_protocol="SASL_SSL",
-        sasl=SaslSettings("PLAIN", "admin", Secret(cluster.users["admin"])),
+        sasl=SaslSettings("PLAIN", "admin", secret.Secret(cluster.users["admin"])),
         tls=TlsSettings(trust=Store("PEM", path=cluster.authority.pem)),
     )
 
@@ -381,7 +371,7 @@ def address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-@BOTH
+@real_clusters.BOTH
 async def test_a_leader_from_outside_of_the_isr_is_named(racked_cluster: KafkaCluster, name: str) -> None:
     """The follower goes, the leader writes on and goes too; the follower comes back and is made to lead."""
     client = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))

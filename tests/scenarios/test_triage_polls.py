@@ -1,8 +1,6 @@
 """Polls: what is lost, refused or denied by an embedded cluster is said, and what was read again is forgotten; how soon
 triage says that real brokers die, hang and come back, and how sure it is."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import time
@@ -32,10 +30,9 @@ from console.operations.goals import Drain
 from console.operations.operation import State, Step
 from console.operations.throttle import Throttles
 from console.plan.stale_throttles import RATES
-from console.session import scheduler, triage_polls
+from console.session import scheduler, snapshot_reader, triage_polls
 from console.session.operating import begin as begin_operation
 from console.session.session import Session
-from console.session.snapshot_reader import Refused
 from console.session.triage_polls import Poller
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import Observations, after, begin
@@ -59,7 +56,6 @@ class Asked:
         self.moves: dict[str, tuple[Hand, float]] = {}
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Run an operation."""
         self.names.append(" ".join([operation.__name__, *sorted(options)]))
         if operation.__name__ in self.refused:
             raise self.refused[operation.__name__]
@@ -167,7 +163,7 @@ async def test_a_rest_that_is_over_can_be_interrupted(cluster: ThreadedCluster) 
 
 async def test_another_cluster_than_the_contexts(cluster: ThreadedCluster) -> None:
     async with polling(cluster, cluster_id="some-other") as (poller, _, _):
-        with pytest.raises(Refused, match="some-other"):
+        with pytest.raises(snapshot_reader.Refused, match="some-other"):
             await poller.poll()
 
 
@@ -397,10 +393,8 @@ async def test_a_broker_is_killed_comes_back_and_hangs(
 async def _judged(addresses: Sequence[tuple[str, int]]) -> Verdict:
     """What ``kac triage --for 5s`` says."""
     options = argparse.Namespace(seconds=5.0, watch=False, expect=[], output="text", prometheus=None)
-    settings = ConnectionSettings(bootstrap=tuple(addresses))
-    with AdminClient(settings) as client:
-        async with Poller(Session(client, Context("test", "tests", settings))) as poller:
-            return await watch_verdicts(poller, options)
+    async with worlds.poller_on(ConnectionSettings(bootstrap=tuple(addresses))) as poller:
+        return await watch_verdicts(poller, options)
 
 
 async def _verdict_of(addresses: Sequence[tuple[str, int]]) -> Verdict:

@@ -1,7 +1,5 @@
 """The fields of a filter of DescribeAcls and DeleteAcls."""
 
-from __future__ import annotations
-
 from typing import Any
 
 EVERY_ACL: dict[str, Any] = {

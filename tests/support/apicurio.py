@@ -1,7 +1,5 @@
 """Apicurio Registry, with its API as Confluent's: the newest release that runs on Java 17, and the newest, by Maven."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tarfile

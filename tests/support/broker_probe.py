@@ -1,7 +1,5 @@
 """One request to one broker, written by hand: which brokers does it see alive? Knows nothing of the code under test."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import struct

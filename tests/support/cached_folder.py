@@ -1,7 +1,5 @@
 """Folders outside the checkout that are filled once: complete, or not there at all, however many ask at a time."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """A certificate authority and certificates, made on the spot, in the shapes that Kafka's clients take."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 import secrets

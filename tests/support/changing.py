@@ -1,14 +1,18 @@
-"""Changes sent in tests, and what became of them."""
-
-from __future__ import annotations
+"""Changes and plans sent in tests, and what became of them."""
 
 from collections.abc import Mapping
 
 from console.admin import configs
 from console.admin.changes import send
 from console.admin.link import Link
+from console.journal.entries import still_runs
+from console.journal.history import History, history
 from console.model import changes
 from console.model.config import ConfigResource
+from console.plan.reconcile import DEFAULTS, ApplyOptions, ApplyReport
+from console.session.apply_run import ApplyRun
+from console.session.applying import send_plan
+from console.session.session import Session
 
 
 async def outcomes(
@@ -62,3 +66,16 @@ async def make_topic(link: Link, name: str, partitions: int = 1, **own: str) -> 
     """A topic of one replica; its overrides have ``_`` for ``.``."""
     configs = {key.replace("_", "."): value for key, value in own.items()}
     assert await applied(link, changes.CreateTopics((changes.NewTopic(name, partitions, 1, configs=configs),)))
+
+
+async def apply_plan(session: Session, options: ApplyOptions = DEFAULTS) -> ApplyReport:
+    """Send a session's plan. Returns its report; raises as `send_plan` does."""
+    report = (await send_plan(session, ApplyRun(options))).report
+    assert report is not None
+    return report
+
+
+async def read_history(session: Session) -> History:
+    """All changes of the session's cluster."""
+    contents = (await session.journal()).read()
+    return history(contents.records, contents.problems, still_runs)

@@ -37,7 +37,6 @@ class Child(subprocess.Popen[Any]):
         super().__exit__(kind, error, trace)
 
     def end(self) -> None:
-        """End it, if it has not ended."""
         self._watchdog.cancel()
         if self.poll() is None:
             self.kill()

@@ -1,7 +1,5 @@
 """Which files of tests a run imports: each of its processes imports all that it was asked for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Our own programs in Java, compiled once for each version of Kafka: ``java FILE.java`` compiles at each start, which
 takes eight times as long."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

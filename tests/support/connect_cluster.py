@@ -3,8 +3,6 @@
 ``python -m tests.support.connect_cluster --version 4.3.0 --workers 2`` runs them with a broker until Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess
@@ -15,16 +13,12 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from tests.support.compiled_java import compiled
+from tests.support import compiled_java, kafka_jars, patience, reaper
 from tests.support.free_ports import LOOPBACK, free_ports
 from tests.support.kafka_cluster import ClusterStartError, KafkaCluster, run_in_foreground
-from tests.support.kafka_jars import KAFKA_4_3, fetched, java, major
-from tests.support.patience import PATIENCE
-from tests.support.reaper import Reaper
 
 LOGGING: Mapping[int, tuple[str, ...]] = {
     3: ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25"),
@@ -59,19 +53,19 @@ def connect_jars(version: str) -> Path:
     """
     # The first of them decides on the version of what all need.
     wanted = [f"org.apache.kafka:{each}:{version}" for each in _JARS]
-    wanted.append(f"org.apache.kafka:connect-file:{KAFKA_4_3 if version in _WITHOUT_FILES else version}")
-    return fetched(f"{version}-connect", (*wanted, *LOGGING[major(version)]))
+    wanted.append(f"org.apache.kafka:connect-file:{kafka_jars.KAFKA_4_3 if version in _WITHOUT_FILES else version}")
+    return kafka_jars.fetched(f"{version}-connect", (*wanted, *LOGGING[kafka_jars.major(version)]))
 
 
 def class_path(version: str) -> str:
     """Java's class path of a worker. Raises as `connect_jars` and `compiled`."""
     jars = connect_jars(version)
-    return f"{jars}/*:{compiled(_BRIDGE, version, jars)}" if version in _WITHOUT_FILES else f"{jars}/*"
+    return f"{jars}/*:{compiled_java.compiled(_BRIDGE, version, jars)}" if version in _WITHOUT_FILES else f"{jars}/*"
 
 
 def throw_away_connector(version: str) -> Path:
     """The folder with the classes of `THROW_AWAY`. Raises as `compiled`."""
-    return compiled(THROW_AWAY, version, connect_jars(version))
+    return compiled_java.compiled(THROW_AWAY, version, connect_jars(version))
 
 
 def started(path: str, folder: Path, main: str, properties: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -81,7 +75,7 @@ def started(path: str, folder: Path, main: str, properties: Mapping[str, str]) -
     options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path)
     with (folder / "out").open("wb") as out:
         return subprocess.Popen(
-            [java(), *options, main, str(file)],
+            [kafka_jars.java(), *options, main, str(file)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
@@ -117,7 +111,7 @@ def ask(url: str, method: str, path: str, body: Any = None) -> Reply:
         OSError: the worker does not answer.
     """
     at = urlsplit(url)
-    connection = HTTPConnection(at.hostname or "", at.port or 80, timeout=PATIENCE)
+    connection = HTTPConnection(at.hostname or "", at.port or 80, timeout=patience.PATIENCE)
     try:
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         connection.request(method, path, data, {"Content-Type": "application/json"} if data is not None else {})
@@ -131,7 +125,7 @@ def ask(url: str, method: str, path: str, body: Any = None) -> Reply:
         return Reply(response.status, text.decode())
 
 
-def until(holds: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+def until(holds: Callable[[], bool], what: str, seconds: float = patience.PATIENCE) -> None:
     """Ask until it holds. Raises AssertionError if it does not in time."""
     ends = time.monotonic() + seconds
     while not holds():
@@ -168,7 +162,7 @@ class ConnectCluster:
             BrokersUnavailableError: no Java, or the jars can't be fetched.
         """
         self._path = ":".join((class_path(version), *map(str, filter(None, [classes]))))
-        java()
+        kafka_jars.java()
         self._ports = free_ports(workers)
         more = dict(properties or {})
         self._properties = {port: worker_properties(bootstrap, port, group) | more for port in self._ports}
@@ -176,7 +170,7 @@ class ConnectCluster:
         self.bootstrap = bootstrap
         self.urls = tuple(f"http://{LOOPBACK}:{port}" for port in self._ports)
         self.folder = Path(tempfile.mkdtemp(prefix="kac-connect-"))
-        self._reaper = Reaper(self.folder)
+        self._reaper = reaper.Reaper(self.folder)
 
     def __enter__(self) -> Self:
         try:
@@ -189,9 +183,7 @@ class ConnectCluster:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -213,7 +205,7 @@ class ConnectCluster:
         """Stop the worker at a place of `urls` in order, as by SIGTERM: it gives its tasks back."""
         process = self._running.pop(place)
         process.terminate()
-        process.wait(PATIENCE)
+        process.wait(patience.PATIENCE)
         self._reaper.forget(process.pid)
 
     def log(self, place: int) -> str:
@@ -241,7 +233,7 @@ def with_broker(version: str, **options: Any) -> Iterator[ConnectCluster]:
 def main() -> int:
     """Run a broker and workers in the foreground until Ctrl-C or SIGTERM, their addresses on standard output."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.connect_cluster", description=main.__doc__)
-    parser.add_argument("--version", default=KAFKA_4_3)
+    parser.add_argument("--version", default=kafka_jars.KAFKA_4_3)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--group", default="connect-cluster")
     arguments = parser.parse_args()

@@ -1,7 +1,5 @@
 """Connect clusters as values, for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from hypothesis import strategies as st

@@ -4,8 +4,6 @@ Counts the process and every process under it (brokers, commands, Spark), so it 
 quiet one. A process that is still running counts for the test during which it used the time. Works with ``-n``.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import time

@@ -1,7 +1,5 @@
 """The CPU time of some work, for tests that compare it: of a large case and a small one, or with a limit."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable

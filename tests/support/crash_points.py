@@ -1,7 +1,5 @@
 """Kills this process (-9) at a chosen point: right before or after a line of the journal, or a request that changes."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,12 +1,9 @@
 """A proxy before a broker that loses one answer: the request passes or not, or is held, and the connection ends."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
-from types import TracebackType
 from typing import Self
 
 Address = tuple[str, int]
@@ -69,9 +66,7 @@ class CuttingProxy:
         self.address = self._server.sockets[0].getsockname()[:2]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._server is not None:
             self._server.close()
         for task in self._connections:

@@ -1,7 +1,5 @@
 """Dead letters as tools write them, and a consumer with read_committed that counts what was sent again."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import Counter
@@ -15,12 +13,9 @@ from console.admin.record_search import search
 from console.embedded import faults
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.state import ClusterState
-from console.model.changes import NewRecords, ProduceRecords
+from console.model import changes, new_records, observed_logs, secret
 from console.model.cluster import CommittedOffset, LogRange
-from console.model.new_records import NewRecord, batched
-from console.model.observed_logs import Place
 from console.model.records import First, Header, Record, Search
-from console.model.secret import Contents
 from console.model.snapshot import Snapshot, with_log_ranges
 from console.session.session import Session
 from tests.support.changing import outcomes
@@ -74,12 +69,12 @@ def learnt_meanwhile(
     return has_read
 
 
-def with_range(place: Place, found: LogRange) -> Callable[[Snapshot], Snapshot]:
+def with_range(place: observed_logs.Place, found: LogRange) -> Callable[[Snapshot], Snapshot]:
     """Return what gives the log of a partition another range."""
     return lambda known: with_log_ranges(known, [place], {place: found})
 
 
-def gone_on(group: str, place: Place, offset: int) -> Callable[[Snapshot], Snapshot]:
+def gone_on(group: str, place: observed_logs.Place, offset: int) -> Callable[[Snapshot], Snapshot]:
     """Return what gives a group another committed offset."""
 
     def learn(known: Snapshot) -> Snapshot:
@@ -90,11 +85,10 @@ def gone_on(group: str, place: Place, offset: int) -> Callable[[Snapshot], Snaps
     return learn
 
 
-async def write(link: Link, topic: str, partition: int, records: Sequence[NewRecord]) -> None:
-    """Write records to a partition."""
-    for number, batch in enumerate(batched(records)):
-        target = NewRecords(topic, partition, number)
-        assert (await outcomes(link, ProduceRecords({target: Contents(batch)})))[target].ok
+async def write(link: Link, topic: str, partition: int, records: Sequence[new_records.NewRecord]) -> None:
+    for number, batch in enumerate(new_records.batched(records)):
+        target = changes.NewRecords(topic, partition, number)
+        assert (await outcomes(link, changes.ProduceRecords({target: secret.Contents(batch)})))[target].ok
 
 
 async def read(link: Link, *topics: str) -> list[Record]:
@@ -112,7 +106,6 @@ async def counted(link: Link, *topics: str) -> Counter[bytes | None]:
 
 
 async def end_of(link: Link, topic: str, partition: int) -> int:
-    """The end of a partition."""
     found = (await offsets_of(link, {(topic, partition): LATEST}))[topic, partition]
     assert isinstance(found, int)
     return found

@@ -1,7 +1,5 @@
 """Writes a lake's tables without Spark, as its application does: partitions, `made`, and a note in each commit."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """``make demo-brokers``: three real brokers with something in them, and the console on them; both end together."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,18 +1,14 @@
 """What the demo cluster holds, and the walk's tests find: topics of a few teams, overrides, quotas, ACLs, groups."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 
 from console.admin import changes
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
+from console.model import acl, codes, quota
 from console.model import changes as model_changes
-from console.model import codes
-from console.model.acl import CLUSTER_NAME, Acl
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.model.quota import QuotaEntity
 from tests.support.kafka_cluster import KafkaCluster
 
 TEAMS = {
@@ -47,8 +43,8 @@ def _set(**values: str) -> tuple[model_changes.ConfigOp, ...]:
     )
 
 
-def _allow(principal: str, operation: str, type_: str, name: str, pattern: str = "LITERAL") -> Acl:
-    return Acl(
+def _allow(principal: str, operation: str, type_: str, name: str, pattern: str = "LITERAL") -> acl.Acl:
+    return acl.Acl(
         codes.AclResourceType.parse(type_),
         name,
         codes.PatternType.parse(pattern),
@@ -87,14 +83,14 @@ def requests() -> Iterator[model_changes.ChangeRequest]:
     user, client, ip = "user", "client-id", "ip"
     yield model_changes.AlterQuotas(
         {
-            QuotaEntity.of({user: None}): {"producer_byte_rate": 10 * MIB, "consumer_byte_rate": 20 * MIB},
-            QuotaEntity.of({user: "alice"}): {"consumer_byte_rate": 50 * MIB, "request_percentage": 200.0},
-            QuotaEntity.of({user: "alice", client: None}): {"producer_byte_rate": 1 * MIB},
-            QuotaEntity.of({user: "alice", client: "checkout"}): {"producer_byte_rate": 5 * MIB},
-            QuotaEntity.of({user: "bob", client: "loader"}): {"producer_byte_rate": 40 * MIB},
-            QuotaEntity.of({client: None}): {"controller_mutation_rate": 50.0},
-            QuotaEntity.of({client: "mirror-maker"}): {"producer_byte_rate": 80 * MIB},
-            QuotaEntity.of({ip: None}): {"connection_creation_rate": 20.0},
+            quota.QuotaEntity.of({user: None}): {"producer_byte_rate": 10 * MIB, "consumer_byte_rate": 20 * MIB},
+            quota.QuotaEntity.of({user: "alice"}): {"consumer_byte_rate": 50 * MIB, "request_percentage": 200.0},
+            quota.QuotaEntity.of({user: "alice", client: None}): {"producer_byte_rate": 1 * MIB},
+            quota.QuotaEntity.of({user: "alice", client: "checkout"}): {"producer_byte_rate": 5 * MIB},
+            quota.QuotaEntity.of({user: "bob", client: "loader"}): {"producer_byte_rate": 40 * MIB},
+            quota.QuotaEntity.of({client: None}): {"controller_mutation_rate": 50.0},
+            quota.QuotaEntity.of({client: "mirror-maker"}): {"producer_byte_rate": 80 * MIB},
+            quota.QuotaEntity.of({ip: None}): {"connection_creation_rate": 20.0},
         }
     )
     yield model_changes.CreateAcls(
@@ -105,7 +101,7 @@ def requests() -> Iterator[model_changes.ChangeRequest]:
             _allow("User:bob", "WRITE", "TOPIC", "logistics.", "PREFIXED"),
             _allow("User:bob", "DESCRIBE_CONFIGS", "TOPIC", "logistics.", "PREFIXED"),
             _allow("User:mirror", "READ", "TOPIC", "*"),
-            _allow("User:mirror", "DESCRIBE", "CLUSTER", CLUSTER_NAME),
+            _allow("User:mirror", "DESCRIBE", "CLUSTER", acl.CLUSTER_NAME),
         )
     )
 

@@ -45,22 +45,16 @@ from console.journal.file import journal_path
 from console.lake.kraft import LOG_FOLDER
 from console.lake.lake import Lake
 from console.lake.requests.alters import ALTER_APIS
-from console.model import config
+from console.model import authorizer, codes, config, failure, journal_lines, secret
 from console.model.acl import Acl
-from console.model.authorizer import ALLOW, LITERAL
 from console.model.changes import ChangeRequest, NewTopic, ScramUser, Status
-from console.model.codes import AclOperation, AclResourceType, ScramMechanism
-from console.model.failure import Failure
 from console.model.identity import uuid_text
-from console.model.journal_lines import Origin, Sending, Who
 from console.model.journal_lines import Request as JournalRequest
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
-from console.model.secret import Secret
 from console.plan import edits as plan_edits
+from console.plan import plan, requests
 from console.plan.compile import compile_plan
-from console.plan.plan import Plan
-from console.plan.requests import Facts
 from console.plan.staged import Staged, Was
 from console.wire.frames import decode_body, decode_request, is_flexible, read_client_id, split_response
 from console.wire.schemas import Messages
@@ -137,7 +131,7 @@ async def record(name: str, spec: ClusterSpec, folder: Path) -> Recorded:
                 await day.do(deed, at)
             if at in polls:
                 polled = await poll_context(context)
-                seen = polled.seen if isinstance(polled.seen, Failure) else replace(polled.seen, at=at)
+                seen = polled.seen if isinstance(polled.seen, failure.Failure) else replace(polled.seen, at=at)
                 taken.append(replace(polled, at=at, seen=seen))
         for client in (each for each in CLIENTS if each.cluster == name):
             day.requests.traffic(client, uuid_text(cluster.state.topics[client.topic].id))
@@ -190,7 +184,7 @@ class _Day:
         staged = tuple(Staged(edit, self._was(edit)) for edit in deed.edits)
         addresses = tuple(self.cluster.addresses.values())
         client_id = "kac" if deed.with_kac else f"adminclient-{deed.who}"
-        steps = compile_plan(Plan(staged), Facts())
+        steps = compile_plan(plan.Plan(staged), requests.Facts())
         await _send(ConnectionSettings(addresses, client_id=client_id), (step.request for step in steps))
         if deed.with_kac:
             self._write_down(deed, staged, at)
@@ -207,15 +201,15 @@ class _Day:
         intent = entries.Intent(
             at - timedelta(milliseconds=40),
             deed.cluster,
-            Who(deed.who, deed.who, ssh_client=HOSTS[deed.who]),
-            Origin(HOST, "console", 4000 + number),
+            journal_lines.Who(deed.who, deed.who, ssh_client=HOSTS[deed.who]),
+            journal_lines.Origin(HOST, "console", 4000 + number),
             tuple(map(entries.Entry, staged)),
             (JournalRequest("INCREMENTAL_ALTER_CONFIGS", None, places),),
         )
         ended = dict.fromkeys(places, entries.Ended(Status.APPLIED))
         self.journal += [
             entries.intent_line(number, intent),
-            entries.note_line(Sending(number, 0, at - timedelta(milliseconds=20))),
+            entries.note_line(journal_lines.Sending(number, 0, at - timedelta(milliseconds=20))),
             entries.note_line(entries.Answered(number, 0, at + timedelta(milliseconds=30), ended)),
         ]
 
@@ -545,8 +539,10 @@ def _change(cluster: str, who: str, ago: timedelta, *edits: plan_edits.Edit, wit
 
 
 def _allow(principal: str, operation: str, topic: str) -> plan_edits.AddAcl:
-    type_ = AclResourceType.parse("TOPIC")
-    return plan_edits.AddAcl(Acl(type_, topic, LITERAL, principal, "*", AclOperation.parse(operation), ALLOW))
+    type_ = codes.AclResourceType.parse("TOPIC")
+    return plan_edits.AddAcl(
+        Acl(type_, topic, authorizer.LITERAL, principal, "*", codes.AclOperation.parse(operation), authorizer.ALLOW)
+    )
 
 
 def _limit(user: str, client: str, bytes_per_second: float) -> plan_edits.SetQuota:
@@ -556,7 +552,7 @@ def _limit(user: str, client: str, bytes_per_second: float) -> plan_edits.SetQuo
 
 
 _ORDERS, _PAYMENTS = config.topic_resource("checkout.orders"), config.topic_resource("checkout.payments")
-_CAROL = ScramUser("carol", ScramMechanism.parse("SCRAM-SHA-512"))
+_CAROL = ScramUser("carol", codes.ScramMechanism.parse("SCRAM-SHA-512"))
 _RETURNS = NewTopic("checkout.returns", 6, 3, configs={"min.insync.replicas": "2"})
 _RISKY = (
     plan_edits.SetConfig(_PAYMENTS, "min.insync.replicas", "1"),
@@ -576,7 +572,7 @@ STORY = (
     ),
     _change("production", "bob", _ago(17, 31), _limit("bob", "loader", 20 * MIB), with_kac=True),
     _change("old", "bob", _ago(16, 44), plan_edits.SetConfig(_ORDERS, "retention.ms", str(DAY))),
-    _change("production", "ci", _ago(14, 3), plan_edits.UpsertScram(_CAROL, 8192, Secret("carol-in-a-demo"))),
+    _change("production", "ci", _ago(14, 3), plan_edits.UpsertScram(_CAROL, 8192, secret.Secret("carol-in-a-demo"))),
     _change("staging", "bob", _ago(13, 20), plan_edits.AppendConfig(_ORDERS, "cleanup.policy", "compact")),
     _change(
         "production",

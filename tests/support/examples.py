@@ -1,7 +1,5 @@
 """How many examples a property test tries: few for each commit, and all of them where somebody has hours."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import settings

@@ -1,7 +1,5 @@
 """Every regular expression of the console, how it is used, and texts that make one slow which is not linear."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import importlib

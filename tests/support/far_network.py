@@ -5,8 +5,6 @@ inetd runs one), the "edge". In there are two more SSH hosts and the brokers, un
 Needs root, for the namespace; it is gone with the process that holds it, which ends with this one.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -17,7 +15,6 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from tests.support.free_ports import LOOPBACK, free_ports
@@ -62,9 +59,7 @@ class FarNetwork:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     @property

@@ -1,7 +1,5 @@
 """Files with contexts of several clusters: healthy ones, in trouble, unreachable, and one that asks for a password."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Mapping
 from pathlib import Path

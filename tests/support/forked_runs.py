@@ -1,7 +1,5 @@
 """Runs of ``kac`` that start at once: children of a process that has imported everything. Real, and to be killed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -10,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 ROOT = Path(__file__).parents[2]
@@ -61,9 +58,7 @@ class ForkedRuns:
         )
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         assert self._server.stdin is not None
         self._server.stdin.close()

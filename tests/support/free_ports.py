@@ -1,7 +1,5 @@
 """Loopback ports that nobody listens on."""
 
-from __future__ import annotations
-
 import random
 import socket
 

@@ -1,7 +1,5 @@
 """What operators do to groups' offsets, from words to the cluster, on any cluster; and groups to do it to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
@@ -21,7 +19,7 @@ from console.plan.reconcile import DEFAULTS, ApplyOptions, ApplyReport
 from console.session.journal_changes import RevertReport, stage_revert
 from console.session.reading import read_needs
 from console.session.session import Session
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 
 ASSIGNED = ApplyOptions(risks=frozenset({"assigned-consumers"}))
 

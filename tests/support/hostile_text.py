@@ -1,7 +1,5 @@
 """Texts that a cluster may send and no terminal should see, and how to tell whether one did."""
 
-from __future__ import annotations
-
 import unicodedata
 
 SEQUENCES = (

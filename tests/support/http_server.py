@@ -1,7 +1,5 @@
 """HTTP services on loopback: a function answers, and tests say what with."""
 
-from __future__ import annotations
-
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping

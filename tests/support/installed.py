@@ -1,7 +1,5 @@
 """The wheel, built from a copy of the checkout and installed in an empty environment."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import subprocess
@@ -28,7 +26,6 @@ def build_wheel(folder: Path) -> Path:
 
 
 def build_sdist(folder: Path) -> Path:
-    """Build the sdist in the folder, in the same way."""
     source = _copy(folder)
     code = f"import os, hatchling.build as made; os.chdir({str(source)!r}); made.build_sdist({str(folder)!r})"
     _run([sys.executable, "-c", code])

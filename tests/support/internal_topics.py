@@ -6,8 +6,6 @@ A topic has one partition, so that a formatter's lines have the order of the rec
 ``python -m tests.support.internal_topics`` records them for the fast tests. It takes some minutes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -37,14 +35,10 @@ from console.model.record_masks import MASKED
 from console.model.records import BatchFacts, Record
 from console.model.schemas import Allowance
 from console.sensitive import data_without_secrets
-from tests.support import connect_cluster, worlds
-from tests.support.compiled_java import with_ours
+from tests.support import compiled_java, connect_cluster, kafka_cluster, mirror_maker, worlds, zookeeper_cluster
 from tests.support.connect_cluster import ConnectCluster, until
-from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_2_8, KAFKA_4_3, RELEASES, jars, java, major, tools_version
-from tests.support.mirror_maker import mirror_jars, often
 from tests.support.patience import PATIENCE
-from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 CLASSES = Path(__file__).parents[1] / "broker" / "CoordinatorRecords.java"
 TOPIC, GROUPS = "orders", ("billing", "shipping")
@@ -75,16 +69,16 @@ class Recording(Struct, frozen=True):
 # -- brokers -----------------------------------------------------------------------------------------------------------
 
 
-def own_cluster(version: str) -> KafkaCluster:
+def own_cluster(version: str) -> kafka_cluster.KafkaCluster:
     """A broker whose internal topics have one partition each."""
     properties = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
     if version == KAFKA_2_8:
-        return ZooKeeperCluster(version, brokers=1, properties=properties)
+        return zookeeper_cluster.ZooKeeperCluster(version, brokers=1, properties=properties)
     if major(version) < 4:
-        return KafkaCluster(version, brokers=1, properties=properties)
+        return kafka_cluster.KafkaCluster(version, brokers=1, properties=properties)
     share = "share.coordinator.state.topic"
     properties |= {f"{share}.{each}": "1" for each in ("num.partitions", "replication.factor", "min.isr")}
-    return KafkaCluster(version, brokers=1, properties=properties)
+    return kafka_cluster.KafkaCluster(version, brokers=1, properties=properties)
 
 
 class Formatter(NamedTuple):
@@ -152,12 +146,12 @@ def consume(bootstrap: str, group: str, topics: str = TOPIC, **config: Any) -> N
     consumer.close()
 
 
-def use_newer_groups(cluster: KafkaCluster) -> None:
+def use_newer_groups(cluster: kafka_cluster.KafkaCluster) -> None:
     """Let members of the newer protocols join a group each, get what they are to have, and leave."""
     consume(cluster.bootstrap, "reporting", **{"group.protocol": "consumer"})
     consume(cluster.bootstrap, "by-pattern", f"^{TOPIC}.*", **{"group.protocol": "consumer"})
     # The tests of these groups have such members.
-    from tests.broker.test_kafka_newer_groups import member
+    from tests.broker.test_kafka_tools import member
 
     async def use() -> None:
         async with worlds.linked(worlds.settings(cluster)) as link:
@@ -270,7 +264,7 @@ def by_classes(version: str, records: Sequence[Sent]) -> Iterator[tuple[Any, Any
 
 def kafkas_own(version: str, lines: Sequence[str]) -> Iterator[tuple[bytes, Any]]:
     """For each line of CoordinatorRecords the bytes of its record, and its JSON."""
-    command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *with_ours(CLASSES, version)]
+    command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *compiled_java.with_ours(CLASSES, version)]
     done = subprocess.run(
         command, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=PATIENCE
     )
@@ -292,19 +286,19 @@ MIRRORED = {
 
 def recorded_mirror(version: str, folder: Path) -> Recording:
     """Let MirrorMaker copy a topic, with the offsets of its group, within one cluster under two names."""
-    properties = often(TOPIC, GROUPS[0], "A", "B")
+    properties = mirror_maker.often(TOPIC, GROUPS[0], "A", "B")
     with own_cluster(version) as cluster:
         use_as_classic(cluster.bootstrap)
         properties |= {f"{name}.bootstrap.servers": cluster.bootstrap for name in "AB"}
         main = "org.apache.kafka.connect.mirror.MirrorMaker"
-        mirror = connect_cluster.started(f"{mirror_jars(version)}/*", folder, main, properties)
+        mirror = connect_cluster.started(f"{mirror_maker.mirror_jars(version)}/*", folder, main, properties)
         try:
             for topic in MIRRORED.values():
                 until(lambda topic=topic: wrote(cluster.bootstrap, mirror, folder, topic), topic)  # type: ignore[misc]
         finally:
             mirror.kill()
             mirror.wait()
-        both = f"{jars(tools_version(version))}/*{os.pathsep}{mirror_jars(version)}/*"
+        both = f"{jars(tools_version(version))}/*{os.pathsep}{mirror_maker.mirror_jars(version)}/*"
         command = [java(), "-Xmx128m", "-cp", both, console_consumer(version)]
         formatter = "org.apache.kafka.connect.mirror.formatters."
         texts = {

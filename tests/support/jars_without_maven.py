@@ -3,8 +3,6 @@
 As a script it is what runs there: ``python jars_without_maven.py FOLDER GROUP:ARTIFACT:VERSION…``.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

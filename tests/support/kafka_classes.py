@@ -2,8 +2,6 @@
 time. ``python -m tests.support.kafka_classes`` makes those that are missing; without them everything runs the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

@@ -3,8 +3,6 @@
 ``python -m tests.support.kafka_cluster --version 4.3.0 --brokers 3`` runs one until Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os
@@ -20,18 +18,13 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self, TypeVar
 
-from tests.support.broker_probe import live_brokers
+from tests.support import broker_probe, certificates, kafka_classes, kafka_jars, reaper
 from tests.support.cached_folder import cache_home, cached_folder
-from tests.support.certificates import Authority, Identity
 from tests.support.free_ports import LOOPBACK, free_ports
-from tests.support.kafka_classes import archive_options, class_path
-from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java, major
 from tests.support.kafka_storage import copy_storage, format_arguments, random_id, scram_options
 from tests.support.patience import PATIENCE
-from tests.support.reaper import Reaper
 from tests.support.request_log import RequestLog
 from tests.support.server_properties import (
     QUIET,
@@ -78,7 +71,7 @@ class KafkaCluster:
 
     def __init__(
         self,
-        version: str = KAFKA_4_3,
+        version: str = kafka_jars.KAFKA_4_3,
         *,
         brokers: int = 3,
         security: Security = "plain",
@@ -98,8 +91,8 @@ class KafkaCluster:
     ) -> None:
         self.version = version
         self.security = security
-        self._java, self._own_classes = java(), classes
-        class_path(version)  # fetched before anything is begun
+        self._java, self._own_classes = kafka_jars.java(), classes
+        kafka_classes.class_path(version)  # fetched before anything is begun
         self.cluster_id = random_id()
         self.broker_ids = tuple(range(1, brokers + 1))
         self.directory = Path(tempfile.mkdtemp(prefix="kac-kafka-"))
@@ -119,9 +112,9 @@ class KafkaCluster:
         self._broker_properties = dict(broker_properties or {})
         self._jvm_options = jvm_options
         self._tls: ServerTls | None = None
-        self._identities: dict[str, Identity] = {}
+        self._identities: dict[str, certificates.Identity] = {}
         self._probe_tls: ssl.SSLContext | None = None
-        self._reaper = Reaper(self.directory)
+        self._reaper = reaper.Reaper(self.directory)
 
     def __enter__(self) -> Self:
         try:
@@ -131,9 +124,7 @@ class KafkaCluster:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -168,13 +159,13 @@ class KafkaCluster:
         return tuple((LOOPBACK, port) for port in ports if port is not None)
 
     @property
-    def authority(self) -> Authority:
+    def authority(self) -> certificates.Authority:
         """Who signed the brokers' certificates; of a secure cluster only."""
         if self._tls is None:
             raise LookupError("a plain cluster has no certificates")
         return self._tls.authority
 
-    def identity(self, name: str) -> Identity:
+    def identity(self, name: str) -> certificates.Identity:
         """The client certificate of ``admin`` or ``alice``; of a secure cluster only."""
         return self._identities[name]
 
@@ -332,7 +323,7 @@ class KafkaCluster:
         if self.security == "plain":
             self.users = {name: secrets.token_hex(12) for name in ("admin", "alice", "bob")} if self._logins else {}
             return
-        authority = Authority(self.directory / "tls")
+        authority = certificates.Authority(self.directory / "tls")
         self._identities = {name: authority.issue(name) for name in ("admin", "alice")}
         self.users = {name: secrets.token_hex(12) for name in self._identities}
         self._tls = ServerTls(authority, authority.issue("broker", *self._names()), self.users)
@@ -379,7 +370,7 @@ class KafkaCluster:
         return properties
 
     def _write_logging(self, folder: Path) -> None:
-        if major(self.version) >= 4:
+        if kafka_jars.major(self.version) >= 4:
             logging = log4j2_properties(folder, logged=self._logged, rotate_at=self._rotate_at)
         else:
             logging = log4j_properties(folder, logged=self._logged)
@@ -398,7 +389,7 @@ class KafkaCluster:
         where = cache_home() / "kafka-storage" if options == self._format_options else self.directory / "storage"
         written = properties_of(self._folder(node) / "server.properties")
         quorum = "static" if "controller.quorum.voters" in written else "dynamic"
-        told = " ".join((str(jars(self.version)), written["process.roles"], quorum, *options))
+        told = " ".join((str(kafka_jars.jars(self.version)), written["process.roles"], quorum, *options))
         name = f"{self.version}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
         return cached_folder(where / name, lambda folder: self._format(node, options, folder))
 
@@ -427,7 +418,7 @@ class KafkaCluster:
 
     def _run(self, folder: Path, main_class: str, *arguments: str) -> subprocess.Popen[bytes]:
         """A server of this version, which logs into the folder and ends with this process at the latest."""
-        option = "log4j2.configurationFile" if major(self.version) >= 4 else "log4j.configuration"
+        option = "log4j2.configurationFile" if kafka_jars.major(self.version) >= 4 else "log4j.configuration"
         logging = f"-D{option}=file:{folder / 'logging.properties'}"
         command = [*self._command((*self._jvm_options, logging)), main_class, *arguments]
         with (folder / "console.log").open("ab") as output:
@@ -440,10 +431,10 @@ class KafkaCluster:
     def _command(self, options: Iterable[str], version: str = "") -> list[str]:
         """Java with these options and the classes of a version, ``""`` for this one, and our own after them."""
         version = version or self.version
-        path = class_path(version)
+        path = kafka_classes.class_path(version)
         if self._own_classes is not None:
             path += f"{os.pathsep}{self._own_classes}"
-        return [self._java, *options, *archive_options(version, self._java), "-cp", path]
+        return [self._java, *options, *kafka_classes.archive_options(version, self._java), "-cp", path]
 
     def _forget(self, node: int) -> None:
         self._reaper.forget(self._processes.pop(node).pid)
@@ -457,7 +448,7 @@ class KafkaCluster:
     def _sees(self, node: int) -> frozenset[int] | OSError:
         address = self._mtls_address(node) if self._tls else (LOOPBACK, self._ports[node].client)
         try:
-            return live_brokers(address, self._probe_tls)
+            return broker_probe.live_brokers(address, self._probe_tls)
         except OSError as unreachable:
             return unreachable
 
@@ -490,7 +481,7 @@ def run_in_foreground(make: Callable[[], C], addresses: Callable[[C], Iterable[s
                 print(line, flush=True)
             print(f"folder {cluster.directory}", flush=True)
             ended.wait()
-    except (BrokersUnavailableError, ClusterStartError) as failure:
+    except (kafka_jars.BrokersUnavailableError, ClusterStartError) as failure:
         print(failure, file=sys.stderr)
         return 1
     return 0
@@ -499,7 +490,7 @@ def run_in_foreground(make: Callable[[], C], addresses: Callable[[C], Iterable[s
 def main() -> int:
     """Run one cluster in the foreground until Ctrl-C or SIGTERM, its addresses on standard output."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.kafka_cluster", description=main.__doc__)
-    parser.add_argument("--version", default=KAFKA_4_3)
+    parser.add_argument("--version", default=kafka_jars.KAFKA_4_3)
     parser.add_argument("--brokers", type=int, default=3)
     parser.add_argument("--security", choices=("plain", "secure"), default="plain")
     parser.add_argument("--host", default=LOOPBACK, help="by which brokers are advertised, with {} for the id")

@@ -1,20 +1,14 @@
 """Kafka's own commands, many of them in one Java process: what each printed and how it ended."""
 
-from __future__ import annotations
-
 import base64
 import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from tests.support.compiled_java import compiled
-from tests.support.kafka_classes import archive_options, class_path
-from tests.support.kafka_jars import KAFKA_4_3, compiler, java
-from tests.support.real_clusters import or_skip
+from tests.support import compiled_java, kafka_classes, kafka_jars, real_clusters
 
 SOURCE = Path(__file__).parents[1] / "broker" / "KafkaCommands.java"
 CONFIGS, TOPICS, ACLS, GROUPS = (
@@ -50,13 +44,13 @@ class Ran:
 class KafkaCommands:
     """A context manager; `run` runs a command to its end. Skips the test where there is no Java with a compiler."""
 
-    def __init__(self, version: str = KAFKA_4_3) -> None:
+    def __init__(self, version: str = kafka_jars.KAFKA_4_3) -> None:
         options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF")
-        with or_skip():
-            compiler()  # before any jar is fetched
-            path = os.pathsep.join((class_path(version), str(compiled(SOURCE, version))))
-            program = java()
-            command = [program, *options, *archive_options(version, program), "-cp", path, SOURCE.stem]
+        with real_clusters.or_skip():
+            kafka_jars.compiler()  # before any jar is fetched
+            path = os.pathsep.join((kafka_classes.class_path(version), str(compiled_java.compiled(SOURCE, version))))
+            program = kafka_jars.java()
+            command = [program, *options, *kafka_classes.archive_options(version, program), "-cp", path, SOURCE.stem]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -68,9 +62,7 @@ class KafkaCommands:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.communicate()
 

@@ -1,7 +1,5 @@
 """Kafka's jars, by Maven coordinates, cached outside the checkout: complete, or not there at all."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -4,8 +4,6 @@ An entity is a mapping of its fields, a row of them in the order of the protocol
 is a number of seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import timedelta

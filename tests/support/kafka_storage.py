@@ -1,7 +1,5 @@
 """The storage of nodes as Kafka's own tool formats it: made once, for all nodes that differ in who they are only."""
 
-from __future__ import annotations
-
 import base64
 import shutil
 import uuid

@@ -1,7 +1,5 @@
 """What `kac` and Kafka's own tool say of the same cluster: the values of both, whatever the columns."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """A Kerberos realm on loopback: MIT's KDC (Debian: krb5-kdc, krb5-admin-server, krb5-user), principals and keytabs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -5,8 +5,6 @@ process behind it), ``cluster`` (Strimzi's), ``secrets`` (name -> key -> base64)
 ends as the real one does: a forward accepts connections, and says on standard error what it could not pass on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

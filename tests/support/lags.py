@@ -1,7 +1,5 @@
 """The lag of one group."""
 
-from __future__ import annotations
-
 from console.admin.groups import poll_groups
 from console.admin.link import Link
 from console.model.cluster import GroupLag

@@ -1,7 +1,5 @@
 """The rows of a lake's tables, as any program reads them: the files of the newest version, through DuckDB."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import duckdb

@@ -3,8 +3,6 @@
 Each begins with what brokers of an embedded cluster describe, in good order: three brokers in three racks.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -13,16 +11,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from console.admin.client import AdminClient
-from console.contexts.context import Context
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import RACKS, ClusterSpec
 from console.lint.rule import Seen
 from console.lint.rules import RULES
+from console.model import certificates, codes, connect, subjects, tokens, topic_analysis
 from console.model import cluster as model_cluster
-from console.model import codes
 from console.model.acl import Acl
-from console.model.certificates import Certificate, Listener
 from console.model.config import (
     ConfigEntry,
     ConfigResource,
@@ -31,16 +26,11 @@ from console.model.config import (
     broker_resource,
     topic_resource,
 )
-from console.model.connect import ConnectCluster
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.schema_samples import SchemaSample
-from console.model.subjects import COMPATIBILITY, SchemaSource, SchemaVersion, Subject, subject_resource
-from console.model.tokens import DelegationToken
-from console.model.topic_analysis import Estimate, HeavyKey, PartitionCount, Times, TopicAnalysis
 from console.session.lint_reading import read_for_lint
-from console.session.session import Session
 from tests.support import connectors, worlds
 from tests.support.samples import acl
 
@@ -65,8 +55,7 @@ def healthy() -> Seen:
     with run_in_thread(spec) as made:
         for name in ("orders", "carts", "__consumer_offsets"):
             made.call(worlds.topic(name, 6, 3, internal=name.startswith("__")))
-        with AdminClient(worlds.settings(made)) as client:
-            session = Session(client, Context("test", "tests", client.settings), "test")
+        with worlds.session_on(made) as session:
             seen = asyncio.run(read_for_lint(session, RULES))
     # The connection has no login, and so no tokens.
     read_at = dict.fromkeys((*seen.snapshot.read_at, Part.TOKENS), NOW)
@@ -223,7 +212,7 @@ def token(left_hours: float, last_hours: float = 48, age_hours: float = 23) -> M
     hour = 3_600_000
     issued = _NOW_MS - round(age_hours * hour)
     ends, last = _NOW_MS + round(left_hours * hour), _NOW_MS + round(last_hours * hour)
-    made = DelegationToken("t1", "User:alice", "User:alice", issued, ends, last)
+    made = tokens.DelegationToken("t1", "User:alice", "User:alice", issued, ends, last)
     return lambda seen: with_parts(seen, tokens={"t1": made})
 
 
@@ -231,10 +220,10 @@ def schema(subject: str, *texts: str, level: str = "") -> Make:
     """Gives the registry a subject with these versions. level: its own compatibility, ``""`` for none."""
 
     def make(seen: Seen) -> Seen:
-        versions = tuple(SchemaVersion(number, number, "AVRO") for number, _ in enumerate(texts, 1))
-        found = {(subject, number): SchemaSource("AVRO", text) for number, text in enumerate(texts, 1)}
-        seen = with_parts(seen, schemas={subject: Subject(subject, versions)}, schema_texts=found)
-        return with_config(seen, subject_resource(subject), COMPATIBILITY, level) if level else seen
+        versions = tuple(subjects.SchemaVersion(number, number, "AVRO") for number, _ in enumerate(texts, 1))
+        found = {(subject, number): subjects.SchemaSource("AVRO", text) for number, text in enumerate(texts, 1)}
+        seen = with_parts(seen, schemas={subject: subjects.Subject(subject, versions)}, schema_texts=found)
+        return with_config(seen, subjects.subject_resource(subject), subjects.COMPATIBILITY, level) if level else seen
 
     return make
 
@@ -248,7 +237,9 @@ def with_samples(sample: SchemaSample) -> Make:
 def certificate(left: timedelta) -> Make:
     """Shows a certificate of a year that ends then."""
     ends = NOW + left
-    shown = Certificate(Listener(1, "b1", 9093, "SSL"), "CN=b1", "CN=ca", ends - timedelta(days=365), ends)
+    shown = certificates.Certificate(
+        certificates.Listener(1, "b1", 9093, "SSL"), "CN=b1", "CN=ca", ends - timedelta(days=365), ends
+    )
     return lambda seen: replace(seen, certificates=(shown,))
 
 
@@ -268,7 +259,7 @@ def _listeners(listeners: str, protocols: str) -> Make:
     return both(brokers("listeners", listeners), brokers("listener.security.protocol.map", protocols))
 
 
-def connect_cluster(*found: ConnectCluster, **changed: str) -> Make:
+def connect_cluster(*found: connect.ConnectCluster, **changed: str) -> Make:
     """Gives the context Connect clusters; their sinks have a topic of dead letters. changed: of the sink's config."""
     configs = {"main/orders-sink": connectors.config(**changed)}
 
@@ -296,12 +287,12 @@ _SMALL = log_dirs(log_dir("/data", ("orders", 10**6)))
 
 def analyzed(**facts: object) -> Make:
     """A topic that the session analyzed: 2,000 records."""
-    found = replace(TopicAnalysis("orders", NOW, records=2_000), **facts)
+    found = replace(topic_analysis.TopicAnalysis("orders", NOW, records=2_000), **facts)
     return lambda seen: with_parts(seen, analyses={found.topic: found})
 
 
-_HEAVY = HeavyKey(7, Estimate(1_200, 1_190, 1_200), 2)
-_FOUR = tuple(PartitionCount(number, 500, 5_000, 0) for number in range(4))
+_HEAVY = topic_analysis.HeavyKey(7, topic_analysis.Estimate(1_200, 1_190, 1_200), 2)
+_FOUR = tuple(topic_analysis.PartitionCount(number, 500, 5_000, 0) for number in range(4))
 
 
 class Case(NamedTuple):
@@ -379,8 +370,8 @@ CASES: Mapping[str, Case] = {
         both(topic("cleanup.policy", "compact"), analyzed(keyless=3)), analyzed(keyless=3), "topic orders"
     ),
     "times-ahead": Case(
-        analyzed(times=Times(ahead=2, furthest_ms=86_400_000)),
-        both(topic("retention.ms", "-1"), analyzed(times=Times(ahead=2, furthest_ms=86_400_000))),
+        analyzed(times=topic_analysis.Times(ahead=2, furthest_ms=86_400_000)),
+        both(topic("retention.ms", "-1"), analyzed(times=topic_analysis.Times(ahead=2, furthest_ms=86_400_000))),
         "topic orders",
     ),
     "compaction-never": Case(

@@ -1,7 +1,5 @@
 """Which modules a command line loads: run in an interpreter of its own, and asked at its end."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """All that only looks: the read commands and an agent's tools, also at what a cluster does not have."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """A clock for an embedded cluster whose time a test sets."""
 
-from __future__ import annotations
-
 import asyncio
 
 from console.embedded.clock import Clock

@@ -1,8 +1,6 @@
 """A metadata log written by hand: records encoded from Kafka's schemas, batches of format v2, control batches; and logs
 read as a whole."""
 
-from __future__ import annotations
-
 import base64
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +28,6 @@ CONTROL, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = 0x20, 2, 3, 4
 
 @cache
 def schema(name: str, version: int = 0) -> RecordSchema:
-    """The schema of a version of a record."""
     return next(each for each in kraft.known_schemas().values() if (each.name, each.version) == (name, version))
 
 
@@ -70,7 +67,6 @@ def batch(
     attributes: int = 0,
     keys: Sequence[bytes] | None = None,
 ) -> bytes:
-    """A batch."""
     records = b"".join(record(each, at, key=keys[at] if keys else None) for at, each in enumerate(values))
     last = len(values) - 1
     body = struct.pack(">hiqqqhii", attributes, last, stamp_ms, stamp_ms, -1, -1, -1, len(values)) + records

@@ -3,8 +3,6 @@
 ``python -m tests.support.mirror_maker`` runs all three until Ctrl-C, and prints the addresses.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys
@@ -13,18 +11,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.support import connect_cluster
+from tests.support import connect_cluster, kafka_jars, patience, reaper
 from tests.support.kafka_cluster import KafkaCluster, run_in_foreground
-from tests.support.kafka_jars import KAFKA_4_3, fetched, major
-from tests.support.patience import PATIENCE
-from tests.support.reaper import Reaper
 
 SOURCE, TARGET = "east", "west"
 NAME = f"{SOURCE}->{TARGET}"
@@ -38,8 +32,8 @@ ONE_BROKER = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.pa
 def mirror_jars(version: str) -> Path:
     """The folder with the jars of MirrorMaker."""
     wanted = tuple(f"org.apache.kafka:{each}:{version}" for each in _JARS)
-    logging = connect_cluster.LOGGING.get(major(version), connect_cluster.LOGGING[3])
-    return fetched(f"{version}-mirror", wanted + logging)
+    logging = connect_cluster.LOGGING.get(kafka_jars.major(version), connect_cluster.LOGGING[3])
+    return kafka_jars.fetched(f"{version}-mirror", wanted + logging)
 
 
 def often(topics: str, groups: str, source: str = SOURCE, target: str = TARGET) -> dict[str, str]:
@@ -65,7 +59,7 @@ class MirrorMaker:
         self.source, self.target = source, target
         self._more = dict(more or {})
         self.directory = Path(tempfile.mkdtemp(prefix="kac-mirror-"))
-        self._reaper = Reaper(self.directory)
+        self._reaper = reaper.Reaper(self.directory)
         self._process: subprocess.Popen[bytes] | None = None
         self.written = 0
         """Records of each partition."""
@@ -74,9 +68,7 @@ class MirrorMaker:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
         self._reaper.close()
 
@@ -109,7 +101,7 @@ class MirrorMaker:
         for number in range(count):
             for partition in (0, 1):
                 producer.produce(TOPIC, f"{number}", partition=partition)
-        assert not producer.flush(PATIENCE)
+        assert not producer.flush(patience.PATIENCE)
 
     def commit(self, offset: int) -> None:
         """Commit an offset of both partitions for the group at the source."""
@@ -119,7 +111,7 @@ class MirrorMaker:
 
 
 @contextmanager
-def with_clusters(version: str = KAFKA_4_3, more: Mapping[str, str] | None = None) -> Iterator[MirrorMaker]:
+def with_clusters(version: str = kafka_jars.KAFKA_4_3, more: Mapping[str, str] | None = None) -> Iterator[MirrorMaker]:
     """Run two clusters of one broker each, and MirrorMaker between them. more: further settings of it."""
     with KafkaCluster(version, brokers=1, properties=ONE_BROKER) as source:
         make_topic(source.bootstrap)
@@ -133,13 +125,13 @@ def with_clusters(version: str = KAFKA_4_3, more: Mapping[str, str] | None = Non
 def make_topic(bootstrap: str) -> None:
     """Create the topic of the source."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(PATIENCE)
+    admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(patience.PATIENCE)
 
 
 def main() -> int:
     """Run both clusters and MirrorMaker until Ctrl-C."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.mirror_maker", description=main.__doc__)
-    parser.add_argument("--version", default=KAFKA_4_3)
+    parser.add_argument("--version", default=kafka_jars.KAFKA_4_3)
     given = parser.parse_args()
     with ExitStack() as running:
 

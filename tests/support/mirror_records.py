@@ -1,7 +1,5 @@
 """Records as MirrorMaker 2 writes them, of the flow from east to west."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable
 

@@ -4,22 +4,15 @@ Written from Kafka's own rules (ConfigurationControlManager, ConfigHelper, Clien
 that it shares no mistake with console.plan: it holds raw stores, and every description is worked out from them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from console.model import changes, codes
-from console.model.acl import Acl
-from console.model.broker_keys import as_altered
+from console.model import acl, broker_keys, changes, codes, quota, secret, snapshot
 from console.model.cluster import Broker, ClusterInfo, Partition, ScramCredential, Topic
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym
 from console.model.failure import Failure
-from console.model.quota import QuotaEntity
-from console.model.secret import Secret
-from console.model.snapshot import Snapshot
 
 LIMIT = 10_000
 
@@ -86,7 +79,7 @@ def same_key(name: str) -> list[str]:
 def as_read(resource: ConfigResource, entries: Iterable[ConfigEntry]) -> ConfigSet:
     """The set as the client reads it."""
     found = ConfigSet(tuple(entries))
-    return as_altered(found) if resource.type == codes.BROKER else found
+    return broker_keys.as_altered(found) if resource.type == codes.BROKER else found
 
 
 @dataclass
@@ -97,8 +90,8 @@ class ModelCluster:
     configs: dict[ConfigResource, dict[str, str]] = field(default_factory=dict)
     levels: dict[tuple[str, str], str] = field(default_factory=dict)
     topics: dict[str, int] = field(default_factory=dict)
-    quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
-    acls: set[Acl] = field(default_factory=set)
+    quotas: dict[quota.QuotaEntity, dict[str, float]] = field(default_factory=dict)
+    acls: set[acl.Acl] = field(default_factory=set)
     scram: dict[tuple[str, int], int] = field(default_factory=dict)
     requests: int = 0
 
@@ -221,10 +214,10 @@ class ModelCluster:
 
     # -- describing ------------------------------------------------------------------------------------------------
 
-    def describe(self, seen_by: int = 1) -> Snapshot:
+    def describe(self, seen_by: int = 1) -> snapshot.Snapshot:
         """Everything, read at once; topics and groups as broker `seen_by` sees them."""
         at = datetime(2026, 1, 1, tzinfo=UTC)
-        return Snapshot(
+        return snapshot.Snapshot(
             cluster=ClusterInfo("model", 1, tuple(Broker(id_, "localhost", 9092 + id_) for id_ in self.static)),
             topics={
                 name: Topic(name, tuple(Partition(number, -1, (), ()) for number in range(count)))
@@ -348,10 +341,10 @@ class ModelCluster:
         return ""
 
 
-def text(value: str | Secret | None) -> str:
+def text(value: str | secret.Secret | None) -> str:
     """What goes over the wire."""
     assert value is not None
-    return value.reveal() if isinstance(value, Secret) else value
+    return value.reveal() if isinstance(value, secret.Secret) else value
 
 
 def written(type_: str, raw: str) -> str:

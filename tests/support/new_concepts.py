@@ -3,8 +3,6 @@
 As a script it walks, in the tree that is first on the path, and prints what each step said as JSON.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io
@@ -27,16 +25,11 @@ from console.cli.demo import context_of
 from console.cli.manual import pages
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.faults import Fail, Fault
+from console.embedded import brokers, faults
 from console.embedded.spec import ClusterSpec
-from console.language import grammar
-from console.language.completion import complete
-from console.language.errors import ParseError
+from console.language import completion, errors, grammar, statements, verb_help
 from console.language.needs import needs
-from console.language.statements import Where
 from console.language.unparse import unparse
-from console.language.verb_help import verb_lines
 from console.model.snapshot import Snapshot
 from console.session.event_reads import gaps
 from console.session.session import Session
@@ -73,7 +66,7 @@ class Step(NamedTuple):
     returns what to read. words: what is there to read, with one blank for any number of them."""
 
     name: str
-    do: str | Callable[[ThreadedCluster], str]
+    do: str | Callable[[brokers.ThreadedCluster], str]
     words: Sequence[str] = ()
     code: int = 0
 
@@ -89,22 +82,22 @@ def _kac(*arguments: str) -> tuple[int, str]:
 
 def _completed(*texts: str) -> Callable[[object], str]:
     """What the command line's language proposes behind each text, without a cluster."""
-    return lambda _: " ".join(each.text for text in texts for each in complete(text, len(text), Snapshot()))
+    return lambda _: " ".join(each.text for text in texts for each in completion.complete(text, len(text), Snapshot()))
 
 
-def _add(fault: Fault, cluster: EmbeddedCluster) -> None:
+def _add(fault: faults.Fault, cluster: brokers.EmbeddedCluster) -> None:
     cluster.faults.add(fault)
 
 
-def _broken_elsewhere(cluster: ThreadedCluster) -> str:
+def _broken_elsewhere(cluster: brokers.ThreadedCluster) -> str:
     """Only broker 2 may be asked for what is its own."""
     for broker in (1, 3):
         for api in ("describe_configs", "incremental_alter_configs"):
-            cluster.call(partial(_add, Fault(Fail(42), api, broker)))
+            cluster.call(partial(_add, faults.Fault(faults.Fail(42), api, broker)))
     return ""
 
 
-def _mended(cluster: ThreadedCluster) -> str:
+def _mended(cluster: brokers.ThreadedCluster) -> str:
     cluster.call(lambda broken: broken.faults.clear())
     return ""
 
@@ -114,12 +107,12 @@ def _wanted(text: str) -> Callable[[object], str]:
     return lambda _: f"{Path('wanted.yaml').write_text(text)}"
 
 
-def _sorted_by_leads(cluster: ThreadedCluster) -> str:
+def _sorted_by_leads(cluster: brokers.ThreadedCluster) -> str:
     """What the pane of topics shows, and whether it is in the order of the column once its key is pressed."""
     return asyncio.run(_shown(cluster))
 
 
-async def _shown(cluster: ThreadedCluster) -> str:
+async def _shown(cluster: brokers.ThreadedCluster) -> str:
     context = context_of("quiet", cluster.bootstrap, 1)
     with AdminClient(context.settings) as client:
         session = Session(client, context)
@@ -210,11 +203,11 @@ _VERB = (
     Step("answered", "run -b @ -e tally", ["tally", " topics"]),
     Step("answered as JSON", "run -b @ --output json -e tally", ['"lines": ["', " topics"]),
     Step("written", lambda _: unparse(*grammar.parse("touch topic 'a b' 7")), ["touch topic 'a b' 7"]),
-    Step("as elsewhere", lambda _: unparse(*grammar.parse("tap topic a 7", Where.BAR)), ["touch topic a 7"]),
+    Step("as elsewhere", lambda _: unparse(*grammar.parse("tap topic a 7", statements.Where.BAR)), ["touch topic a 7"]),
     Step("needed", lambda _: str([*needs(grammar.parse("touch topic 'a b' 7")[0]).topics]), ["'a b'"]),
     Step(
         "helped",
-        lambda _: "\n".join("".join(text for text, _ in line) for line in verb_lines("touch", 100)),
+        lambda _: "\n".join("".join(text for text, _ in line) for line in verb_help.verb_lines("touch", 100)),
         ["touch topic NAME MESSAGES", "Stage that a topic is flushed", "For a demonstration alone."],
     ),
     Step("completed", _completed("tou", "touch ", "touch topic a "), ["touch topic 1 10"]),
@@ -285,14 +278,14 @@ WALKS: dict[str, tuple[ClusterSpec, Sequence[Step]]] = {
 
 def _said() -> Iterator[tuple[str, tuple[int, str]]]:
     for sort, (spec, steps) in WALKS.items():
-        with run_in_thread(spec) as cluster:
+        with brokers.run_in_thread(spec) as cluster:
             for step in steps:
                 if isinstance(step.do, str):
                     said = _kac(*(word.replace("@", cluster.bootstrap) for word in shlex.split(step.do)))
                 else:
                     try:
                         said = 0, step.do(cluster)
-                    except ParseError as error:
+                    except errors.ParseError as error:
                         said = 2, str(error)
                 yield f"{sort}: {step.name}", said
 

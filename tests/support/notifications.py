@@ -1,18 +1,15 @@
 """KIP-21's change notifications, as they can be read from an embedded cluster's metadata log."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from console.embedded.state import ClusterState
 from console.embedded.tables import RETENTION, Change
-from console.model.codes import BROKER, TOPIC
-from console.model.config import ConfigResource
+from console.model import codes, config
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 
 NOTIFICATION_VERSION = 1
-_NOTIFIED_TYPES = {TOPIC: "topic", BROKER: "broker"}
+_NOTIFIED_TYPES = {codes.TOPIC: "topic", codes.BROKER: "broker"}
 
 
 class Notification(NamedTuple):
@@ -48,7 +45,7 @@ def missed(state: ClusterState, applied: int) -> tuple[Notification, ...]:
 def _changed_entity(change: Change) -> tuple[str, str] | None:
     """Return type and name of the entity that changed; None for what the proposal has no entity for."""
     key = change.key
-    if change.table == "configs" and isinstance(key, ConfigResource) and key.type in _NOTIFIED_TYPES:
+    if change.table == "configs" and isinstance(key, config.ConfigResource) and key.type in _NOTIFIED_TYPES:
         return _NOTIFIED_TYPES[key.type], key.name
     if change.table == "quotas" and isinstance(key, QuotaEntity) and key.has(CLIENT_ID) and not key.has(USER):
         return "client", key.name_of(CLIENT_ID) or "<default>"

@@ -1,8 +1,6 @@
 """A strict identity provider on loopback: client credentials with a secret or an assertion, and assertions as the
 grant, all checked (RFC 6749, RFC 7523); its keys as a JWKS (RFC 7517)."""
 
-from __future__ import annotations
-
 import base64
 import json
 import threading

@@ -5,8 +5,6 @@
 answers are those of the oldest release that is imitated.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """A home of their own for all tests of a run, before any of them begins, and a look at the real one after the last."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import resource
@@ -54,7 +52,6 @@ class RealPlaces(NamedTuple):
 
 
 def real_places(environ: Mapping[str, str]) -> RealPlaces:
-    """Those of an environment."""
     home = Path(environ.get("HOME") or "/nonexistent")
     named = (Path(environ[name], "kac") for name in _BY_VARIABLE if environ.get(name))
     return RealPlaces((*(home / name for name in _BELOW_HOME), *named))

@@ -1,7 +1,5 @@
 """Other paces for the parts of a cluster, where a test would wait for the product's."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

@@ -1,7 +1,5 @@
 """How long tests wait for what has to happen, and how often they look."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
@@ -27,9 +25,9 @@ def until(look: Callable[[], T], patience: float = PATIENCE, rest: float = BETWE
     return found
 
 
-async def shortly(look: Callable[[], Awaitable[T]], patience: float = PATIENCE) -> T:
+async def shortly(look: Callable[[], Awaitable[T]]) -> T:
     """The same where a look is awaited. Raises TimeoutError."""
-    async with asyncio.timeout(patience):
+    async with asyncio.timeout(PATIENCE):
         while not (found := await look()):  # noqa: ASYNC110 - what is looked at tells nobody
             await asyncio.sleep(BETWEEN_LOOKS)
         return found

@@ -1,14 +1,11 @@
 """Ways to brokers for tests: a SOCKS5 and an HTTP proxy with names of their own, and a port that leads by TLS' SNI."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import ssl
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 from tests.support.certificates import Authority
@@ -34,9 +31,7 @@ class Served:
         self.port = server.sockets[0].getsockname()[1]
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         for task in asyncio.all_tasks(self._loop):

@@ -1,8 +1,6 @@
 """`--prune` from end to end: what no file has is removed, and nothing else. The same walk on an embedded cluster and on
 real brokers."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Settings with which Spark is done sooner with the little data of tests."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

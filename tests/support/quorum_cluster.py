@@ -4,22 +4,18 @@ a static one.
 ``python -m tests.support.quorum_cluster --version 4.4.0`` runs one until Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tests.support import kafka_cluster, kafka_jars, kafka_storage
 from tests.support.free_ports import LOOPBACK, free_ports
-from tests.support.kafka_cluster import KafkaCluster, run_in_foreground
-from tests.support.kafka_jars import NEWEST, RELEASES
-from tests.support.kafka_storage import random_id
 from tests.support.server_properties import NodePorts, server_properties
 
 FIRST_CONTROLLER = 101
 
 
-class QuorumCluster(KafkaCluster):
+class QuorumCluster(kafka_cluster.KafkaCluster):
     """Brokers 1…n, and controllers 101…m, each in a process of its own; use as a context manager.
 
     controllers: how many begin as voters. observers: how many more controllers run that are no voters. dynamic: whether
@@ -29,7 +25,7 @@ class QuorumCluster(KafkaCluster):
 
     def __init__(
         self,
-        version: str = RELEASES[NEWEST],
+        version: str = kafka_jars.RELEASES[kafka_jars.NEWEST],
         *,
         brokers: int = 2,
         controllers: int = 3,
@@ -42,7 +38,7 @@ class QuorumCluster(KafkaCluster):
         self.voter_ids = tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + controllers))
         self.observer_ids = tuple(range(FIRST_CONTROLLER + controllers, FIRST_CONTROLLER + controllers + observers))
         self.dynamic, self.auto_join = dynamic, auto_join
-        self._directory_ids = {node: random_id() for node in self.voter_ids}
+        self._directory_ids = {node: kafka_storage.random_id() for node in self.voter_ids}
 
     @property
     def controller_ids(self) -> tuple[int, ...]:
@@ -120,7 +116,7 @@ class QuorumCluster(KafkaCluster):
 def main() -> int:
     """Run one cluster in the foreground until Ctrl-C or SIGTERM, its addresses on standard output."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.quorum_cluster", description=main.__doc__)
-    parser.add_argument("--version", default=RELEASES[NEWEST])
+    parser.add_argument("--version", default=kafka_jars.RELEASES[kafka_jars.NEWEST])
     parser.add_argument("--brokers", type=int, default=2)
     parser.add_argument("--controllers", type=int, default=3)
     parser.add_argument("--observers", type=int, default=0)
@@ -142,7 +138,7 @@ def main() -> int:
         for node, process in cluster.pids.items():
             yield f"process {process} {node}"
 
-    return run_in_foreground(make, addresses)
+    return kafka_cluster.run_in_foreground(make, addresses)
 
 
 if __name__ == "__main__":

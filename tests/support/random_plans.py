@@ -1,7 +1,5 @@
 """Random edits over a small world of names, for a model cluster and for real brokers alike."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random

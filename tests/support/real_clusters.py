@@ -4,8 +4,6 @@ Each is started once for a run: with ``-n N --dist loadgroup`` the tests of a cl
 after the last of them.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator

@@ -5,8 +5,6 @@ Lines ``+PID`` and ``-PID`` say which process groups to end; at the end of the i
 every group still named is killed and the folder in the first argument is removed.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -3,8 +3,6 @@
 ``python -m tests.support.record_apicurio_payloads`` takes Java, its compiler, Maven and the network.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -4,8 +4,6 @@
 the jars of each release, and from a broker that runs on them. A release that is like another one holds what differs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -5,8 +5,6 @@ and the trace of a task that fails.
 jars of the release and from a worker that runs on them. A release that is like another one holds what differs.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -16,12 +14,8 @@ from typing import Any
 
 from console.embedded.config_definitions import LIKE, release_data
 from console.embedded.connect.definitions import RELEASES_OF_CONNECT, TRACED_FILE
-from tests.support import connect_cluster, record_config_definitions
-from tests.support.compiled_java import compiled
+from tests.support import compiled_java, connect_cluster, kafka_cluster, kafka_jars, patience, record_config_definitions
 from tests.support.connect_cluster import ConnectCluster, class_path, until
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import RELEASES, java
-from tests.support.patience import PATIENCE
 
 NEWEST = RELEASES_OF_CONNECT[-1]
 """The release that the others are like."""
@@ -38,10 +32,10 @@ _HOLDERS = {
 def definitions_of_jars(version: str) -> dict[str, Any]:
     """The definitions of `_HOLDERS` by section and key, as ConfigDefinitions.java prints them."""
     program = Path(record_config_definitions.__file__).with_name("ConfigDefinitions.java")
-    path = f"{class_path(version)}:{compiled(program, version)}"
+    path = f"{class_path(version)}:{compiled_java.compiled(program, version)}"
     words = [word for holder in _HOLDERS.values() for word in holder]
-    command = [java(), "-Xmx256m", "-cp", path, program.stem, "of", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    command = [kafka_jars.java(), "-Xmx256m", "-cp", path, program.stem, "of", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience.PATIENCE)
     if done.returncode:
         raise RuntimeError(f"the definitions of Connect {version}: {done.stderr.strip()}")
     told = json.loads(done.stdout)
@@ -74,7 +68,10 @@ def rules(told: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def recorded(version: str) -> dict[str, Any]:
     """What the data file of a version holds."""
-    with KafkaCluster(version, brokers=1) as brokers, ConnectCluster(version, brokers.bootstrap) as workers:
+    with (
+        kafka_cluster.KafkaCluster(version, brokers=1) as brokers,
+        ConnectCluster(version, brokers.bootstrap) as workers,
+    ):
         (url,) = workers.urls
 
         def get(path: str) -> Any:
@@ -155,8 +152,8 @@ def file_of(release: str) -> Path:
 
 def main() -> int:
     """Write the files of the releases that are named, newest first: others are like it."""
-    for release in sorted(sys.argv[1:] or RELEASES_OF_CONNECT, key=list(RELEASES).index, reverse=True):
-        found = recorded(RELEASES[release])
+    for release in sorted(sys.argv[1:] or RELEASES_OF_CONNECT, key=list(kafka_jars.RELEASES).index, reverse=True):
+        found = recorded(kafka_jars.RELEASES[release])
         if release != NEWEST:
             found = {LIKE: NEWEST, **record_config_definitions.difference(found, release_data(NEWEST, "connect"))}
         file_of(release).write_text(record_config_definitions.as_text(found))

@@ -4,8 +4,6 @@
 then tries each key on a broker of each release that is in `TRIED`, by an alter that is validated only.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys
@@ -17,19 +15,13 @@ from typing import Any, NamedTuple
 from console.admin.changes import send
 from console.admin.link import Link, broker
 from console.admin.settings import Address, ConnectionSettings
-from console.model.broker_keys import UpdateMode, update_mode
+from console.model import broker_keys, codes, config
 from console.model.changes import AlterConfigs, ConfigOp
-from console.model.codes import BROKER, SET, ConfigSource, ConfigType
-from console.model.config import CLUSTER_DEFAULT, ConfigEntry, broker_resource
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import NEWEST
+from tests.support import kafka_cluster, kafka_jars, kafka_messages, record_config_definitions, zookeeper_cluster
 from tests.support.kafka_jars import RELEASES as VERSIONS
-from tests.support.kafka_messages import with_fields
-from tests.support.record_config_definitions import ask_kafka
-from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 FILE = Path(__file__).parents[2] / "console" / "model" / "dynamic_keys.py"
-RELEASES = tuple(dict.fromkeys(("3.9", "4.3", NEWEST)))
+RELEASES = tuple(dict.fromkeys(("3.9", "4.3", kafka_jars.NEWEST)))
 """The last of each generation, and the newest: what one of them alters is dynamic for all."""
 TRIED = ("2.8", *RELEASES)
 """The releases on whose brokers each key is tried; 2.8 has ZooKeeper."""
@@ -53,7 +45,7 @@ _SAID = {
 
 def tables(releases: Iterable[str] = RELEASES) -> dict[str, frozenset[str]]:
     """The names of each table, of all releases together."""
-    told: list[dict[str, Any]] = [json.loads(ask_kafka(release)) for release in releases]
+    told: list[dict[str, Any]] = [json.loads(record_config_definitions.ask_kafka(release)) for release in releases]
 
     def together(section: str) -> frozenset[str]:
         return frozenset(name for each in told for name in each[section])
@@ -79,7 +71,7 @@ class Tried(NamedTuple):
     """A key on a broker. entry: as it describes it, None where it does not. broker, everywhere: why it refuses to set
     it on itself, and for all brokers; "" where it does not."""
 
-    entry: ConfigEntry | None
+    entry: config.ConfigEntry | None
     broker: str
     everywhere: str
 
@@ -97,8 +89,8 @@ async def tried(addresses: Sequence[Address]) -> dict[str, Tried]:
             names.add(f"{_PREFIX}{base}")
 
         async def said(name: str, value: str, at: int | None) -> str:
-            resource = CLUSTER_DEFAULT if at is None else broker_resource(at)
-            request = AlterConfigs({resource: (ConfigOp(name, SET, value),)}, broker=at)
+            resource = config.CLUSTER_DEFAULT if at is None else config.broker_resource(at)
+            request = AlterConfigs({resource: (ConfigOp(name, codes.SET, value),)}, broker=at)
             (outcome,) = await send(link, request, validate_only=True)
             return "" if outcome.failure is None else outcome.failure.message
 
@@ -113,18 +105,18 @@ async def tried(addresses: Sequence[Address]) -> dict[str, Tried]:
         await link.close()
 
 
-async def _described(link: Link, id_: int) -> dict[str, ConfigEntry]:
+async def _described(link: Link, id_: int) -> dict[str, config.ConfigEntry]:
     """A broker's keys in its own words: `describe_configs` corrects some."""
-    wanted = {"resources": [(BROKER, str(id_), None)], "include_synonyms": False, "include_documentation": False}
-    answer = await link.call("describe_configs", with_fields(**wanted), to=broker(id_))
+    wanted = {"resources": [(codes.BROKER, str(id_), None)], "include_synonyms": False, "include_documentation": False}
+    answer = await link.call("describe_configs", kafka_messages.with_fields(**wanted), to=broker(id_))
     return {
-        each.name: ConfigEntry(
+        each.name: config.ConfigEntry(
             each.name,
             each.value,
-            ConfigSource(each.config_source),
+            codes.ConfigSource(each.config_source),
             each.read_only,
             each.is_sensitive,
-            ConfigType(each.config_type),
+            codes.ConfigType(each.config_type),
         )
         for each in answer.results[0].configs
     }
@@ -137,24 +129,26 @@ def contradictions(found: Mapping[str, Tried]) -> Iterator[str]:
     for name, each in found.items():
         if each.entry is None and name not in dynamic_only and not name.startswith(_PREFIX):
             continue
-        mode = update_mode(BROKER, name, each.entry)
+        mode = broker_keys.update_mode(codes.BROKER, name, each.entry)
         is_refused, is_bare = _REFUSED in each.broker, _BARE in each.broker
         for_all = each.entry is None or _FOR_ALL not in each.everywhere
         fits = {
-            UpdateMode.RESTART: is_refused,
-            UpdateMode.PER_LISTENER: is_bare,
-            UpdateMode.PER_BROKER: not (is_refused or is_bare) and bool(each.everywhere),
-            UpdateMode.CLUSTER_WIDE: not (is_refused or is_bare) and for_all,
-            UpdateMode.CUSTOM: not is_refused,
+            broker_keys.UpdateMode.RESTART: is_refused,
+            broker_keys.UpdateMode.PER_LISTENER: is_bare,
+            broker_keys.UpdateMode.PER_BROKER: not (is_refused or is_bare) and bool(each.everywhere),
+            broker_keys.UpdateMode.CLUSTER_WIDE: not (is_refused or is_bare) and for_all,
+            broker_keys.UpdateMode.CUSTOM: not is_refused,
         }
         if not fits[mode]:
             said = f"{each.broker or 'altered'}; for all: {each.everywhere or 'altered'}"
             yield f"{name} is {mode.value}; the broker: {said}"
 
 
-def cluster_of(release: str) -> KafkaCluster:
+def cluster_of(release: str) -> kafka_cluster.KafkaCluster:
     """A broker of this release."""
-    return (ZooKeeperCluster if release == "2.8" else KafkaCluster)(VERSIONS[release], brokers=1)
+    return (zookeeper_cluster.ZooKeeperCluster if release == "2.8" else kafka_cluster.KafkaCluster)(
+        VERSIONS[release], brokers=1
+    )
 
 
 def as_text(found: dict[str, frozenset[str]]) -> str:

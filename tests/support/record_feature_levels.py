@@ -4,8 +4,6 @@
 the default of, whether the metadata log's format changed with it, and the other features that it needs.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

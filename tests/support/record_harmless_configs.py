@@ -4,8 +4,6 @@
 `defined_configs.json` has names and types.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -68,7 +66,6 @@ def of_connectors() -> list[str]:
 
 
 def together(releases: list[Defined]) -> Defined:
-    """What some of these releases defines."""
     found: dict[str, dict[str, set[str]]] = {section: {} for section in SECTIONS}
     for release in releases:
         for section, names in release.items():

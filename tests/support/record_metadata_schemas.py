@@ -4,8 +4,6 @@ and those of the coordinators' topics (console/model/internal_records).
 ``python -m tests.support.record_metadata_schemas`` writes both anew: each release has its own in its jars.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

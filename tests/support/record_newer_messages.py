@@ -5,8 +5,6 @@ clients: a module for each version of an API that the embedded cluster answers a
 Once kio has them, there are none.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -253,7 +251,6 @@ def index_text(found: list[tuple[str, int, Api]]) -> str:
 
 
 def module_name(api: str, version: int) -> str:
-    """Return the name of the module of one version of an API."""
     return f"{api}_v{version}"
 
 

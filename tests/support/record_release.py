@@ -5,8 +5,6 @@
 releases among its `RELEASE_NAMES`.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Polls of a cluster, with all that was answered for them in a flight record."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """Requests and answers as they were on the wire, kept to be looked at and sent again."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import struct

@@ -1,7 +1,5 @@
 """The embedded schema registry on a socket, as bad as a test wants it."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import threading

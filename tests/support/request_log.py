@@ -1,7 +1,5 @@
 """The brokers' own request log (kafka.request.logger at DEBUG), read back as values."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """The classes of Kafka's requests, by API and version."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from console.wire.schemas import api_key, api_name, messages, version_range

@@ -3,8 +3,6 @@
 The topic SECRET is there, with one partition. The answers were read off a real broker, which a test asks again.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass

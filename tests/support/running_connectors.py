@@ -1,21 +1,16 @@
 """An embedded cluster with Connect next to it: a paused source, a sink that works, and one that has failed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from console.admin.settings import ConnectSettings, HttpSettings
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
-from console.embedded.partition_log import PartitionLog
-from console.embedded.record_batch import read_batch
+from console.embedded import brokers, partition_log, record_batch, spec
 from console.embedded.scenarios.seed import add_topic, batch_of
-from console.embedded.spec import ClusterSpec, ConnectSpec
 from tests.support.connect_cluster import ask, until
 from tests.support.free_ports import free_ports
 
-SPEC = ClusterSpec(brokers=1, connect=ConnectSpec(workers=2, missing={1: ("/no/such",), 2: ("/no/such",)}))
+SPEC = spec.ClusterSpec(brokers=1, connect=spec.ConnectSpec(workers=2, missing={1: ("/no/such",), 2: ("/no/such",)}))
 SECRET = "sesame-open-4711"
 FAILED = "NoSuchFileException: /no/such/folder/out"
 CONNECTORS: Sequence[dict[str, Any]] = (
@@ -47,7 +42,7 @@ CONNECTORS: Sequence[dict[str, Any]] = (
 )
 
 
-def with_connectors(cluster: ThreadedCluster) -> None:
+def with_connectors(cluster: brokers.ThreadedCluster) -> None:
     """Create the topics and connectors, and wait until the sink has failed."""
     cluster.call(_add_topics)
     cluster.call(_write_lines)
@@ -61,12 +56,12 @@ def with_connectors(cluster: ThreadedCluster) -> None:
     until(lambda: _states(url, "archive") == ["RUNNING"] * 3, "the tasks of the sink")
 
 
-def _write_lines(cluster: EmbeddedCluster) -> None:
-    log = cluster.state.logs.setdefault(("lines", 0), PartitionLog())
-    log.append(read_batch(batch_of([b"one", b"two"], int(cluster.clock.time() * 1000), b"k"), 0), 0)
+def _write_lines(cluster: brokers.EmbeddedCluster) -> None:
+    log = cluster.state.logs.setdefault(("lines", 0), partition_log.PartitionLog())
+    log.append(record_batch.read_batch(batch_of([b"one", b"two"], int(cluster.clock.time() * 1000), b"k"), 0), 0)
 
 
-def _add_topics(cluster: EmbeddedCluster) -> None:
+def _add_topics(cluster: brokers.EmbeddedCluster) -> None:
     for name in ("lines", "lines-dead", "orders"):
         add_topic(cluster.state, name, 1, 1)
 
@@ -76,7 +71,7 @@ def _states(url: str, name: str) -> list[str]:
     return [body["connector"]["state"], *(each["state"] for each in body["tasks"])]
 
 
-def connect_settings(cluster: ThreadedCluster, *others: str) -> tuple[ConnectSettings, ...]:
+def connect_settings(cluster: brokers.ThreadedCluster, *others: str) -> tuple[ConnectSettings, ...]:
     """The Connect cluster `main` of an embedded cluster, and others that do not answer, by their names."""
     ports = [int(url.rpartition(":")[2]) for url in cluster.connect_urls]
     workers = tuple(HttpSettings("127.0.0.1", port) for port in ports)
@@ -84,7 +79,7 @@ def connect_settings(cluster: ThreadedCluster, *others: str) -> tuple[ConnectSet
     return (ConnectSettings("main", workers), *gone)
 
 
-def write_contexts(cluster: ThreadedCluster, file: Path, *others: str) -> None:
+def write_contexts(cluster: brokers.ThreadedCluster, file: Path, *others: str) -> None:
     """Write a file with the context `dev`, which has Connect, and `plain`, which has none."""
     lines = ["[contexts.plain]", f'"bootstrap.servers" = "{cluster.bootstrap}"']
     lines += ["[contexts.dev]", f'"bootstrap.servers" = "{cluster.bootstrap}"']

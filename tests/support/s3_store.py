@@ -1,8 +1,6 @@
 """Stores with S3's API on loopback: gofakes3, which is built in seconds and takes any key, and versitygw, which takes
 minutes and checks signatures. Both honour If-None-Match and If-Match. Built once, with Go, and cached."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -4,8 +4,6 @@ A topic is written to at waves, a group falls behind and catches up, a broker go
 is what the scenario *incident* shows as of now.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta

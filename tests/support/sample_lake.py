@@ -3,8 +3,6 @@
 ``python -m tests.support.sample_lake FOLDER`` makes one to look at.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -66,7 +64,6 @@ def access(cluster_id: str, at: datetime) -> list[tuple[Any, ...]]:
 
 
 def arrow(table: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    """Rows of a table."""
     named = [dict(zip(TABLES[table].names, row, strict=True)) for row in rows]
     return pa.Table.from_pylist(named, schema=arrow_schema(TABLES[table]))
 

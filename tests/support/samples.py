@@ -1,15 +1,12 @@
 """Pieces of clusters that tests are about, each with only what matters: ACLs, configs, directories, edits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.statements import EditStatement
-from console.model import cluster, codes
+from console.model import cluster, codes, config
 from console.model.acl import Acl
-from console.model.config import ConfigEntry, ConfigSet
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 
@@ -29,9 +26,9 @@ def acl(
     return Acl(*resource, principal, host, codes.AclOperation.parse(operation), codes.Permission.parse(permission))
 
 
-def config_set(values: Mapping[str, str | None], source: codes.ConfigSource) -> ConfigSet:
+def config_set(values: Mapping[str, str | None], source: codes.ConfigSource) -> config.ConfigSet:
     """Entries with these values, all of one source."""
-    return ConfigSet(tuple(ConfigEntry(key, value, source) for key, value in values.items()))
+    return config.ConfigSet(tuple(config.ConfigEntry(key, value, source) for key, value in values.items()))
 
 
 def held(*replicas: tuple[str, int, int], total: int = 10**9, usable: int = 9 * 10**8) -> cluster.LogDir:

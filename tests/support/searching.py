@@ -1,7 +1,5 @@
 """Searches for records in tests: collected results, and a short form of a search of one topic."""
 
-from __future__ import annotations
-
 from contextlib import aclosing
 
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """What others could learn of the processes that a test starts: their command lines and variables."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

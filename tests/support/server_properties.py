@@ -1,7 +1,5 @@
 """server.properties and the logging config of one broker, as text. Pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a cell on the screen says, read back as the value that JSON has."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where two snapshots differ, in lines that can be read when a test fails."""
 
-from __future__ import annotations
-
 from console.model.snapshot import Snapshot
 
 

@@ -1,7 +1,5 @@
 """A standalone Spark cluster on loopback: a master and workers from the pyspark wheel's jars, ended by their pids."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Edits staged as commands are."""
 
-from __future__ import annotations
-
 from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs_of_script

@@ -4,8 +4,6 @@ Each dataclass takes about a millisecond on Python 3.11 (it is generated and com
 that, a Struct of msgspec a fiftieth; so start-up time is these numbers first of all.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

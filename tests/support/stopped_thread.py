@@ -4,8 +4,6 @@
 may let it go, so that this is a process of its own; however it ends, the kernel lets go what it stopped.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

@@ -1,7 +1,5 @@
 """A program in a pseudo-terminal of its own: what it writes, and keys for it."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os
@@ -14,7 +12,6 @@ import termios
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from tests.support.patience import PATIENCE
@@ -47,9 +44,7 @@ class Terminal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait()
         self.hang_up()
@@ -81,14 +76,14 @@ class Terminal:
         while self._read(deadline):
             pass
 
-    def wait_for_end(self, timeout: float = PATIENCE) -> int:
+    def wait_for_end(self) -> int:
         """Read until the program ends; its exit code. Raises TimeoutError."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + PATIENCE
         while self._read(deadline):
             pass
         if time.monotonic() >= deadline:
-            raise TimeoutError(f"it did not end within {timeout:g} s; there was:\n{self.text[-2000:]}")
-        return self.process.wait(timeout)
+            raise TimeoutError(f"it did not end within {PATIENCE:g} s; there was:\n{self.text[-2000:]}")
+        return self.process.wait(PATIENCE)
 
     def _read(self, deadline: float) -> bool:
         """More of its output; False at its end or at the deadline."""

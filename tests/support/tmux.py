@@ -1,7 +1,5 @@
 """A program in a terminal of tmux, of which a test sees what stands on the screen. On a server of its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -10,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shlex import join
-from types import TracebackType
 from typing import Self
 
 from tests.support.patience import PATIENCE
@@ -34,9 +31,7 @@ class Tmux:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._call("kill-server", check=False)
 
     def run(self, command: Sequence[str]) -> int:

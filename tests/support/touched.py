@@ -6,8 +6,6 @@ what holds the shape of the whole is always there. It is for a first answer with
 this can't see, such as a test of a screen that stands on a changed function three rooms below.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -4,11 +4,8 @@ On a broker with transaction.partition.verification.enable=false such records op
 knows (KIP-890): it hangs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from types import TracebackType
 from typing import Any, Self
 
 from console.model.secret import Secret
@@ -46,9 +43,7 @@ class TransactionalClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for client in self._clients.values():
             client.close()
 

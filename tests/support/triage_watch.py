@@ -1,7 +1,5 @@
 """Watches a cluster as the pane of causes does, until a verdict is the one that is waited for."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -53,7 +51,6 @@ class Watching:
         await self._session.read_configs([topic_resource(topic) for topic in topics])
 
     async def poll(self) -> Verdict:
-        """Poll once more."""
         poll = await self._poller.poll()
         self.observations = begin(poll) if self.observations is None else after(self.observations, poll)
         self.verdict = diagnose(self.observations)
@@ -83,7 +80,6 @@ class Watching:
 
 
 def found(verdict: Verdict, cause: str, subject: Subject) -> Named | None:
-    """A cause of a verdict."""
     return next((n for n in verdict.causes if (n.claim.cause, n.claim.subject) == (cause, subject)), None)
 
 

@@ -1,11 +1,9 @@
 """What works with which release of Kafka, tried on real brokers and kept: the table in docs/versions.md is made of it.
 
 ``python -m tests.support.versions [RELEASE …]`` starts a cluster of each release (all of them without arguments), tries
-everything on it, and writes the results and the table again. `tests/broker/test_versions.py` tries it too and compares
-with what is kept; `tests/unit/test_pages.py` compares the table.
+everything on it, and writes the results and the table again. `tests/broker/test_old_versions.py` tries it too and
+compares with what is kept; `tests/unit/test_pages.py` compares the table.
 """
-
-from __future__ import annotations
 
 import asyncio
 import json
@@ -19,11 +17,8 @@ from console.admin.changes import send
 from console.admin.errors import Unsupported
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from console.model import changes, codes
+from console.model import changes, codes, config, quota, secret
 from console.model.acl import Acl
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.model.quota import QuotaEntity
-from console.model.secret import Secret
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES
 from tests.support.patience import PATIENCE
@@ -59,10 +54,10 @@ async def _check_only(link: Link, name: str) -> None:
     assert {outcome.status for outcome in outcomes} == {changes.Status.VALID}
 
 
-def _config(resource: Callable[[str], ConfigResource], key: str, value: str) -> Try:
+def _config(resource: Callable[[str], config.ConfigResource], key: str, value: str) -> Try:
     async def changed_and_taken_back(link: Link, name: str) -> None:
         where = resource(name)
-        if where == topic_resource(name):
+        if where == config.topic_resource(name):
             await _applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
         await _applied(link, changes.AlterConfigs({where: (changes.ConfigOp(key, codes.SET, value),)}))
         found = (await configs.describe_configs(link, [where])).sets[where]
@@ -74,7 +69,7 @@ def _config(resource: Callable[[str], ConfigResource], key: str, value: str) -> 
 
 def _quota(entity: str, key: str) -> Try:
     async def changed_and_taken_back(link: Link, name: str) -> None:
-        where = QuotaEntity.of({entity: "127.0.0.9" if entity == "ip" else name})
+        where = quota.QuotaEntity.of({entity: "127.0.0.9" if entity == "ip" else name})
         await _applied(link, changes.AlterQuotas({where: {key: 5.0}}))
         assert (await quotas.describe_quotas(link))[where] == {key: 5.0}
         await _applied(link, changes.AlterQuotas({where: {key: None}}))
@@ -83,7 +78,9 @@ def _quota(entity: str, key: str) -> Try:
 
 
 async def _scram(link: Link, name: str) -> None:
-    await _applied(link, changes.AlterScram({changes.ScramUser(name, codes.ScramMechanism(1)): (4096, Secret("p"))}))
+    await _applied(
+        link, changes.AlterScram({changes.ScramUser(name, codes.ScramMechanism(1)): (4096, secret.Secret("p"))})
+    )
     assert name in (await scram.describe_scram(link)).users
     await _applied(link, changes.AlterScram({}, (changes.ScramUser(name, codes.ScramMechanism(1)),)))
 
@@ -159,9 +156,9 @@ async def _unregister(link: Link, _: str) -> None:
 TRIED: Mapping[str, Try] = {
     "topics: list, create, grow, delete": _topics,
     "changes are checked by brokers before they are sent": _check_only,
-    "configs of topics": _config(topic_resource, "retention.ms", "86400000"),
-    "configs of a broker": _config(lambda _: broker_resource(1), "log.cleaner.threads", "2"),
-    "configs of all brokers (cluster default)": _config(lambda _: CLUSTER_DEFAULT, "log.cleaner.threads", "2"),
+    "configs of topics": _config(config.topic_resource, "retention.ms", "86400000"),
+    "configs of a broker": _config(lambda _: config.broker_resource(1), "log.cleaner.threads", "2"),
+    "configs of all brokers (cluster default)": _config(lambda _: config.CLUSTER_DEFAULT, "log.cleaner.threads", "2"),
     "quotas of users and clients": _quota("user", "producer_byte_rate"),
     "quotas of addresses": _quota("ip", "connection_creation_rate"),
     "SCRAM users": _scram,

@@ -4,13 +4,11 @@ A module says in a line what it wants: ``cluster = worlds.cluster(ClusterSpec(br
 ``client = worlds.client("cluster")``. What asks a cluster is given the name of its fixture, embedded or real.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from inspect import Parameter, Signature, isasyncgenfunction
 from io import StringIO
 from pathlib import Path
@@ -24,9 +22,8 @@ from console.admin.settings import ConnectionSettings
 from console.answers.results import Printer
 from console.cli import main as cli
 from console.contexts.context import Context, parse_bootstrap
+from console.embedded import group_coordinator, groups
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.group_coordinator import ensure_topic
-from console.embedded.groups import Committed, Group
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.language.grammar import parse
@@ -34,6 +31,7 @@ from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.session.script_runner import Runner
 from console.session.session import Session
+from console.session.triage_polls import Poller
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -126,9 +124,9 @@ def group(name: str, at: Mapping[tuple[str, int], int], **more: Any) -> Seed:
     """
 
     def put(cluster: EmbeddedCluster) -> None:
-        ensure_topic(cluster.state)
-        offsets = {place: Committed(offset) for place, offset in at.items()}
-        cluster.state.groups[name] = Group(name, written=True, offsets=offsets, **more)
+        group_coordinator.ensure_topic(cluster.state)
+        offsets = {place: groups.Committed(offset) for place, offset in at.items()}
+        cluster.state.groups[name] = groups.Group(name, written=True, offsets=offsets, **more)
 
     return put
 
@@ -190,6 +188,22 @@ async def linked(to: ConnectionSettings) -> AsyncIterator[Link]:
         await link.close()
 
 
+@contextmanager
+def session_on(where: Any, front_end: str = "test", **changes: Any) -> Iterator[Session]:
+    """A session on a cluster, or on what these settings lead to. changes: of its context."""
+    to = where if isinstance(where, ConnectionSettings) else settings(where)
+    with AdminClient(to) as client:
+        yield Session(client, Context("test", "tests", to, **changes), front_end)
+
+
+@asynccontextmanager
+async def poller_on(where: Any) -> AsyncIterator[Poller]:
+    """What polls a cluster, as the console does."""
+    with session_on(where, "console") as session:
+        async with Poller(session) as poller:
+            yield poller
+
+
 def client(cluster: str, **changes: Any) -> Any:
     """The fixture of a client of the cluster that a fixture gives. changes: of its settings."""
 
@@ -204,8 +218,8 @@ def session(cluster: str, journal: bool = True, **changes: Any) -> Any:
     """The fixture of a session on the cluster that a fixture gives. changes: of its settings."""
 
     def made(on: Any) -> Iterator[Session]:
-        with AdminClient(settings(on, **changes)) as client:
-            yield Session(client, Context("test", "tests", client.settings, journal=journal), "test")
+        with session_on(settings(on, **changes), journal=journal) as session:
+            yield session
 
     return _asks((cluster,), made)
 
@@ -255,8 +269,7 @@ def process(*words: str, text: str = "", **environ: str) -> Ran:
 async def script(cluster: Any, text: str, output: str = "text", **changes: Any) -> tuple[str, int]:
     """What a script prints on a cluster, and its exit code. changes: of the context."""
     out = StringIO()
-    with AdminClient(settings(cluster, schemas=changes.pop("schemas", None))) as client:
-        session = Session(client, Context("test", "tests", client.settings, **changes), "run")
+    with session_on(settings(cluster, schemas=changes.pop("schemas", None)), "run", **changes) as session:
         runner = Runner(session, text, Printer(output, out))
         await runner.carry_out(parse(text))
     return out.getvalue(), runner.exit_code()

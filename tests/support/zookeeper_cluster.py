@@ -1,24 +1,19 @@
 """A real Kafka cluster that keeps itself in ZooKeeper, as up to Kafka 3: one ZooKeeper and brokers 1…n on loopback."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from tests.support import kafka_cluster, kafka_jars, patience, server_properties
 from tests.support.free_ports import LOOPBACK, free_ports
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_2_8
-from tests.support.patience import PATIENCE
-from tests.support.server_properties import log4j_properties, zoo_cfg, zookeeper_mode_properties
 
 
-class ZooKeeperCluster(KafkaCluster):
+class ZooKeeperCluster(kafka_cluster.KafkaCluster):
     """As KafkaCluster, plain only; ``cluster_id`` is the one that the first broker chose, once started."""
 
     def __init__(
         self,
-        version: str = KAFKA_2_8,
+        version: str = kafka_jars.KAFKA_2_8,
         *,
         brokers: int = 2,
         request_log: bool = False,
@@ -58,7 +53,7 @@ class ZooKeeperCluster(KafkaCluster):
         (self._zookeeper_port,) = free_ports(1)
 
     def _server_properties(self, node: int, data: Path, extra: Mapping[str, str]) -> str:
-        return zookeeper_mode_properties(
+        return server_properties.zookeeper_mode_properties(
             node, self._ports, data, self.users, self._zookeeper_port, allow_everyone=self._allow_everyone, extra=extra
         )
 
@@ -66,8 +61,8 @@ class ZooKeeperCluster(KafkaCluster):
         """Brokers wait for ZooKeeper on their own."""
         folder = self.directory / f"zookeeper-{self._zookeeper_port}"
         folder.mkdir()
-        (folder / "zoo.cfg").write_text(zoo_cfg(folder / "data", self._zookeeper_port))
-        (folder / "logging.properties").write_text(log4j_properties(folder))
+        (folder / "zoo.cfg").write_text(server_properties.zoo_cfg(folder / "data", self._zookeeper_port))
+        (folder / "logging.properties").write_text(server_properties.log4j_properties(folder))
         main = ("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(folder / "zoo.cfg"))
         self._zookeeper = self._run(folder, *main)
         for node in nodes:
@@ -77,6 +72,6 @@ class ZooKeeperCluster(KafkaCluster):
         super()._end_all()
         if self._zookeeper is not None:
             self._zookeeper.kill()
-            self._zookeeper.wait(PATIENCE)
+            self._zookeeper.wait(patience.PATIENCE)
             self._reaper.forget(self._zookeeper.pid)
             self._zookeeper = None

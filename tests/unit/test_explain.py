@@ -209,7 +209,7 @@ def test_a_principal_without_a_type_is_explained_and_told() -> None:
 
 
 def test_addresses_are_written_as_java_writes_them() -> None:
-    """InetAddress.getHostAddress; tests/broker/test_acl_decisions.py asks Java."""
+    """InetAddress.getHostAddress; tests/broker/test_rights.py asks Java."""
     written = {
         "10.0.0.1": "10.0.0.1",
         "::1": "0:0:0:0:0:0:0:1",

@@ -83,7 +83,7 @@ def test_the_tests_of_a_change_are_those_that_are_about_it() -> None:
     for path, wanted in {
         "console/present/topics.py": "tests/unit/test_columns.py",
         "docs/operations.md": "tests/unit/test_pages.py",
-        "tests/broker/test_acl_filters.py": "tests/broker/test_acl_filters.py",
+        "tests/broker/test_rights.py": "tests/broker/test_rights.py",
         "console/plan/edits.py": "tests/unit/test_edit_kinds.py",
     }.items():
         assert (touched.ROOT / path).is_file()

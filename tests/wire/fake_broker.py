@@ -1,13 +1,10 @@
 """A server on loopback that does what no real broker does: half frames, silence, garbage, a cut at a chosen moment."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import struct
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 LOOPBACK = "127.0.0.1"
@@ -46,7 +43,6 @@ class Conversation:
         await self.send(frame(request.correlation_id, body))
 
     async def send(self, data: bytes) -> None:
-        """Any bytes."""
         self.writer.write(data)
         await self.writer.drain()
 
@@ -64,8 +60,6 @@ def frame(correlation_id: int, body: bytes) -> bytes:
 
 
 def answering(body: bytes) -> Reply:
-    """The reply that is this body."""
-
     async def reply(conversation: Conversation, request: Received) -> None:
         await conversation.answer(request, body)
 
@@ -147,9 +141,7 @@ class FakeBroker:
         self._server = await asyncio.start_server(self._serve, LOOPBACK, 0, ssl=self.tls)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._server.close()
         for task in self._tasks:
             task.cancel()

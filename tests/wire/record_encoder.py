@@ -1,8 +1,6 @@
 """An encoder of record batches and message sets of our own, for what aiokafka's builder does not make: header values,
 markers, damage."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 import zlib

@@ -5,8 +5,6 @@
 password is: the SCRAM credential is made of zero bytes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
@@ -18,18 +16,13 @@ from uuid import UUID
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from kio.schema.errors import ErrorCode
 
-from console.admin.link import Link, decode
+from console.admin import link, producing, settings
 from console.admin.producer import Numbers, Sending
-from console.admin.producing import batch_bytes
-from console.admin.settings import ConnectionSettings
 from console.model.new_records import NewRecord
 from console.model.secret import Contents
 from console.wire.aiokafka_request import Exchange
-from tests.support.acl_filters import EVERY_ACL
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import jars, java, major
+from tests.support import acl_filters, kafka_cluster, kafka_jars, patience
 from tests.support.kafka_messages import with_fields
-from tests.support.patience import PATIENCE
 from tests.wire.recordings import VERSIONS, Recorded, Recording, write
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -46,7 +39,7 @@ class Recorder:
     def __init__(self, address: tuple[str, int]) -> None:
         self.kept: list[Recorded] = []
         self._step = ("", "")
-        self.link = Link(ConnectionSettings(bootstrap=(address,)), record=self._record)
+        self.link = link.Link(settings.ConnectionSettings(bootstrap=(address,)), record=self._record)
 
     def _record(self, exchange: Exchange) -> None:
         step, api = self._step
@@ -59,14 +52,14 @@ class Recorder:
         what the controller did.
         """
         self._step = (step, api)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             while not until(answer := await self.link.call(api, with_fields(**fields), change=True)):
                 self.kept.pop()
                 await asyncio.sleep(0.05)
         return answer
 
 
-async def record(cluster: KafkaCluster) -> Recording:
+async def record(cluster: kafka_cluster.KafkaCluster) -> Recording:
     """All steps, in order: each finds what those before it made."""
     address = cluster.addresses[0]
     recorder = Recorder(address)
@@ -77,7 +70,7 @@ async def record(cluster: KafkaCluster) -> Recording:
         await _configs(ask)
         await _quotas_acls_scram(ask)
         await _groups(ask, cluster)
-        if major(cluster.version) >= 4:
+        if kafka_jars.major(cluster.version) >= 4:
             await _group_of_the_new_protocol(ask, cluster)
         await _transactions(ask, cluster, orders)
         await _records_deleted(ask, orders)
@@ -197,7 +190,7 @@ async def _quotas_acls_scram(ask: Ask) -> None:
     bob_is_denied = (TOPIC, "ord", 4, "User:bob", "10.0.0.9", 4, 2)
     no_such_cluster = (4, "not-the-cluster", 3, "User:alice", "*", 8, 3)
     await ask("acls made", "create_acls", creations=[alice_reads, bob_is_denied, no_such_cluster])
-    await ask("all acls", "describe_acls", until=lambda answer: len(answer.resources) == 2, **EVERY_ACL)
+    await ask("all acls", "describe_acls", until=lambda answer: len(answer.resources) == 2, **acl_filters.EVERY_ACL)
     await ask("acls deleted", "delete_acls", filters=[(TOPIC, "ord", 4, "User:bob", None, 1, 1)])
     nobody = {"owner_principal_type": None, "owner_principal_name": None}
     await ask("token refused", "create_delegation_token", **nobody, renewers=[], max_lifetime=3600)
@@ -212,7 +205,7 @@ async def _quotas_acls_scram(ask: Ask) -> None:
     await ask("log dirs altered", "alter_replica_log_dirs", dirs=moved)
 
 
-async def _groups(ask: Ask, cluster: KafkaCluster) -> None:
+async def _groups(ask: Ask, cluster: kafka_cluster.KafkaCluster) -> None:
     producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap)
     await producer.start()
     for index in range(5):
@@ -241,10 +234,11 @@ async def _groups(ask: Ask, cluster: KafkaCluster) -> None:
         await consumer.stop()
 
 
-async def _group_of_the_new_protocol(ask: Ask, cluster: KafkaCluster) -> None:
+async def _group_of_the_new_protocol(ask: Ask, cluster: kafka_cluster.KafkaCluster) -> None:
     """KIP-848: Java's console consumer is the one at hand that speaks it."""
     consumer = await asyncio.create_subprocess_exec(
-        java(), "-cp", f"{jars(cluster.version)}/*", "org.apache.kafka.tools.consumer.ConsoleConsumer",
+        kafka_jars.java(), "-cp", f"{kafka_jars.jars(cluster.version)}/*",
+        "org.apache.kafka.tools.consumer.ConsoleConsumer",
         "--bootstrap-server", cluster.bootstrap, "--topic", "orders", "--group", NEW_GROUP,
         "--consumer-property", "group.protocol=consumer", "--consumer-property", "client.id=shipper",
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
@@ -261,7 +255,7 @@ async def _group_of_the_new_protocol(ask: Ask, cluster: KafkaCluster) -> None:
         await consumer.wait()
 
 
-async def _transactions(ask: Ask, cluster: KafkaCluster, orders: UUID) -> None:
+async def _transactions(ask: Ask, cluster: kafka_cluster.KafkaCluster, orders: UUID) -> None:
     """One that runs and is aborted, a transactional id without one, and a marker for a producer that is not there."""
     running = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="till-1")
     idle = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="till-2")
@@ -315,7 +309,7 @@ async def _records_written(ask: Ask, orders: UUID) -> None:
 
     async def write(step: str, partition: int, sequence: int) -> None:
         numbers = Numbers(given.producer_id, given.producer_epoch, sequence)
-        batch = batch_bytes(Sending(Contents((NewRecord(b"k", b"v"),)), numbers, timestamp=1_700_000_000_000))
+        batch = producing.batch_bytes(Sending(Contents((NewRecord(b"k", b"v"),)), numbers, timestamp=1_700_000_000_000))
         parts = [{"index": partition, "records": batch}]
         of_topic = {"name": "orders", "topic_id": orders, "partition_data": parts}
         await ask(
@@ -339,12 +333,12 @@ async def _features(ask: Ask) -> None:
     await ask("versions after the checks", "api_versions", **SOFTWARE)
 
 
-async def _registrations(ask: Ask, cluster: KafkaCluster) -> None:
+async def _registrations(ask: Ask, cluster: kafka_cluster.KafkaCluster) -> None:
     """Of broker 2, which the controller knows and which never runs, and of one that nobody knows."""
     (controller,) = cluster.controller_addresses
-    apart = Link(ConnectionSettings(bootstrap=(controller,)))
+    apart = link.Link(settings.ConnectionSettings(bootstrap=(controller,)))
     try:
-        versions = await apart.call_apart(controller, "api_versions", with_fields(**SOFTWARE), PATIENCE)
+        versions = await apart.call_apart(controller, "api_versions", with_fields(**SOFTWARE), patience.PATIENCE)
         # As a broker asks the controller when it starts.
         register = with_fields(
             broker_id=2,
@@ -357,16 +351,16 @@ async def _registrations(ask: Ask, cluster: KafkaCluster) -> None:
         )
         connection = await apart.routes.connections.open_apart(controller)
         request = connection.prepare("broker_registration", connection.version("broker_registration") or 0, register)
-        registered = decode(await connection.send(request))
+        registered = link.decode(await connection.send(request))
         await connection.close()
         assert registered.error_code == 0, registered
     finally:
         await apart.close()
-    if major(cluster.version) >= 4:
+    if kafka_jars.major(cluster.version) >= 4:
         await ask("fenced broker", "describe_cluster", until=lambda answer: len(answer.brokers) == 2, **CLUSTER)
     await ask("broker unregistered", "unregister_broker", broker_id=2)
     await ask("unknown broker", "unregister_broker", broker_id=77)
-    if major(cluster.version) >= 4:
+    if kafka_jars.major(cluster.version) >= 4:
         await ask("broker gone", "describe_cluster", until=lambda answer: len(answer.brokers) == 1, **CLUSTER)
 
 
@@ -406,7 +400,7 @@ def assigned(group: Any) -> int:
 def main() -> int:
     """Records every version."""
     for version in VERSIONS:
-        with KafkaCluster(version, brokers=1) as cluster:
+        with kafka_cluster.KafkaCluster(version, brokers=1) as cluster:
             recording = asyncio.run(record(cluster))
         path = write(recording)
         print(f"{path}: {len(recording.exchanges)} exchanges, {path.stat().st_size} bytes")

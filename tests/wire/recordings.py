@@ -1,7 +1,5 @@
 """Frames recorded from real brokers: what a file holds, and how it is written and read."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterable

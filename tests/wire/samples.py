@@ -1,7 +1,5 @@
 """An instance of any of kio's messages, every array with one element, every error code the same."""
 
-from __future__ import annotations
-
 import datetime
 import io
 import uuid

@@ -1,23 +1,42 @@
-"""One connection against servers that misbehave."""
-
-from __future__ import annotations
+"""Connections and frames: servers that misbehave, frames in pieces of all sizes, headers byte by byte."""
 
 import asyncio
+import dataclasses
+import ssl
 import struct
+import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kio.schema.describe_acls.v1.request import DescribeAclsRequest as OldAclsRequest
+from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
 
-from console.wire.aiokafka_request import AiokafkaRequest, Exchange
-from console.wire.connection import ConnectFailed, Connection, NotKafka, Stage, connect
+from console.wire import bounds_check, frames, sasl
+from console.wire.aiokafka_request import THROTTLE_FIRST, AiokafkaRequest, Exchange, RawResponse
+from console.wire.connection import (
+    MAX_FRAME,
+    USUAL_BUFFER,
+    ConnectFailed,
+    Connection,
+    FrameTooLong,
+    NotKafka,
+    Stage,
+    connect,
+    too_long,
+)
+from console.wire.fields import for_version
 from console.wire.frames import decode_body
-from console.wire.sasl import renewed_after
-from console.wire.schemas import response_type
+from console.wire.schemas import BY_VERSION, response_type, version_range
+from tests.support.certificates import Authority
 from tests.support.kafka_messages import with_fields
+from tests.support.requests_of_kafka import request_type
 from tests.wire import fake_broker as fake
+from tests.wire.fake_broker import Conversation, FakeBroker, Received, frame
 
 BROKERS = {1: ("a.example", 9092)}
 PLAIN = {"security_protocol": "PLAINTEXT"}
@@ -225,7 +244,276 @@ async def test_a_retired_connection_waits_for_what_it_still_carries() -> None:
 @given(st.floats(min_value=0.001, max_value=1e9))
 def test_a_session_is_renewed_in_time(lifetime: float) -> None:
     """With two seconds left, or half of a short one; a long one not earlier than with a seventh left."""
-    left = lifetime - renewed_after(lifetime)
+    left = lifetime - sasl.renewed_after(lifetime)
     assert left >= min(2.0, 0.5 * lifetime) * 0.999
     assert left >= 0.0499 * lifetime
     assert left <= max(0.1501 * lifetime, min(2.0, 0.5 * lifetime))
+
+
+# -- How an open connection receives: frames of all sizes, in pieces of all sizes, in a buffer that claims nothing -----
+
+SIZES = (0, 1, 100, USUAL_BUFFER - 9, USUAL_BUFFER - 8, USUAL_BUFFER, 5 * USUAL_BUFFER + 3, 3_000_000, 7, 200_000, 1)
+"""Of bodies: about that of the buffer, and of frames that make it grow more than once, and small ones after them."""
+
+
+def metadata_of(connection: Connection) -> AiokafkaRequest:
+    asked = with_fields(topics=[], include_topic_authorized_operations=False)
+    return connection.prepare("metadata", 12, asked)
+
+
+class Stream:
+    """Waits for as many requests as there are bodies, and sends all answers as one stream, cut at random places."""
+
+    def __init__(self, bodies: list[bytes], rng: Random) -> None:
+        self._bodies = bodies
+        self._rng = rng
+        self._requests: list[Received] = []
+
+    async def reply(self, conversation: Conversation, request: Received) -> None:
+        self._requests.append(request)
+        if len(self._requests) < len(self._bodies):
+            return
+        pairs = zip(self._requests, self._bodies, strict=True)
+        stream = b"".join(frame(each.correlation_id, body) for each, body in pairs)
+        cuts = sorted(self._rng.randrange(len(stream)) for _ in range(self._rng.choice((0, 3, 40))))
+        for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+            await conversation.send(stream[start:end])
+
+
+@pytest.fixture(scope="module", params=["PLAINTEXT", "SSL"])
+def security(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What `connect` takes, and under ``server`` what the broker does."""
+    if request.param == "PLAINTEXT":
+        return {"security_protocol": "PLAINTEXT", "server": None}
+    folder: Path = tmp_path_factory.mktemp("authority")
+    authority = Authority(folder)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(str(authority.issue("broker", "127.0.0.1").pem))
+    client = ssl.create_default_context(cafile=str(authority.pem))
+    return {"security_protocol": "SSL", "ssl_context": client, "server": server}
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_frames_of_all_sizes_in_pieces_of_all_sizes(seed: int, security: dict[str, object]) -> None:
+    rng = Random(seed)
+    bodies = [rng.randbytes(size) for size in rng.sample(SIZES, len(SIZES))]
+    own = {name: value for name, value in security.items() if name != "server"}
+    server = security["server"]
+    assert server is None or isinstance(server, ssl.SSLContext)
+    async with FakeBroker(Stream(bodies, rng).reply, tls=server) as broker:
+        connection = await connect(*broker.address, client_id="kac", limit=20, security=own)
+        answers = await asyncio.gather(*(connection.send(metadata_of(connection)) for _ in bodies))
+        assert [answer.body for answer in answers] == bodies
+        await connection.close()
+
+
+async def test_what_is_announced_is_not_claimed() -> None:
+    """A hundred megabytes are announced, a thousand bytes are sent, and the connection ends."""
+
+    async def promise(conversation: Conversation, request: Received) -> None:
+        await conversation.send(struct.pack(">ii", MAX_FRAME, request.correlation_id) + bytes(1000))
+        conversation.writer.close()
+
+    async with FakeBroker(promise) as broker:
+        connection = await connect(*broker.address, client_id="kac", limit=20, security=PLAIN)
+        request = metadata_of(connection)
+        tracemalloc.start()
+        try:
+            with pytest.raises(Exception, match="closed"):
+                await connection.send(request)
+            assert tracemalloc.get_traced_memory()[1] < 20 * USUAL_BUFFER
+        finally:
+            tracemalloc.stop()
+        await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "reason"), [(MAX_FRAME + 1, FrameTooLong), (2**31 - 1, FrameTooLong), (3, NotKafka), (-1, NotKafka)]
+)
+async def test_an_impossible_length_after_a_good_frame(prefix: int, reason: type[Exception]) -> None:
+    async def good_then_bad(conversation: Conversation, request: Received) -> None:
+        await conversation.send(frame(request.correlation_id, b"good") + struct.pack(">i", prefix) + bytes(100))
+
+    async with FakeBroker(good_then_bad) as broker:
+        connection = await connect(*broker.address, client_id="kac", limit=20, security=PLAIN)
+        first, second = (asyncio.ensure_future(connection.send(metadata_of(connection))) for _ in range(2))
+        assert (await first).body == b"good"
+        with pytest.raises(Exception, match="closed") as lost:
+            await second
+        assert isinstance(lost.value.__cause__, reason)
+        assert (too_long(lost.value) is not None) is (reason is FrameTooLong)
+        assert not connection.is_open
+        await connection.close()
+
+
+async def test_a_frame_that_no_request_waits_for_closes_the_connection() -> None:
+    async def twice(conversation: Conversation, request: Received) -> None:
+        await conversation.send(2 * frame(request.correlation_id, b"good"))
+
+    async with FakeBroker(twice) as broker:
+        connection = await connect(*broker.address, client_id="kac", limit=20, security=PLAIN)
+        assert (await connection.send(metadata_of(connection))).body == b"good"
+        assert not connection.is_open
+        await connection.close()
+
+
+async def test_a_large_answer_that_is_no_longer_waited_for_leaves_the_next_one_whole() -> None:
+    release = asyncio.Event()
+    large = Random(1).randbytes(2_000_000)
+
+    async def halves(conversation: Conversation, request: Received) -> None:
+        whole = frame(request.correlation_id, large)
+        await conversation.send(whole[: len(whole) // 2])
+        await release.wait()
+        await conversation.send(whole[len(whole) // 2 :])
+
+    async def small(conversation: Conversation, request: Received) -> None:
+        await conversation.answer(request, b"small")
+
+    async with FakeBroker(halves, small) as broker:
+        connection = await connect(*broker.address, client_id="kac", limit=20, security=PLAIN)
+        given_up = asyncio.ensure_future(connection.send(metadata_of(connection)))
+        await broker.arrived(1)
+        given_up.cancel()
+        await asyncio.wait({given_up})
+        assert connection.is_idle
+        second = asyncio.ensure_future(connection.send(metadata_of(connection)))
+        release.set()
+        assert (await second).body == b"small"
+        await connection.close()
+
+
+# -- Frames: headers and payloads, byte by byte ------------------------------------------------------------------------
+
+FLEXIBLE = DescribeConfigsRequest(resources=(), include_synonyms=True, include_documentation=False)
+NOT_FLEXIBLE = for_version(
+    OldAclsRequest,
+    resource_type_filter=2,
+    resource_name_filter=None,
+    pattern_type_filter=3,
+    principal_filter="User:ü",
+    host_filter=None,
+    operation=1,
+    permission_type=1,
+)
+
+ids = st.integers(0, 2**31 - 1)
+names = st.text(max_size=300).filter(lambda name: len(name.encode(errors="ignore")) < 2**15)
+
+
+@given(ids, names)
+def test_a_flexible_request_header_is_version_2(correlation_id: int, client_id: str) -> None:
+    """RequestHeader.json: the client id keeps the old string format even here; then no tagged fields."""
+    name = client_id.encode()
+    wanted = struct.pack(">hhih", 32, 4, correlation_id, len(name)) + name + b"\x00"
+    assert frames.encode_header(FLEXIBLE, correlation_id, client_id) == wanted
+
+
+@given(ids, names)
+def test_any_other_request_header_is_version_1(correlation_id: int, client_id: str) -> None:
+    name = client_id.encode()
+    assert frames.encode_header(NOT_FLEXIBLE, correlation_id, client_id) == (
+        struct.pack(">hhih", 29, 1, correlation_id, len(name)) + name
+    )
+
+
+def test_a_flexible_payload_by_hand() -> None:
+    topic = DescribeConfigsResource(resource_type=2, resource_name="tö", configuration_keys=("a",))
+    payload = DescribeConfigsRequest(resources=(topic,), include_synonyms=True, include_documentation=False)
+    resources = b"\x02" + b"\x02" + b"\x04t\xc3\xb6" + b"\x02\x02a" + b"\x00"
+    assert frames.encode_payload(payload) == resources + b"\x01" + b"\x00" + b"\x00"
+
+
+def test_a_payload_of_the_old_format_by_hand() -> None:
+    assert frames.encode_payload(NOT_FLEXIBLE) == b"\x02\xff\xff\x03\x00\x07User:\xc3\xbc\xff\xff\x01\x01"
+
+
+@given(ids, st.binary(max_size=50))
+def test_a_response_is_split_behind_its_header(correlation_id: int, body: bytes) -> None:
+    old = struct.pack(">i", correlation_id)
+    assert frames.split_response(response_type("describe_acls", 1), old + body) == (correlation_id, body)
+    assert frames.split_response(response_type("describe_acls", 2), old + b"\x00" + body) == (correlation_id, body)
+
+
+@given(ids, st.binary(max_size=200), st.binary(max_size=50))
+def test_tagged_fields_in_a_response_header_are_passed_over(correlation_id: int, tag: bytes, body: bytes) -> None:
+    size = bytes([len(tag)]) if len(tag) < 128 else bytes([len(tag) & 0x7F | 0x80, len(tag) >> 7])
+    header = struct.pack(">i", correlation_id) + b"\x01" + b"\x05" + size + tag
+    assert frames.split_response(response_type("metadata", 12), header + body) == (correlation_id, body)
+
+
+@given(st.binary(max_size=3))
+def test_less_than_a_header_is_malformed(frame: bytes) -> None:
+    with pytest.raises(bounds_check.MalformedFrame):
+        frames.split_response(response_type("metadata", 12), frame)
+
+
+def test_the_answer_to_apiversions_has_the_old_header_always() -> None:
+    """KIP-511: a client can't know yet what the broker speaks."""
+    assert frames.split_response(response_type("api_versions", 4), b"\x00\x00\x00\x09body") == (9, b"body")
+
+
+@pytest.mark.parametrize("name", ["\udcff", "a\ud800b"])
+def test_text_that_is_not_unicode_is_not_sent(name: str) -> None:
+    topic = DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=None)
+    with pytest.raises(frames.Unencodable, match="DescribeConfigsRequest v4"):
+        frames.encode_payload(
+            DescribeConfigsRequest(resources=(topic,), include_synonyms=True, include_documentation=False)
+        )
+
+
+def test_a_number_out_of_range_is_not_sent() -> None:
+    topic = DescribeConfigsResource(resource_type=300, resource_name="t", configuration_keys=None)
+    with pytest.raises(frames.Unencodable):
+        frames.encode_payload(
+            DescribeConfigsRequest(resources=(topic,), include_synonyms=True, include_documentation=False)
+        )
+
+
+def test_a_field_that_a_version_lacks_is_left_out() -> None:
+    oldest = for_version(
+        request_type("describe_configs", 1), resources=(), include_synonyms=True, include_documentation=1
+    )
+    assert frames.encode_payload(oldest) == b"\x00\x00\x00\x00\x01"
+
+
+def test_versions_are_those_that_kio_has() -> None:
+    assert version_range("describe_configs") == (1, 4)
+    assert version_range("metadata") == (0, 13)
+    with pytest.raises(KeyError):
+        version_range("no_such_api")
+
+
+def test_an_answer_that_tells_of_more_than_it_has_is_refused_before_room_is_made_for_it() -> None:
+    throttle, brokers = b"\0\0\0\0", b"\xff\xff\xff\xff\x0f"  # 2³² - 2 of them: 32 GiB of pointers
+    with pytest.raises(bounds_check.MalformedFrame, match="brokers has 4294967294 elements in 20 bytes"):
+        frames.decode_body(response_type("metadata", 9), throttle + brokers + bytes(20))
+
+
+def test_the_response_header_follows_from_the_request_for_every_message_of_kafka() -> None:
+    for api, versions in BY_VERSION.items():
+        for version in versions:
+            try:
+                request, response = request_type(api, version), response_type(api, version)
+            except KeyError:  # data that is no request
+                continue
+            flexible = frames.has_flexible_response_header(api, request)
+            assert flexible is response.__header_schema__.__flexible__, (api, version)
+
+
+# -- who is throttled --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("api", sorted(THROTTLE_FIRST))
+def test_an_answer_says_first_for_how_long_its_client_is_throttled(api: str) -> None:
+    """As Kafka's own schemas have it, in every version; before, or in another place, it is not known."""
+    lowest, highest = version_range(api)
+    for version in range(lowest, highest + 1):
+        fields = [each.name for each in dataclasses.fields(response_type(api, version))]
+        assert (fields[0] == "throttle_time") is (version >= THROTTLE_FIRST[api]), version
+    assert RawResponse(api, highest, b"\0\0\0\1").throttle_ms == 1
+    assert not RawResponse(api, highest, b"\0\0\0\0\1").throttle_ms
+    assert not RawResponse(api, highest, b"\xff\xff\xff\xff").throttle_ms
+    assert not RawResponse(api, highest, b"").throttle_ms
+    assert not RawResponse(api, THROTTLE_FIRST[api] - 1, b"\0\0\0\1").throttle_ms
+    assert not RawResponse("api_versions", 3, b"\0\0\0\1").throttle_ms

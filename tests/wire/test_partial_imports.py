@@ -1,7 +1,5 @@
 """aiokafka's connection module alone, and what its logger may tell."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import textwrap

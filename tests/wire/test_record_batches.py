@@ -1,7 +1,5 @@
 """Record batches: what an encoder made comes back; damage, bombs and any bytes at all end in a line that says why."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 import time

@@ -1,9 +1,4 @@
-"""Frames of real brokers, read the way the client reads them, against what was known before they were recorded.
-
-What the brokers were told, and so have to answer, is in record_frames.py.
-"""
-
-from __future__ import annotations
+"""Frames of real brokers, read the way the client reads them, against what was known before they were recorded."""
 
 import ast
 from operator import attrgetter
@@ -18,13 +13,15 @@ from console.admin.errors import error_name
 from console.model.codes import ConfigSource, ConfigType
 from console.model.config import ConfigResource, ConfigSet
 from console.model.quota import QuotaEntity
-from console.wire.config_decoder import ConfigDecoder
+from console.wire import config_decoder, quota_decoder, record_batches, tagged_fields
 from console.wire.frames import encode_header, encode_payload, open_reader
-from console.wire.quota_decoder import decode_quotas
 from console.wire.schemas import api_key, response_type
-from console.wire.tagged_fields import without_unknown_tags
 from tests.support.requests_of_kafka import request_type
 from tests.wire import recordings
+from tests.wire.recordings import VERSIONS, Recording, errors, named, read
+
+# -- Frames of real brokers, read the way the client reads them, against what was known before they were recorded ------
+# What the brokers were told, and so have to answer, is in record_frames.py.
 
 ALL = [(kafka, recorded.step) for kafka in recordings.VERSIONS for recorded in recordings.read(kafka).exchanges]
 
@@ -63,7 +60,7 @@ def test_a_request_read_and_written_again_gives_the_bytes_that_were_sent(recorde
 def test_taking_unknown_tags_out_changes_nothing_where_there_are_none(recorded: recordings.Recorded) -> None:
     kio = response_type(recorded.api, recorded.exchange.version)
     body = bytes(recorded.body)
-    assert without_unknown_tags(kio, body) == (body, len(body))
+    assert tagged_fields.without_unknown_tags(kio, body) == (body, len(body))
 
 
 def test_the_recordings_are_small() -> None:
@@ -324,7 +321,7 @@ CONFIG_STEPS = (
 @pytest.mark.parametrize("step", CONFIG_STEPS)
 def test_the_config_decoder_gives_what_kio_gives(recording: recordings.Recording, step: str) -> None:
     recorded = recording[step]
-    decoder = ConfigDecoder(recorded.exchange.version)
+    decoder = config_decoder.ConfigDecoder(recorded.exchange.version)
     for _ in range(2):  # the second time from what it remembers
         described = decoder.decode(bytes(recorded.body), {})
         results = recorded.decode().results
@@ -366,10 +363,10 @@ QUOTAS = {
 
 def test_quotas(recording: recordings.Recording) -> None:
     every = recording["all quotas"]
-    assert decode_quotas(every.exchange.version, bytes(every.body)) == QUOTAS
+    assert quota_decoder.decode_quotas(every.exchange.version, bytes(every.body)) == QUOTAS
     alone = recording["quotas of alice alone"]
     alice = QuotaEntity.of({"user": "alice"})
-    assert decode_quotas(alone.exchange.version, bytes(alone.body)) == {alice: QUOTAS[alice]}
+    assert quota_decoder.decode_quotas(alone.exchange.version, bytes(alone.body)) == {alice: QUOTAS[alice]}
     answer = recording["quotas of no type"].decode()
     assert (error_name(answer.error_code), answer.entries) == ("UNSUPPORTED_VERSION", None)
     assert answer.error_message == "Unsupported entity type planet"
@@ -483,5 +480,120 @@ def test_moves_and_elections(recording: recordings.Recording) -> None:
 def test_resources_are_given_back_as_they_were_asked_for(recording: recordings.Recording) -> None:
     recorded = recording["wrong broker"]
     mine = ConfigResource(4, "2")  # type: ignore[arg-type]
-    ((resource, _),) = ConfigDecoder(recorded.exchange.version).decode(bytes(recorded.body), {(4, "2"): mine})
+    ((resource, _),) = config_decoder.ConfigDecoder(recorded.exchange.version).decode(
+        bytes(recorded.body), {(4, "2"): mine}
+    )
     assert resource is mine
+
+
+# -- Records and transactions in frames of real brokers, against what record_frames.py told the brokers ----------------
+
+
+@pytest.fixture(params=VERSIONS)
+def recording_of(request: pytest.FixtureRequest) -> Recording:
+    return read(request.param)
+
+
+def fetched(recording_of: Recording, step: str) -> dict[Any, Any]:
+    """The partitions of that Fetch of orders, by number."""
+    (topic,) = recording_of[step].decode().responses
+    assert topic.topic_id == named(recording_of["topics made"].decode().topics, "name")["orders"].topic_id
+    return named(topic.partitions, "partition_index")
+
+
+def values(partition: Any) -> dict[int, bytes | None]:
+    """The records by their offsets, without markers."""
+    return {
+        record.offset: record.value
+        for batch in record_batches.batches(partition.records)
+        if not batch.control
+        for record in record_batches.records(batch, "orders", partition.partition_index)
+    }
+
+
+def markers(partition: Any) -> list[tuple[int, int, bool]]:
+    """Of each marker: offset, producer id, whether it aborts."""
+    found = [batch for batch in record_batches.batches(partition.records) if batch.control]
+    return [(batch.base_offset, batch.facts.producer_id, batch.aborts) for batch in found]
+
+
+def producer_id(recording_of: Recording) -> int:
+    """Of till-1, which wrote "paid"."""
+    states = recording_of["transactions by id"].decode().transaction_states
+    found: int = named(states, "transactional_id")["till-1"].producer_id
+    return found
+
+
+def test_records(recording_of: Recording) -> None:
+    """Four orders went to partition 0 and one to partition 1; "paid" went to 0 in a transaction that was aborted."""
+    partitions = fetched(recording_of, "records")
+    assert {number: error_name(part.error_code) for number, part in partitions.items()} == {
+        0: "NONE",
+        1: "NONE",
+        2: "OFFSET_OUT_OF_RANGE",
+        9: "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+    assert values(partitions[0]) == {0: b"order", 1: b"order", 2: b"order", 3: b"order", 4: b"paid"}
+    assert values(partitions[1]) == {0: b"order"}
+    mine = producer_id(recording_of)
+    assert markers(partitions[0]) == [(5, mine, True)]
+    assert [(each.producer_id, each.first_offset) for each in partitions[0].aborted_transactions] == [(mine, 4)]
+    ends = {number: (partitions[number].log_start_offset, partitions[number].high_watermark) for number in (0, 1)}
+    assert ends == {0: (0, 6), 1: (0, 1)}
+
+
+def test_records_deleted(recording_of: Recording) -> None:
+    """Those of partition 0 before offset 3, all of partition 1; partition 2 is empty, and 99 is beyond its end."""
+    topics = named(recording_of["records deleted"].decode().topics, "name")
+    orders = topics["orders"].partitions
+    assert errors(orders, "partition_index") == {
+        0: "NONE",
+        1: "NONE",
+        2: "OFFSET_OUT_OF_RANGE",
+        9: "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+    assert errors(topics["missing"].partitions, "partition_index") == {0: "UNKNOWN_TOPIC_OR_PARTITION"}
+    lowest = {number: part.low_watermark for number, part in named(orders, "partition_index").items()}
+    assert lowest == {0: 3, 1: 1, 2: -1, 9: -1}
+
+
+def test_records_left(recording_of: Recording) -> None:
+    """The marker for producer 999999, which no coordinator asked for, is in the log."""
+    partitions = fetched(recording_of, "records left")
+    assert values(partitions[0]) == {3: b"order", 4: b"paid"}
+    assert markers(partitions[0]) == [(5, producer_id(recording_of), True), (6, 999_999, True)]
+    assert (partitions[0].log_start_offset, partitions[0].high_watermark) == (3, 7)
+    assert error_name(partitions[1].error_code) == "OFFSET_OUT_OF_RANGE"
+
+
+def test_producers(recording_of: Recording) -> None:
+    topics = named(recording_of["producers"].decode().topics, "name")
+    orders = named(topics["orders"].partitions, "partition_index")
+    (producer,) = orders[0].active_producers
+    assert (producer.producer_id, producer.current_txn_start_offset) == (producer_id(recording_of), 4)
+    assert error_name(orders[7].error_code) == "UNKNOWN_TOPIC_OR_PARTITION"
+    missing = errors(topics["missing"].partitions, "partition_index")
+    assert missing == dict.fromkeys((0, 7), "UNKNOWN_TOPIC_OR_PARTITION")
+
+
+def test_transactions(recording_of: Recording) -> None:
+    listed = named(recording_of["transactions"].decode().transaction_states, "transactional_id")
+    assert {name: each.transaction_state for name, each in listed.items()} == {"till-1": "Ongoing", "till-2": "Empty"}
+    described = recording_of["transactions by id"].decode().transaction_states
+    assert errors(described, "transactional_id") == {
+        "till-1": "NONE",
+        "till-2": "NONE",
+        "missing": "TRANSACTIONAL_ID_NOT_FOUND",
+    }
+    by_id = named(described, "transactional_id")
+    (topic,) = by_id["till-1"].topics
+    assert (topic.topic, topic.partitions, by_id["till-2"].topics) == ("orders", (0,), ())
+    assert by_id["till-1"].transaction_start_time > 0
+    assert by_id["till-2"].transaction_start_time == -1
+
+
+def test_markers_written(recording_of: Recording) -> None:
+    (marker,) = recording_of["markers"].decode().markers
+    assert marker.producer_id == 999_999
+    told = {topic.name: errors(topic.partitions, "partition_index") for topic in marker.topics}
+    assert told == {"orders": {0: "NONE"}, "missing": {0: "UNKNOWN_TOPIC_OR_PARTITION"}}

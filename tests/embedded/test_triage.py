@@ -1,0 +1,515 @@
+"""Triage of an embedded cluster."""
+
+import argparse
+import asyncio
+import json
+import random
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from msgspec.structs import replace
+
+from console.admin import connections
+from console.admin.client import AdminClient
+from console.admin.recorded import InstantLoop
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.cli import main as cli
+from console.cli.triage import GOES_ON, tell_changes, watch_verdicts
+from console.contexts.context import Context, parse_bootstrap
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.faults import Fault, Throttle
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec, SaslSpec
+from console.flight import anonymous, flight_reader, flight_writer, pseudonyms
+from console.flight.answer import HANDSHAKE, Answer, Header
+from console.model.certificates import Listener
+from console.model.config import topic_resource
+from console.model.parts import Part
+from console.model.secret import Secret
+from console.session import replay_diagnosis, slow_polls, snapshot_reader, triage_polls
+from console.session.replay import Replay
+from console.session.session import Session
+from console.session.triage_polls import Poller
+from console.triage.diagnosis import Verdict
+from console.triage.observations import after, begin
+from console.triage.symptoms import Subject
+from tests.support import paces, patience, recorded_polls, worlds
+from tests.support.certificates import Authority
+from tests.support.triage_watch import bootstrap, found, watching
+
+cluster = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1))
+WATCH = argparse.Namespace(watch=True, seconds=20.0, output="json", expect=[], prometheus=None)
+
+
+async def test_a_cluster_that_goes_and_comes(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    lines: list[dict[str, Any]] = []
+
+    async def until(what: str, at_least: int) -> None:
+        async with asyncio.timeout(patience.PATIENCE):
+            while len(lines) < at_least or not lines[-1][what]:
+                lines.extend(json.loads(each) for each in capsys.readouterr().out.splitlines())
+                await asyncio.sleep(0.05)
+
+    async with worlds.poller_on(cluster) as poller:
+        watching = asyncio.create_task(watch_verdicts(poller, WATCH))
+        try:
+            await until("at", 1)
+            cluster.run(lambda running: running.broker_down(1))
+            await until("lost", 2)
+            lost = len(lines)
+            cluster.run(lambda running: running.broker_up(1))
+            await until("at", lost + 1)
+        finally:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+    assert len({frozenset(line) for line in lines}) == 1
+    assert [line["lost"] is None for line in lines if line is not lines[lost - 1]] == [True] * (len(lines) - 1)
+    assert lines[lost - 1]["lost"].startswith("no broker answers: ")
+    assert not lines[lost - 1]["healthy"]
+    assert {line["v"] for line in lines} == {1}
+
+
+async def test_a_login_that_is_refused_later_is_no_broker_that_does_not_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "REFUSAL_SECONDS", 0.0)
+    users, said = {"kac": Secret("right")}, ""
+
+    async def until(what: str) -> None:
+        nonlocal said
+        async with asyncio.timeout(patience.PATIENCE):
+            while what not in said:
+                said += capsys.readouterr().out
+                await asyncio.sleep(0.05)
+
+    with run_in_thread(
+        ClusterSpec(brokers=1, super_users=frozenset({"User:kac"}), sasl=SaslSpec(plain=users))
+    ) as cluster:
+        sasl = SaslSettings(mechanism="PLAIN", username="kac", password=Secret("right"))
+        async with worlds.poller_on(
+            ConnectionSettings(parse_bootstrap(cluster.bootstrap), security_protocol="SASL_PLAINTEXT", sasl=sasl)
+        ) as poller:
+            lines = argparse.Namespace(**{**vars(WATCH), "output": "text"})
+            watching = asyncio.create_task(watch_verdicts(poller, lines))
+            try:
+                await until("healthy")
+                cluster.run(lambda running: running.broker_down(1))
+                await until("no broker answers: ")
+                users["kac"] = Secret("another")
+                cluster.run(lambda running: running.broker_up(1))
+                await until("the brokers refuse the login: AUTHENTICATION_FAILED: ")
+                await until(GOES_ON)
+                users["kac"] = Secret("right")
+                await until("brokers answer again")
+            finally:
+                watching.cancel()
+                with suppress(asyncio.CancelledError):
+                    await watching
+    assert said.count("no broker answers: ") == 1
+
+
+def test_it_is_not_healthy_before_all_was_read(capsys: pytest.CaptureFixture[str]) -> None:
+    at = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
+    unread, read = Verdict(at, (), (), (), (), ("configs",)), Verdict(at, (), (), ())
+    told = tell_changes(unread, None, "text")
+    assert [line[10:] for line in capsys.readouterr().out.splitlines()] == ["+  unknown: configs"]
+    told = tell_changes(read, told, "text")
+    assert [line[10:] for line in capsys.readouterr().out.splitlines()] == ["healthy", "-  unknown: configs"]
+    assert tell_changes(read, told, "text") == told
+    assert not capsys.readouterr().out
+
+
+# -- Records that are cut, joined, set back, or of a hostile cluster ---------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A few polls of a cluster, one of whose groups has a name with control characters."""
+    file = tmp_path_factory.mktemp("record") / "a.flight"
+    with run_in_thread(ClusterSpec(brokers=3)) as cluster:
+        cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
+        cluster.run(lambda c: c.broker_down(3))
+        asyncio.run(recorded_polls.watched(cluster.bootstrap, file, 3, lambda _: None))
+    return file
+
+
+def answers(file: Path) -> list[Answer]:
+    return list(flight_reader.FlightReader(file).answers())
+
+
+def written(file: Path, *parts: list[Answer]) -> Path:
+    """A file with these parts, one after the other."""
+    for number, part in enumerate(parts):
+        writer = flight_writer.FlightWriter(file, Header("", "hostile", part[0].at_ms, "0"), append=number > 0)
+        for each in part:
+            writer.add(each)
+        writer.close()
+    return file
+
+
+def triaged(file: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    code = cli.run(["triage", "--replay", str(file)])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_cut_anywhere(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of what is left there is a verdict, or a line says that nothing is."""
+    data = record.read_bytes()
+    chance = random.Random(1)
+    for length in [0, 5, 11, *(chance.randrange(len(data)) for _ in range(8)), len(data) - 1]:
+        cut = tmp_path / "cut.flight"
+        cut.write_bytes(data[:length])
+        code, out, err = triaged(cut, capsys)
+        assert code in (0, 1, 4, 5)
+        # That the file is damaged, and that nothing is in what is left.
+        assert out or 1 <= err.count("\n") <= 2, length
+        assert "Traceback" not in err
+
+
+def test_bytes_that_were_changed(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = record.read_bytes()
+    chance = random.Random(2)
+    for _ in range(8):
+        changed = bytearray(data)
+        changed[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        file = tmp_path / "changed.flight"
+        file.write_bytes(changed)
+        code, out, err = triaged(file, capsys)
+        assert (code in (0, 4, 5) and out) or (code == 1 and err)
+
+
+def test_answers_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Bodies with any bytes, counts of billions among them: that is said, and no longer than a moment is tried."""
+    chance = random.Random(3)
+    for number, body in enumerate((b"", b"\x7f\xff\xff\xff" * 8, chance.randbytes(300))):
+        wrong = [each._replace(body=body) if each.body and each.request else each for each in answers(record)]
+        code, _, err = triaged(written(tmp_path / f"{number}.flight", wrong), capsys)
+        assert code in (0, 1, 4, 5)
+        assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[1,2,3,4]", b'["a","b",0,9223372036854775807]', b'["a","b",-9223372036854775808,0]', b"\xff" * 99],
+)
+def test_handshakes_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], body: bytes) -> None:
+    """A certificate that can't be read is none; the rest of the verdict is the same, and no name is left over."""
+    found = answers(record)
+    shook = found[-1]._replace(node=1, api_key=HANDSHAKE, version=0, request=b"\xffEXTERNAL", body=body, problem=None)
+    _, plain, _ = triaged(record, capsys)
+    code, out, err = triaged(written(tmp_path / "tls.flight", [*found, shook]), capsys)
+    assert (code, out, err) == (4, plain, "")
+    kept: list[Answer] = []
+    sink = anonymous.Anonymous(Kept(kept), pseudonyms.Pseudonyms())
+    sink.add(shook)
+    assert not [each for each in kept if b"EXTERNAL" in each.request or each.host == shook.host]
+
+
+class Kept:
+    """A sink that is a list."""
+
+    def __init__(self, kept: list[Answer]) -> None:
+        self.add = kept.append
+
+    def flush_changed(self) -> None:
+        """Nothing waits."""
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_file_that_changes_while_it_is_replayed(record: Path, tmp_path: Path) -> None:
+    """What was there when it was opened is replayed, whether the file grows, is cut or is replaced."""
+    file = written(tmp_path / "changing.flight", answers(record))
+    before = flight_reader.FlightReader(file)
+    written_on = flight_writer.FlightWriter(file, Header("", "later", before.times[-1], "0"), append=True)
+    written_on.add(before.answer(0)._replace(at_ms=before.times[-1] + 1000))
+    written_on.close()
+    assert len(flight_reader.FlightReader(file)) == len(before) + 1
+    open_, whole = flight_reader.FlightReader(file), list(before.answers())
+    file.write_bytes(b"")
+    assert list(open_.answers())[: len(whole)] == whole
+    file.unlink()
+    assert len(list(open_.answers())) == len(before) + 1
+
+
+def test_the_clock_was_set_back_between_two_parts(
+    record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = answers(record)
+    earlier = [each._replace(at_ms=each.at_ms - 3_600_000) for each in first]
+    code, out, _ = triaged(written(tmp_path / "back.flight", first, earlier), capsys)
+    assert code in (4, 5)
+    assert "broker 3" in out
+
+
+def test_two_clusters_in_a_file(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The later one is judged by its own brokers."""
+    other = tmp_path / "other.flight"
+    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
+        asyncio.run(recorded_polls.watched(cluster.bootstrap, other, 2, lambda _: None))
+    code, out, err = triaged(written(tmp_path / "both.flight", answers(record), answers(other)), capsys)
+    assert code in (0, 4, 5), (out, err)
+
+
+def test_names_with_control_characters_do_not_reach_the_terminal(
+    record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A host of the same length, so that the answers can still be read."""
+    evil = [each._replace(body=each.body.replace(b"orders", b"o\x1b[2Js")) for each in answers(record)]
+    _, out, err = triaged(written(tmp_path / "evil.flight", evil), capsys)
+    assert "\x1b" not in out + err
+
+
+def test_the_diagnosis_of_a_damaged_record_ends(record: Path, tmp_path: Path) -> None:
+    """For the screen: whatever a record holds, its diagnosis ends, and says so."""
+    wrong = [each._replace(body=each.body[: len(each.body) // 2]) for each in answers(record)]
+    file = written(tmp_path / "half.flight", wrong)
+    diagnosis = replay_diagnosis.ReplayDiagnosis(Replay.of(flight_reader.FlightReader(file), file.name))
+    diagnosis.start()
+    diagnosis.close()
+    assert diagnosis.ended
+
+
+def test_a_record_opens_nothing(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No socket is opened for a replay: the cluster may be another by now."""
+    import socket
+
+    def refused(*_: object) -> None:
+        raise AssertionError("a replay connects")
+
+    monkeypatch.setattr(socket.socket, "connect", refused)
+    monkeypatch.setattr(socket.socket, "connect_ex", refused)
+
+    async def work() -> int:
+        replay = Replay.of(flight_reader.FlightReader(record), record.name)
+        found = [poll async for poll in replay.polls(replay.times)]
+        await replay.close()
+        return len(found)
+
+    with asyncio.Runner(loop_factory=InstantLoop) as runner:
+        assert runner.run(work()) > 1
+
+
+# -- A console that brokers throttle says so, and is not called healthy by what it read before -------------------------
+
+throttling_cluster = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1))
+HERE = Subject(entity="this console")
+
+
+async def test_by_how_much_it_is_throttled(throttling_cluster: ThreadedCluster) -> None:
+    addresses = throttling_cluster.call(lambda running: running.addresses)
+    async with watching(bootstrap(addresses.values())) as it:
+        verdict = await it.until(lambda verdict: verdict.is_healthy, "all parts")
+        assert found(verdict, "console-throttled", HERE) is None
+        throttling_cluster.call(lambda running: running.faults.add(Fault(Throttle(0.4))))
+        named = await it.names("console-throttled", HERE)
+        assert "ms of each second" in named.claim.evidence[0].fact
+        assert it.verdict is not None
+        assert not it.verdict.is_healthy
+        assert not any(each.edits for each in named.claim.next)
+
+
+# -- Of very many configs those that a new symptom depends on are read at once, the others in their time ---------------
+
+# A factor of 3, so that a broker that goes is missed in one topic alone.
+limited_cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", 1, 3), worlds.topic("audit", 1, 1))
+ORDERS_TOPIC, AUDIT = topic_resource("orders"), topic_resource("audit")
+KEY = "max.message.bytes"
+
+
+def limited(running: EmbeddedCluster) -> None:
+    """Another client sets the same key of both topics."""
+    for each in (ORDERS_TOPIC, AUDIT):
+        running.state.alter_config(each, {KEY: "2000"})
+
+
+async def test_what_a_new_symptom_depends_on_is_read_at_once(
+    limited_cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triage_polls, "FEW_CONFIGS", 1)
+    monkeypatch.setattr(triage_polls, "MANY_SECONDS", 3_600.0)
+    with worlds.session_on(limited_cluster, "console") as session:
+        async with Poller(session) as poller:
+            observations = begin(await poller.poll(whole=True))
+            poller.follow(observations)
+            limited_cluster.call(limited)
+            # Not the broker of the topic with one replica.
+            (one,) = session.snapshot.topics["audit"].partitions[0].replicas
+            away = 3 if one != 3 else 2
+            limited_cluster.run(lambda running: running.broker_down(away))
+            async with asyncio.timeout(patience.PATIENCE):
+                while (entry := session.snapshot.configs[ORDERS_TOPIC].get(KEY)) is None or entry.value != "2000":
+                    await poller.rest()
+                    observations = after(observations, await poller.poll())
+                    poller.follow(observations)
+            other = session.snapshot.configs[AUDIT].get(KEY)
+            assert other is None or other.value != "2000"
+
+
+# -- When listeners are asked for their certificates: new ones at once, those that were not reached after a minute -----
+
+T = TypeVar("T")
+
+
+class Asked:
+    """A client that keeps which listeners it was asked for."""
+
+    def __init__(self, client: AdminClient) -> None:
+        self._client = client
+        self.listeners: list[list[int]] = []
+
+    async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
+        if operation.__name__ == "shown_certificates":
+            self.listeners.append([each.port for each in args[0]])
+        return await self._client.run(operation, *args, **options)
+
+
+class Hand:
+    """A clock that is set by hand."""
+
+    seconds = 0.0
+
+    def clock(self) -> snapshot_reader.Clock:
+        """As a session takes it."""
+        return snapshot_reader.Clock(
+            lambda: datetime.now(UTC) + timedelta(seconds=self.seconds), lambda: time.monotonic() + self.seconds
+        )
+
+
+async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp_path: Path) -> None:
+    """One listener has TLS, one does not yet: the first is asked again after an hour only."""
+    authority = Authority(tmp_path)
+    secure = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    secure.load_cert_chain(str(authority.issue("broker", "127.0.0.1", left=timedelta(days=1)).pem))
+    hand = Hand()
+    with run_in_thread(ClusterSpec(brokers=2)) as cluster:
+        settings = worlds.settings(cluster)
+        with AdminClient(settings) as client:
+            asked = Asked(client)
+            context = Context("test", "tests", replace(settings, security_protocol="SSL"))
+            session = Session(asked, context, clock=hand.clock())
+            await session.read_cluster()
+            plain, other = sorted(each.port for each in session.snapshot.cluster.brokers)
+            polls = slow_polls.SlowPolls(session)
+            read = polls.reads[Part.CERTIFICATES]
+
+            await read()
+            await read()
+            assert [sorted(each) for each in asked.listeners] == [[plain, other]]
+            assert polls.facts.certificates == ()
+
+            hand.seconds += slow_polls.UNREACHED_AGAIN - 5
+            await read()
+            assert len(asked.listeners) == 1
+            hand.seconds += 10
+            await read()
+            assert len(asked.listeners) == 2
+
+        # The same with one that is reached: it answers with TLS on an address of its own.
+        server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=secure)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            with AdminClient(settings) as client:
+                asked = Asked(client)
+                session = Session(asked, context, clock=hand.clock())
+                await session.read_cluster()
+                brokers = session.snapshot.cluster.brokers
+                cluster_info = replace(
+                    session.snapshot.cluster, brokers=(replace(brokers[0], host="127.0.0.1", port=port), brokers[1])
+                )
+                polls = slow_polls.SlowPolls(_Elsewhere(session, cluster_info))  # type: ignore[arg-type]
+                read = polls.reads[Part.CERTIFICATES]
+                await read()
+                assert [each.listener for each in polls.facts.certificates] == [
+                    Listener(brokers[0].id, "127.0.0.1", port)
+                ]
+                hand.seconds += slow_polls.UNREACHED_AGAIN + 5
+                await read()
+                assert asked.listeners[1:] == [[brokers[1].port]]
+                assert len(polls.facts.certificates) == 1
+                hand.seconds += slow_polls.CERTIFICATES_AGAIN
+                await read()
+                assert sorted(asked.listeners[2]) == sorted([port, brokers[1].port])
+
+
+class _Elsewhere:
+    """A session whose first broker is at another address."""
+
+    def __init__(self, session: Session, cluster: Any) -> None:
+        self._session, self._cluster = session, cluster
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    @property
+    def snapshot(self) -> Any:
+        """With the other address."""
+        return replace(self._session.snapshot, cluster=self._cluster)
+
+
+# -- A setting of another client that this host takes back: triage knows it, and never offers the value again ----------
+
+ORDERS = topic_resource("orders")
+TAKEN_BACK, BAD = "max.message.bytes", "2000"
+
+watched_cluster = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1))
+
+
+async def test_what_was_taken_back_here_is_known(
+    watched_cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paces.poll_often(monkeypatch, 0.2, Part.CONFIGS)
+    addresses = watched_cluster.call(lambda running: running.addresses)
+    async with watching(bootstrap(addresses.values()), journal=True) as it:
+
+        def value() -> str | None:
+            known = it.observations and it.observations.last.snapshot.configs.get(ORDERS)
+            entry = known.get(TAKEN_BACK) if known else None
+            return entry.value if entry is not None else None
+
+        await it.until(lambda _: value() is not None, "configs")
+        watched_cluster.call(lambda running: running.state.alter_config(ORDERS, {TAKEN_BACK: BAD}))
+        await it.until(lambda _: value() == BAD, "the change")
+        await it.poll_times(4)  # authors are searched each second
+        assert not it.facts.taken_back
+        command = f"unset topic orders {TAKEN_BACK}; apply --yes"
+        assert await asyncio.to_thread(cli.run, ["run", "-b", watched_cluster.bootstrap, "-e", command]) == 0
+        await it.until(lambda _: it.facts.taken_back == {(ORDERS, TAKEN_BACK, BAD)}, "what was taken back")
+        watched_cluster.call(lambda running: running.state.alter_config(ORDERS, {TAKEN_BACK: BAD}))
+        await it.until(lambda _: value() == BAD, "the change, again")
+        await it.until(lambda _: not it.facts.taken_back, "somebody else set it again")
+
+
+# -- Triage knows who changed an ACL, where this host's journal has it -------------------------------------------------
+
+TAKEN = worlds.acl("User:app", "WRITE", "TOPIC", "orders", permission="DENY")
+
+
+async def test_who_added_and_removed_an_acl(monkeypatch: pytest.MonkeyPatch) -> None:
+    paces.poll_often(monkeypatch, 0.2, Part.ACLS)  # ten seconds, of which none is needed
+    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
+        cluster.call(lambda running: running.state.put_topic(new_topic("orders", striped([1], 1, 1), [1])))
+        addresses = cluster.call(lambda running: running.addresses)
+        async with watching(bootstrap(addresses.values()), journal=True) as it:
+            await it.until(
+                lambda _: it.observations is not None and "acls" in it.observations.last.snapshot.read_at, "ACLs"
+            )
+            for number, verb in enumerate(("deny", "revoke deny"), 1):
+                command = f"{verb} User:app WRITE on topic orders; apply --yes --accept first-acl"
+                assert await asyncio.to_thread(cli.run, ["run", "-b", cluster.bootstrap, "-e", command]) == 0
+                key = TAKEN, "", "present" if verb == "deny" else None
+                await it.until(lambda _, key=key: key in it.facts.authors, f"who did `{verb}`")
+                assert it.facts.authors[key].number == number
+            assert len(it.facts.authors) == 2
