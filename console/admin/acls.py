@@ -71,7 +71,9 @@ async def _batched(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, 
 
 
 def acls(response: Any) -> tuple[Acl, ...]:
-    """Return the ACLs of a DescribeAcls response or of one filter's result, sorted. Equal parts share one object."""
+    """Return the ACLs of a DescribeAcls response or of one filter's result, sorted. Equal principals and hosts share
+    one string object.
+    """
     texts: dict[str, str] = {}
     once = texts.setdefault
     type_, pattern = cache(AclResourceType), cache(PatternType)

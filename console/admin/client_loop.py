@@ -22,7 +22,8 @@ HAPPY_EYEBALLS_DELAY = 0.25
 class ClientLoop(asyncio.SelectorEventLoop):
     """An event loop for hosts with dead addresses and for a resolver that hangs.
 
-    route: how connections get to their addresses. TLS checks the names that the callers give, not the places.
+    route: the addresses and ways that connections take. TLS checks the host names that callers pass, not the addresses
+    in their place.
     """
 
     def __init__(self, route: Route = DIRECT) -> None:

@@ -153,7 +153,7 @@ class Connections:
             raise connect_error(error, address, settings) from error
 
     def mean_no_node(self) -> None:
-        """Stop checking the node at an address: the peer there answers for nodes that it denies being."""
+        """Stop the check of node ids (KIP-1242): a peer answers for nodes that it denies being."""
         self._access.tells_nodes = False
 
     def reached(self) -> tuple[Address, ...]:

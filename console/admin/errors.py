@@ -52,7 +52,7 @@ class AdminError(Exception):
 
 
 class Unreachable(AdminError):
-    """No connection could be made."""
+    """No connection to the address could be made."""
 
     failure_name = "UNREACHABLE"
 

@@ -49,7 +49,7 @@ assignments."""
 
 
 class CoordinatorsOf(NamedTuple):
-    """A kind of coordinators."""
+    """A kind of coordinators: those of groups, or those of transactional ids."""
 
     type: int
     """FindCoordinatorRequest.CoordinatorType."""

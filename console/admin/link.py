@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class Destination(Enum):
-    """The kinds of destination."""
+    """The kinds of destination of a request: any broker, the controller, or one broker."""
 
     ANY = auto()
     CONTROLLER = auto()
@@ -40,7 +40,7 @@ class Destination(Enum):
 
 
 class Route(NamedTuple):
-    """A destination."""
+    """The destination of a request."""
 
     where: Destination
     broker_id: int = -1
@@ -229,7 +229,7 @@ class Sender:
         return error
 
     def keep_handshake(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
-        """Note in the flight record the certificate of a listener; None if the listener showed none."""
+        """Note in the flight record the certificate that a listener presented; None if it presented none."""
         if self._tap is not None:
             self._tap.shook_hands(node, address, listener, shown, took)
 
@@ -453,7 +453,7 @@ class Link:
 
     @cached_property
     def producing(self) -> Producing:
-        """Its producer, from the first record on."""
+        """The client's producer, made for its first batch."""
         from console.admin.producer import Producing
 
         return Producing()
@@ -738,7 +738,7 @@ class Link:
 
 def names_nodes(settings: ConnectionSettings) -> _NamesNodes:
     """Return the API whose response names the cluster and its nodes: brokers, or controllers if the settings have
-    these.
+    addresses of controllers.
     """
     if settings.controllers:
         return _NamesNodes("describe_cluster", CONTROLLERS_OF_CLUSTER)
@@ -862,7 +862,7 @@ LONG = 1 << 20
 
 
 async def aside(size: int, decoding: Callable[[], T]) -> T:
-    """Return the result of decoding; in a thread if the response is large."""
+    """Run a decoding function, in a thread if the response is large, and return its result."""
     return decoding() if size < LONG else await asyncio.to_thread(decoding)
 
 

@@ -209,7 +209,7 @@ def topics_with(places: Iterable[tuple[str, int]], name: str = "name", numbers: 
 
 
 def topics_with_fields(places: Mapping[tuple[str, int], Fields], name: str = "name") -> list[Fields]:
-    """Return a structure of a request for each topic, with one for each of its partitions.
+    """Return a structure of a request for each topic, with a structure for each of its partitions.
 
     Args:
         places: (topic, partition) -> the partition's fields besides its number.

@@ -82,7 +82,7 @@ NO_CODE = -2
 
 
 class Transaction(NamedTuple):
-    """A transaction."""
+    """The transaction that a batch belongs to."""
 
     id: str
     """The transactional id."""
@@ -311,8 +311,8 @@ async def at_leader(
 
     Args:
         topics: the topics of the batches, by name.
-        seconds: the seconds that are left for it.
-        transaction: the transaction of the batches; None if they are in none.
+        seconds: the seconds that are left for the answers.
+        transaction: the transaction of the batches; None without one.
     """
     waits = min(REPLICAS_SECONDS, max(seconds, 1.0))
     try:

@@ -118,8 +118,8 @@ async def search(
 
     Args:
         search: the topics and ranges.
-        wanted: the filter, which sees records in the form that may be shown; None for all records.
-        decoder: makes that form; None for neither schemas nor masks.
+        wanted: the filter, which gets records in the form that may be shown; None for all records.
+        decoder: decodes and masks the records for display; None for neither schemas nor masks.
         registry: the registry of the decoder; the filter waits for its schemas.
         halt: a switch that ends the search.
 
@@ -146,7 +146,7 @@ async def search(
 
 
 async def begin(link: Link, *about: Any) -> AsyncGenerator[model.Portion, None]:
-    """Return a search that has not begun, for `advance` and `end`: a caller on another loop takes its portions so."""
+    """Return a search that has not begun. A caller on another loop reads it with `advance`, and ends it with `end`."""
     return search(link, *about)
 
 

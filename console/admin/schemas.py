@@ -120,8 +120,8 @@ def record_name(source: subjects.SchemaSource) -> str:
 
 
 class RegistryLost(errors.BrokerError):
-    """The registry is not reached, or the address leads to something else: nothing of it can be read. The connection to
-    the brokers is not lost then, as `Unreachable` would say.
+    """The registry is unreachable, or its address leads to another server. `Unreachable` would mean the brokers, whose
+    connection is not lost.
     """
 
 
