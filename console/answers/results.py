@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 class Table(Struct, frozen=True):
-    """Rows under columns."""
+    """A result with rows under columns."""
 
     name: str
     """The key in JSON."""
@@ -188,7 +188,7 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
 
 
 class Printer(Struct):
-    """Prints results."""
+    """Prints results and notes in one form of output."""
 
     output: str = "text"
     """``text`` or ``json``."""
