@@ -25,7 +25,7 @@ DELETE, RESET, DELETE_OFFSETS = "delete", "reset-offsets", "delete-offsets"
 
 
 class Kind(NamedTuple):
-    """The groups of a noun."""
+    """A kind of groups, such as consumer groups."""
 
     name: str
     knows: Callable[[Group], bool]

@@ -1,4 +1,6 @@
-"""``kac lint``: what stands wrong in a cluster before it hurts, or will after files are applied."""
+"""``kac lint``: finds risky settings of a cluster before they cause harm; also of the cluster after files
+are applied.
+"""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def _codes(names: tuple[str, ...]) -> str:
 
 
 class OptionHelp(Struct, frozen=True):
-    """An option for the help."""
+    """An option as the help shows it."""
 
     names: tuple[str, ...]
     value: str = ""
