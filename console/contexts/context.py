@@ -68,7 +68,7 @@ class Place(NamedTuple):
 
 
 class Context(Struct, frozen=True):
-    """A usable context."""
+    """A usable context: a named cluster, how to reach it, and its safeguards."""
 
     name: str
     origin: str
