@@ -367,7 +367,7 @@ _NOTHING = ["---", "apiVersion: v1", "kind: List", "items: []"]
 
 
 class Written(Struct, frozen=True):
-    """A state as Strimzi's resources."""
+    """The text of a state as Strimzi's resources, and the parts that do not fit into them."""
 
     text: str
     """The YAML, a document for each topic, user and connector."""
