@@ -48,7 +48,7 @@ class Problem(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A question and its broker: answers with the same one precede each other."""
+    """A question and the broker that got it. Answers with equal values succeed one another."""
 
     node: int
     """The id of the broker; `BOOTSTRAP` if the address is no known broker's."""

@@ -30,7 +30,7 @@ _OF_ANY_BROKER = (DESCRIBE_CLUSTER, METADATA)
 
 
 class Entry(NamedTuple):
-    """An answer in a record."""
+    """An answer in a record, and how to read its bytes."""
 
     asked: flight_answer.Asked
     """The broker and the question."""
