@@ -90,7 +90,7 @@ def _union(one: DataFrame, other: DataFrame) -> DataFrame:
 
 
 class News(NamedTuple):
-    """The content of a batch."""
+    """The clusters, entities and hours about which a batch has new rows."""
 
     clusters: frozenset[str]
     whole: frozenset[str]
@@ -108,7 +108,7 @@ class News(NamedTuple):
 
 
 def news_of(keys: DataFrame) -> News:
-    """Return the news of a batch of `new_keys`."""
+    """Return the clusters, entities and hours in a batch of `new_keys`."""
     about = ("of", "cluster_id", "entity_type", "entity_key", "entity_id", "hour")
     counted = (F.bool_or("whole"), F.min("at"), F.count("*"))
     try:
@@ -144,7 +144,7 @@ def news_of(keys: DataFrame) -> News:
 
 
 class Touched(NamedTuple):
-    """The entities to make again."""
+    """The entities and clusters whose rows a batch has to make again."""
 
     whole: frozenset[str] = frozenset()
     """The clusters to make again as a whole."""
@@ -273,7 +273,7 @@ class Renewal:
         self._batch = batch
 
     def renew(self, news: News) -> Touched:
-        """Make the rows that the news may change again. Return the entities whose `history` was made."""
+        """Make again the rows that the news may change. Return the entities whose `history` was made."""
         named = self._names(news)
         found = {*news.entities, *((cluster, type_, key) for (cluster, _), (type_, key) in named.items())}
         clusters = news.clusters

@@ -183,7 +183,7 @@ Note = journal_lines.Sending | journal_lines.OutcomeLine | journal_lines.Settled
 
 
 class Ending(NamedTuple):
-    """The outcome of an edit."""
+    """The outcome of an edit, as the journal has it."""
 
     status: str
     at: datetime | None = None

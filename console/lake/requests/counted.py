@@ -40,7 +40,7 @@ the counts of lines and damaged lines; elsewhere these are 0.
 
 
 class Whose(NamedTuple):
-    """The fields of rows that lines do not have."""
+    """The fields of a log's rows that do not come from its lines."""
 
     cluster_id: str
     broker_id: int

@@ -116,7 +116,7 @@ _NO_TIME = (*_NO_JSON, ValueError, OverflowError)
 
 
 class Taken(NamedTuple):
-    """An unwrapped message."""
+    """A message of a logger, without the wrappers of its line."""
 
     rest: bytes
     """The text after the one with which the message begins."""
@@ -393,7 +393,7 @@ class _Replica(Struct, rename="camel", gc=False):
 
 
 class Request(Struct, rename="camel", gc=False):
-    """The body of a request."""
+    """The fields of a request's body that kac reads."""
 
     replica_id: int | None = None
     replica_state: _Replica | None = None
@@ -407,7 +407,7 @@ class _Answer(Struct, rename="camel", gc=False):
 
 
 class Response(Struct, rename="camel", gc=False):
-    """The body of a response."""
+    """The fields of a response's body that kac reads."""
 
     error_code: int = 0
     responses: list[_Answer] | None = None
@@ -419,7 +419,7 @@ class _Header(Struct, rename="camel", gc=False, kw_only=True):
 
 
 class Logged(Struct, rename="camel", gc=False, kw_only=True):
-    """A whole request."""
+    """A request and its response, as a broker logs them."""
 
     is_forwarded: bool | None = None
     request_header: _Header
@@ -586,7 +586,7 @@ TOO_DEEP = f"JSON of more than {DEEPEST} levels"
 
 
 class Line(NamedTuple):
-    """The line of a request."""
+    """A line of the request log with a request."""
 
     byte_pos: int
     second: datetime

@@ -75,7 +75,7 @@ class LogChangedError(OSError):
 
 @dataclass(frozen=True)
 class Survey:
-    """The content of a file."""
+    """The content of a log file at one time: its end, and digests that identify it."""
 
     end: int
     """The end of the last whole line."""
@@ -432,8 +432,8 @@ def _only(shown: datetime, offset: timedelta | None) -> str:
 
 
 def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> tuple[int | None, datetime | None]:
-    """Return `fold_at` by (position, time) of all lines in order. Also return the latest time if all times are
-    ambiguous and none is before another: then the lines do not show their pass.
+    """Return the position of `fold_at` from (position, time) of all lines in order. If all times are ambiguous and none
+    is earlier than the one before it, also return the latest time: the lines do not show their pass.
     """
     first: datetime | None = None
     latest, is_all_inside = datetime.min, True
