@@ -31,7 +31,7 @@ MOST_MARKS = 4
 
 
 class Create(statements.EditStatement, frozen=True):
-    """``create topic``."""
+    """The statement ``create topic``."""
 
     name: statements.Name
     partitions: int = -1
