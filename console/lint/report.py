@@ -21,7 +21,7 @@ _PARTS = frozenset(part.value for part in Part)
 
 
 class Finding(NamedTuple):
-    """A finding of a rule."""
+    """A finding of a rule, and its acceptance if an operator accepts it."""
 
     rule: Rule
     found: Found
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 class Blind(NamedTuple):
-    """Rules that could not look."""
+    """Rules that could not look at the cluster, and the reason."""
 
     rules: tuple[str, ...]
     why: str
