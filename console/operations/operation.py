@@ -22,7 +22,7 @@ from console.plan.kinds.moves import moves_in
 
 
 class State(StrEnum):
-    """The state of an operation."""
+    """The states of an operation."""
 
     WAITING = "waiting"
     """The next step has to wait."""
@@ -57,10 +57,10 @@ class SentLetters(Struct, frozen=True):
     back.
 
     Attributes:
-        reached: partition of the dead-letter topic -> the first offset that was not looked at.
-        written: topic, partition, offset of the first record (-1 if no broker said it), and number of records.
+        reached: partition of the dead-letter topic -> the first offset that the redrive has not looked at yet.
+        written: topic, partition, offset of the first record (-1 if no broker returned it), and number of records.
         hash: the hash of all records, in their order.
-        is_canary: whether it has one letter, to see what becomes of it.
+        is_canary: whether it has a single letter, sent first to see what becomes of it.
     """
 
     at: datetime
@@ -78,7 +78,7 @@ class Letters(Struct, frozen=True):
         left: offsets that were not looked at.
         came_back: sent letters that are in the dead-letter topic again.
         newer: other letters since the beginning.
-        canary: the fate of the first letter; ``""`` until that is known.
+        canary: the fate of the letter that was sent first; ``""`` until it is known.
     """
 
     sent: int = 0
@@ -96,7 +96,7 @@ class Letters(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """The progress of an operation."""
+    """The last recorded progress of an operation."""
 
     at: datetime
     state: State
@@ -116,7 +116,7 @@ class Progress(Struct, frozen=True):
 
 
 class Operation(Struct, frozen=True):
-    """Long work on a cluster."""
+    """An operation on a cluster: its goal, its steps so far, and its progress."""
 
     number: int
     """The number, from the same sequence as the numbers of changes."""

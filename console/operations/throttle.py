@@ -86,7 +86,7 @@ def _wanted(moves: Iterable[Relocation], dirs: Iterable[DirMove]) -> tuple[Seque
 
 
 class Throttles(Struct, frozen=True):
-    """Throttles that are set."""
+    """The throttles that a step of an operation sets."""
 
     rate: int = 0
     """Bytes per second."""
