@@ -17,7 +17,7 @@ MONTH, WEEK = timedelta(days=30), timedelta(days=7)
 
 
 class Listener(NamedTuple):
-    """A listener of a node."""
+    """A listener that a node advertises."""
 
     broker: int
     host: str
@@ -32,7 +32,7 @@ class Listener(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """The certificate of a listener."""
+    """The certificate of a listener: its subject, its issuer and its validity."""
 
     listener: Listener
     subject: str
@@ -68,9 +68,9 @@ def advertised_with_tls(broker: int, configs: ConfigSet) -> Iterator[Listener]:
 
     Args:
         broker: the broker's id.
-        configs: the broker's own. The endpoints are in ``advertised.listeners``, or in ``listeners`` if that is empty;
-            their protocols in ``listener.security.protocol.map``. For a listener that is not in the map, the name is
-            the protocol.
+        configs: the configs of the broker. The endpoints are in ``advertised.listeners``, or in ``listeners`` if that
+            is empty; their protocols in ``listener.security.protocol.map``. For a listener that is not in the map, the
+            name is the protocol.
     """
     protocols = _protocols(configs)
     for found in _ENDPOINT.finditer(text_in(configs, "advertised.listeners") or text_in(configs, "listeners")):

@@ -58,7 +58,7 @@ class PartitionTrend(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The observed movement of a commit."""
+    """The movement of a group's commit in a partition, as the polls show it."""
 
     committed: int
     since: float | None

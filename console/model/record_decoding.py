@@ -22,7 +22,7 @@ KEY, VALUE = "key", "value"
 
 
 class Decoded(NamedTuple):
-    """A decoded key or value."""
+    """The result of decoding a key or a value."""
 
     form: str
     """Its encoding, as in `Encoding`."""
