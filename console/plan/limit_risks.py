@@ -1,6 +1,7 @@
-"""Warnings about limits of brokers: below what is used now, or in contradiction to another setting. Pure.
+"""Warnings about limits of brokers that are below the present use, or contradict another setting. Pure.
 
-`contradictions` and `used_connections` judge a cluster as it stands; the warnings name what an edit adds to that.
+`contradictions` and `used_connections` judge a cluster as it stands; the warnings name only the problems that an edit
+adds.
 """
 
 from __future__ import annotations

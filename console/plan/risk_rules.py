@@ -163,7 +163,7 @@ NOTHING = RiskNeeds()
 
 
 class Risk(NamedTuple):
-    """A warning about one edit."""
+    """A warning about an edit: its name and its text."""
 
     slot: Slot
     name: str
@@ -199,7 +199,7 @@ class RiskFacts(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True, dict=True):
-    """A plan on a cluster."""
+    """A plan and the cluster before and after it, for the rules of warnings."""
 
     before: Snapshot
     """The snapshot before the plan."""

@@ -31,8 +31,8 @@ class _Growth(NamedTuple):
 
 
 def no_room(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a retention with which topics outgrow a directory, as fast as clients write to them now. What
-    was too much before is not the edit's doing, and what is not known to be written does not grow.
+    """Yield a warning for a retention with which topics outgrow a directory at their present write rates. A topic that
+    outgrows it without the edit, or whose write rate is unknown, causes no warning.
     """
     key = topic_key(edit)
     if key not in KEEPING or not judged.before.log_dirs:

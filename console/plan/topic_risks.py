@@ -318,7 +318,7 @@ def unclean(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 class Kept(NamedTuple):
-    """A topic's retention."""
+    """The retention of a topic."""
 
     deletes: bool
     """Whether it deletes; the limits count only then."""

@@ -1,6 +1,6 @@
 """Connectors of Kafka Connect: creating, deleting, pausing, stopping, resuming and restarting one, and its offsets.
 
-`configs` changes the keys of a connector. No state here has a hidden value: it is None.
+`configs` changes the keys of a connector. States contain no hidden values: None stands for each.
 """
 
 from __future__ import annotations
