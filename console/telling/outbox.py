@@ -80,7 +80,7 @@ class Outbox:
             self._is_flooded = True
 
     def close(self, seconds: float = LAST) -> None:
-        """Deliver the waiting events, for so many seconds; report the events that are left."""
+        """Deliver the waiting events, for at most `seconds` seconds; report the events that are left."""
         with self._changed:
             self._ends_at = time.monotonic() + seconds
             self._changed.notify()

@@ -31,7 +31,7 @@ class NotDelivered(Exception):
 
     Args:
         why: the reason.
-        is_final: whether another attempt fails as well.
+        is_final: whether another attempt would fail as well.
     """
 
     def __init__(self, why: str, *, is_final: bool = False) -> None:
@@ -40,11 +40,11 @@ class NotDelivered(Exception):
 
 
 def deliveries(receiver: Receiver) -> list[Deliver]:
-    """Return the functions that deliver to a receiver: one for each service of apprise, so that one that fails repeats
-    no message of another one.
+    """Return the functions that deliver to a receiver: one for each service of apprise, so that a failure of one
+    service repeats no message to another.
 
     Raises:
-        NotDelivered: it needs a package that is not installed, or apprise does not know its URL.
+        NotDelivered: the receiver needs a package that is not installed, or apprise does not know its URL.
     """
     match receiver.way:
         case Webhook():
