@@ -244,8 +244,7 @@ async def commit(
         most: the largest number of bytes in one batch.
 
     Returns:
-        The offset of the first record of each batch, -1 if no broker returned it, and the number of records in the
-            batch.
+        The offset of the first record of each batch, or -1 if no broker returned it, and the number of its records.
 
     Raises:
         Interrupted: the outcome is unknown; see `take_over`.
