@@ -11,7 +11,7 @@ Items = tuple[tuple[str, str], ...]
 
 
 class Served(Flag):
-    """The treatment of an API by controllers and brokers."""
+    """The kinds of nodes that serve an API, and whether brokers forward it."""
 
     AT_CONTROLLERS = auto()
     """Controllers that are not brokers also serve it (listener "controller" of Kafka's message files)."""
@@ -32,7 +32,7 @@ _CONTROLLER = _ACTIVE | Served.UNFORWARDED
 
 
 class Api(NamedTuple):
-    """A row of the table."""
+    """A row of the table of APIs."""
 
     module: str
     """The module in `handlers` or `proposals`; its function has the API's name."""

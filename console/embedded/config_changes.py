@@ -107,7 +107,7 @@ MOST_CHARACTERS = 32767
 
 
 class Operation(NamedTuple):
-    """The change of one key."""
+    """The requested change of one key."""
 
     key: str
     code: AlterOp

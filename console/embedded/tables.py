@@ -262,7 +262,7 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True)
 class BrokerNode:
-    """A registered broker."""
+    """A registered broker, alive or not."""
 
     id: int
     host: str = "127.0.0.1"
@@ -308,7 +308,7 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic."""
+    """A topic as the controller stores it."""
 
     name: str
     id: UUID
@@ -370,7 +370,7 @@ class TopicTable(Table[str, Topic]):
 
 
 class ScramKey(NamedTuple):
-    """The key of a credential."""
+    """The key of a SCRAM credential."""
 
     user: str
     mechanism: int
@@ -396,7 +396,7 @@ MAX_ENTRIES = 200_000
 
 
 class Change(Struct, frozen=True):
-    """One entry of the log."""
+    """A change of one key of a table, as an entry of the log."""
 
     offset: int
     at: float

@@ -37,7 +37,7 @@ _GROUP_OVERRIDE = "consumer.override.group.id"
 
 
 class Checked(NamedTuple):
-    """The result of a key's validation."""
+    """The result of validating one key."""
 
     name: str
     key: Key | None
