@@ -155,7 +155,7 @@ def passed_over(edits: Iterable[Edit], snapshot: Snapshot) -> Mapping[TopicParti
 
     Returns:
         Topic and partition -> the group that continues behind the records, None if they are deleted; the first offset;
-            and the offset behind the last one.
+        and the offset behind the last one.
     """
     found: dict[TopicPartition, tuple[str | None, int, int]] = {}
     for edit in edits:
