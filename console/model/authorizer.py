@@ -394,7 +394,7 @@ class AclIndex:
 
         Returns:
             The decision. `allowed` is None if no ACL applies; `has_acls` then shows which setting of the brokers
-                decides.
+            decides.
         """
         found = [*self.matching(request)]
         denies = tuple(acl for acl in found if acl.permission == DENY)
