@@ -114,7 +114,7 @@ class Question(Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether it needs an answer."""
+        """Whether the question needs an answer."""
         return self.yes or bool(self.typed)
 
 
@@ -185,8 +185,9 @@ class Unattended(Struct):
 
 
 class NotApplied(Exception):
-    """An attempt sent nothing: no operator was available, or the answer was no; an earlier one may have sent something.
-    hint: the next step, with the flag's name."""
+    """An attempt that sent nothing, because no operator was available, or the answer was no. An earlier attempt may
+    have sent something. hint: the next step, with the flag's name.
+    """
 
     def __init__(self, message: str, hint: str = "", risks: tuple[Risk, ...] = ()) -> None:
         super().__init__(message)
@@ -216,8 +217,8 @@ async def apply_flow(
         Refused: the context is read-only, the plan is being applied already, another cluster answers, or the journal
             can't be written.
         AdminError: the connection was lost before anything was sent.
-        Ended: a signal ended it.
-        Interrupted: it was cancelled; its report was shown.
+        Ended: a signal ended the apply.
+        Interrupted: the apply was cancelled; its report was shown.
     """
     run = ApplyRun(options)
     # Before the plan is judged: a former change with an unknown outcome may affect the very keys of the plan.

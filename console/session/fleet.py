@@ -148,7 +148,9 @@ class Fleet(Scheduler):
         self.rows: dict[str, FleetRow] = {}
 
     def take(self, contexts: Sequence[Context | BrokenContext]) -> None:
-        """Take the configured contexts. Those that are the same keep their looks, and the time of the next one."""
+        """Replace the contexts by the configured ones. Unchanged contexts keep their looks, and the time of the next
+        one.
+        """
         known, self._contexts = self._contexts, {}
         rows: dict[str, FleetRow] = {}
         for each in contexts:
@@ -174,7 +176,9 @@ class Fleet(Scheduler):
         await asyncio.gather(*self._tasks.values())
 
     async def leave(self) -> None:
-        """Cancel the looks under way and close all clients. What was seen stays; the next looks connect again."""
+        """Cancel the looks under way and close all clients. The results of former looks stay; the next looks connect
+        again.
+        """
         await self.close()
         for name, row in self.rows.items():
             if name in self._turns and row.health is None and row.failure is None:

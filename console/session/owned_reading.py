@@ -1,4 +1,4 @@
-"""Read the values that running moves and operations own, which are therefore no wanted state."""
+"""Read the values that running moves and operations own, and that therefore are not part of a wanted state."""
 
 from __future__ import annotations
 

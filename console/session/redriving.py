@@ -1,7 +1,8 @@
 """Send dead letters again, each once: a survey of them, and the work of the operation.
 
-The group of the selection has the position in each partition, with the counts. Each transaction has a part of the
-letters and the positions behind them, so the positions say what was sent, whatever died; the journal only repeats it.
+The group of the selection has the position in each partition, with the counts. Each transaction contains some of the
+letters and the positions behind them, so after any crash the positions show which letters were sent; the journal only
+repeats this.
 """
 
 from __future__ import annotations
@@ -118,11 +119,11 @@ def desk_of(session: Session) -> Desk:
 
 
 class Stopped(Exception):
-    """The redrive does not go on by itself. The text has the reason."""
+    """The redrive can't continue by itself. The text has the reason."""
 
 
 class Unread(Stopped):
-    """Letters can't be read now."""
+    """The letters can't be read now."""
 
 
 class Looked(NamedTuple):
@@ -167,7 +168,7 @@ async def looked_through(
 
     Raises:
         Stopped: letters can't be decoded; Unread: their brokers do not answer.
-        Refused: the context or a broker refuses it.
+        Refused: the context or a broker refuses the read.
         AdminError: the connection to the cluster is lost.
     """
     ends = dict(goal.ends)
@@ -275,7 +276,7 @@ async def survey(
 
     Args:
         goal: the goal with its ends.
-        show: receives what was found so far.
+        show: called with the survey so far.
 
     Raises:
         Refused: as `looked_through`, or letters can't be read.
@@ -350,7 +351,7 @@ class Judged(NamedTuple):
     """The facts that an operator has to know before letters are sent.
 
     Attributes:
-        refused: the reasons why some can't be written, a line each.
+        refused: the reasons why some letters can't be written, a line each.
         effects: the effects of the letters, a line each.
         risks: the warnings.
     """
@@ -361,8 +362,8 @@ class Judged(NamedTuple):
 
 
 async def judged(desk: Desk, goal: Redrive, found: Survey) -> Judged:
-    """Return the forecast and the warnings of the letters to send: those of new records, and that other selections may
-    have sent some of them. Raises AdminError.
+    """Return the forecast and the warnings for the letters to send: those for new records, and a warning if other
+    selections may have sent some of them. Raises AdminError.
     """
     edits = edits_of(found)
     snapshot = await desk.read(needs_of({each.topic for each in edits}))
@@ -381,7 +382,7 @@ async def judged(desk: Desk, goal: Redrive, found: Survey) -> Judged:
 
 
 def edits_of(found: Survey) -> list[WriteRecords]:
-    """Return the letters to send as new records, without their contents: for the rules of these."""
+    """Return the letters to send as edits that write records, without their contents, for the rules on such edits."""
     return [
         WriteRecords(
             topic,
@@ -503,10 +504,10 @@ class Redriving:
         self._noted_at = now
 
     async def run(self) -> Operation:
-        """Work until the letters are sent, an operator cancels it, or it can't go on; return the operation then.
+        """Work until the letters are sent, an operator cancels the redrive, or it can't continue. Return the operation.
 
         Raises:
-            Refused: another process has taken it over, or the journal can't be written.
+            Refused: another process has taken over the operation, or the journal can't be written.
         """
         from console.admin import errors
         from console.admin.exactly_once import Fenced, Interrupted, take_over

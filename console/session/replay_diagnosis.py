@@ -38,7 +38,7 @@ MOST_MOMENTS = 8_000
 
 
 class Moment(Struct, frozen=True):
-    """A poll of a record."""
+    """A poll of a record, with its verdict."""
 
     at_ms: int
     """The time of the poll, in milliseconds since 1970."""
@@ -56,7 +56,8 @@ class Moment(Struct, frozen=True):
 
 
 class ReplayDiagnosis:
-    """A single pass through a record, from its beginning. `moments` grows meanwhile; it is replaced, never changed.
+    """A single pass through a record, from its beginning. `moments` grows meanwhile: it is replaced by a longer tuple,
+    never changed.
 
     failed: the error that ended it early; ``""`` without one.
     """

@@ -324,8 +324,8 @@ class Poller(Scheduler):
         await self._read_operations()
 
     def follow(self, observations: Observations) -> None:
-        """Read at once the data that a new symptom depends on: schemas, and configs if those of all are read rarely.
-        observations: after the last poll.
+        """Read at once the data that a new symptom depends on: schemas, and configs if the configs of all entities are
+        read rarely. observations: the observations after the last poll.
         """
         known, self._symptoms = self._symptoms, observations.seen
         if observations.seen is known:
