@@ -117,19 +117,19 @@ class Observations(Struct, frozen=True):
         return intervals[-1].began if intervals and intervals[-1].began > self.began else None
 
     def lasts(self, name: str, subject: symptoms.Subject, long: timedelta) -> bool:
-        """Return whether the last poll has a symptom that began at least so long ago, or before the first poll."""
+        """Return whether the last poll has a symptom that began at least `long` ago, or before the first poll."""
         symptom = self.seen.get((name, subject))
         return symptom is not None and (self.since(symptom) or self.began) <= self.last.at - long
 
     def came_back(self, broker: int, lately: timedelta) -> datetime | None:
-        """Return when a broker came back, if that was not longer ago; else None."""
+        """Return the time at which a broker came back, if that was within `lately`; else None."""
         mine = (self.intervals.get((name, symptoms.Subject(broker=broker)), ()) for name in ABSENCES)
         ended = [each[-1].ended for each in mine if each]
         last = max((each for each in ended if each is not None), default=None)
         return last if last is not None and last > self.last.at - lately else None
 
     def back_since(self, broker: int, at: datetime | None = None) -> datetime | None:
-        """Return since when a broker answers that was away.
+        """Return the time since which a broker that was away has answered again.
 
         Args:
             at: a time, UTC: only absences that ended after it count; None for all.

@@ -105,7 +105,7 @@ class Cut(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Records that were deleted prematurely."""
+    """Records of a partition that were deleted prematurely."""
 
     jump: Jump
     why: str
@@ -205,7 +205,7 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
 
 
 def is_over(change: ConfigChange, past: Past, snapshot: Snapshot) -> bool:
-    """Return whether the changed setting was changed again, so that there is no value to restore."""
+    """Return whether the changed setting was changed again since, so that there is no value to restore."""
     return bool(_changed_again(change, past)) or _own(change, snapshot, change.became) != change.became
 
 

@@ -45,7 +45,7 @@ class Stands(NamedTuple):
 
 
 class Standing(Struct, frozen=True):
-    """The findings of lint's rules."""
+    """The findings of lint's rules, and the rules that could look."""
 
     findings: Mapping[Key, Stands] = field(default_factory=dict)
     looked: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
     """Return the findings after a poll. A rule that can't look now, because a broker is away, keeps its findings.
 
     Args:
-        before: the poll before it; of the first poll itself.
+        before: the poll before it; the poll itself if it is the first.
     """
     seen = Seen(poll.snapshot, cluster_time(poll), poll.facts.certificates, poll.own_throttles)
     findings: dict[Key, Stands] = {}

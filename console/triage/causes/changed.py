@@ -1,5 +1,5 @@
-"""Changes that clients made, as causes: each is judged by the rules that judge a plan, and explains the symptoms that
-began right after it among those that it affects.
+"""Changes that clients made, as causes: each is judged by the rules for plans, and explains the symptoms of affected
+entities that began right after it.
 """
 
 from __future__ import annotations

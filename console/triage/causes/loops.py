@@ -1,5 +1,6 @@
-"""Groups that read what they write: a service puts what it can't work on into a topic of dead letters, and reads that
-topic too, so that the same records go round and round. Offsets show it, no symptom does: such a group does not lag.
+"""Groups that read what they write: a service puts records that it can't process into a topic of dead letters, and also
+reads that topic, so that the same records circulate endlessly. Only offsets show it, not a symptom, because such a
+group does not lag.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ FEW = 20
 
 
 def original_of(topic: str) -> str | None:
-    """Return the topic whose dead letters a topic has, by its name; None if the name is of another kind."""
+    """Return the topic whose dead letters a topic contains, judged by its name; None for a name of another form."""
     lower = topic.lower()
     if not any(each in lower for each in _STEMS):
         return None
