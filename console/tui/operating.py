@@ -209,7 +209,7 @@ class Operating:
         """Send a request to the process that runs an operation; without one, cancel the operation here.
 
         Args:
-            throttle: rate of the copies, bytes/s, as for `ask_of`.
+            throttle: the new rate, as for `ask_of`.
             give_up: end the operation although silent brokers keep its throttles.
             pause: whether a redrive waits.
         """

@@ -72,7 +72,9 @@ _VIEWS = frozenset({keymap.LINT, *places.NODES, *keymap.OF_CONNECT})
 
 
 class Plain:
-    """Says what the app shows, and passes lines to it. One for each run of an app."""
+    """Prints the content of the app's views as lines, and passes typed lines to the app. Each run of an app has its
+    own.
+    """
 
     def __init__(
         self,

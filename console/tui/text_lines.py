@@ -157,7 +157,7 @@ class MessageLine(TextLines):
 
         Args:
             meaning: the meaning that sets its colour: ``failed``, ``pending``, ``muted``, or ``""`` for plain.
-            is_progress: whether it only counts, so that no one needs to hear it.
+            is_progress: whether the text only reports a count of finished work, which `--plain` does not print.
         """
         self._said = [(text, meaning)]
         if not is_progress:
@@ -209,8 +209,9 @@ def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
 
 
 def folded(lines: Sequence[Line], width: int, most: int) -> list[Line]:
-    """Return lines of which the rows of a table stand next to each other, row by row, if the lines are more than `most`
-    and the width has space for two rows or more. The rows are known by their equal width, as `in_columns` makes them.
+    """Return the lines, with rows of a table placed next to each other if there are more than `most` lines, and the
+    width has space for two rows or more. Rows of a table are recognized by their equal width, as `in_columns` makes
+    them.
     """
     runs = [(cells, list(some)) for cells, some in groupby(lines, lambda line: cell_width(plain(line)))]
     cells, rows = max(runs, key=lambda run: len(run[1]), default=(0, []))

@@ -30,7 +30,7 @@ class SilentDriver(HeadlessDriver):
 
     @property
     def can_suspend(self) -> bool:
-        """Whether another program, as an editor, can have the terminal meanwhile: no line is read before `next`."""
+        """True: another program, such as an editor, can have the terminal, because kac reads no line before `next`."""
         return os.isatty(0) and os.isatty(1)
 
     def suspend_application_mode(self) -> None:
@@ -93,7 +93,9 @@ class InputLines:
         Thread(target=self._read, name="lines", daemon=True).start()
 
     def next(self) -> str | None:
-        """Return the next line without its end; None if it was not typed yet. At the end of input `ended` is True."""
+        """Return the next line without its line end; None if no line was typed yet. At the end of input `ended` is
+        True.
+        """
         if self._lines:
             self._is_asked = False
             return self._lines.popleft()

@@ -251,7 +251,7 @@ class HalfHourWatch:
         known: the samples so far; None before the first.
         usage: throttled client, from the lake -> slot -> requests a minute; None if no lake was read.
         moment: the column of the cursor in time; None without a cursor.
-        left_at: the column of the cursor in the place before.
+        left_at: the column of the cursor in the former place.
     """
 
     def __init__(self, triage: Watch, journal: Journal, redraw: Callable[[], None], *, in_words: bool = False) -> None:
@@ -311,8 +311,9 @@ class HalfHourWatch:
         return known.samples[-1].slot * EVERY if known.samples else known.own[-1].slot * OWN_EVERY
 
     def leave_moment(self) -> None:
-        """Take the cursor in time away, as another place is shown; the next key there finds its time. Forget
-        the sentences there: the next place has those of its time."""
+        """Remove the cursor in time, because another place is shown; the next key there puts it on the same time. Also
+        forget the sentences told, since another place tells those of its own time.
+        """
         self._told.clear()
         self.moment, self.left_at = None, self.moment or self.left_at
 
@@ -370,7 +371,7 @@ class HalfHourWatch:
         return self.known and self.known.samples, record and record.events, self.usage
 
     def learn_usage(self, usage: Mapping[str, Mapping[int, float]]) -> None:
-        """Take the lake's data for the half hour."""
+        """Keep the lake's data on throttled clients for the half hour."""
         if usage != self.usage:
             self.usage = usage
             self._redraw()

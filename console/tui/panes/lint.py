@@ -50,7 +50,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return self.cluster.lint.report is not None
 
     async def read(self) -> None:
-        """Read the data that rules need, if they are old, and look: in a worker, as many parts take longer
+        """Read the data that rules need, if it is old, and apply the rules: in a worker, since many parts take longer
         than a poll.
         """
         self.cluster.triage.begin()
@@ -143,7 +143,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
             self._steps.take(row.next, self.app)
 
     def copied_of(self, row: lint_rows.LintRow) -> str:
-        """Return the statements that mend it, else a line of the finding."""
+        """Return the statements that mend the finding, else the finding as a line."""
         found = row.finding.found
         statements = "\n".join(remedy(found))
         return statements or f"{row.finding.rule.name}: {target(found.subject)}: {found.what}"

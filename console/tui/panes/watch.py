@@ -33,7 +33,7 @@ MOST_PLACES = 500
 
 
 class WatchTable(RowTable):
-    """The rows with their lines of the half hour, which need the width that details would take."""
+    """A table whose rows have lines of the last half hour, which need the width that details would take."""
 
     KEEPS_COLUMNS = True
 
@@ -227,7 +227,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         await self._navigator.goto(place, row=at)
 
     def do_take_off(self) -> None:
-        """Take the marked subjects, or the one under the cursor, off the list; a pattern with all its rows."""
+        """Stop watching the marked subjects, or the subject under the cursor; a pattern goes with all its rows."""
         subjects = list(dict.fromkeys(row.subject for row in self.rows_meant()))
         self._watching.take_off(subjects)
         self.table.set_marks(())
