@@ -99,7 +99,7 @@ class ConnectFailed(ConnectionError):
 
 
 class AnotherNode(ConnectionError):
-    """The peer reports that it is not the expected node: it is another one, or one of another cluster."""
+    """The peer reports that it is not the expected node, but another one, or a node of another cluster."""
 
     def __init__(self, meant: Node) -> None:
         super().__init__(f"it is not node {meant.id} of cluster {meant.cluster_id}")
@@ -466,12 +466,12 @@ class Connection:
 
     @property
     def host(self) -> str:
-        """The host as given."""
+        """The host as passed to `connect`."""
         return str(self._carrier.host)
 
     @property
     def port(self) -> int:
-        """The port as given."""
+        """The port as passed to `connect`."""
         return int(self._carrier.port)
 
     @property
