@@ -85,7 +85,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
 
 
 def _resolved(host: Any, port: Any, **options: Any) -> Sequence[AddrInfoType]:
-    """Do as socket.getaddrinfo. Raises OSError also for text that is invalid as a host name."""
+    """Look up a host as socket.getaddrinfo does. Raises OSError also for text that is invalid as a host name."""
     try:
         return socket.getaddrinfo(host, port, **options)
     except UnicodeError:  # a label of more than 63 characters, or an empty one

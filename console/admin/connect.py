@@ -71,7 +71,7 @@ log = logging.getLogger(__name__)
 
 
 class _Root(Struct, frozen=True):
-    """``GET /``."""
+    """The answer to ``GET /``."""
 
     version: str = ""
     commit: str = ""
@@ -464,7 +464,9 @@ async def _topics(cluster: _Cluster, name: str) -> tuple[str, ...]:
 
 
 def _texts(config: Mapping[str, object]) -> dict[str, str]:
-    """Return a config with texts as values. JSON may have others, which the worker converts so."""
+    """Return a config with all values as texts. JSON may have other types, which the worker converts in the
+    same way.
+    """
     given = {key: value for key, value in config.items() if value is not None}
     return {key: value if isinstance(value, str) else json_text(value) for key, value in given.items()}
 

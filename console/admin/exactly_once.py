@@ -399,8 +399,8 @@ async def _at(
 
     Args:
         codes: returns the error codes of an answer.
-        since: the lowest version of the request that serves, and its release of Kafka.
-        at_most: the highest version of the request that serves; None for any.
+        since: the lowest version of the request that kac can use, and its release of Kafka.
+        at_most: the highest version of the request that kac can use; None for any.
         is_change: whether the request changes something.
 
     Raises:
@@ -444,7 +444,7 @@ def _check(
     group: str = "",
     topics: Sequence[str] = (),
 ) -> None:
-    """Raise the error of an answer: BrokerError if it would come again, else Interrupted."""
+    """Raise the error of an answer: BrokerError if a retry would get the same error, else Interrupted."""
     for code in codes:
         if not code:
             continue
@@ -458,7 +458,9 @@ def _check(
 
 
 def _check_fence(code: int, id_: str) -> None:
-    """Raise the error of an answer to a producer that goes on: Fenced, or as `_check`."""
+    """Raise the error of an answer to a producer that continues: Fenced if its epoch is no longer valid, else as
+    `_check`.
+    """
     if code in _FENCES:
         raise Fenced(
             Failure(

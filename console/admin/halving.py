@@ -60,7 +60,9 @@ class Halving:
         return found
 
     async def _asked(self, members: Sequence[K], ask: Ask[K, V]) -> dict[K, V | Failure]:
-        """Send one request; the failure of a member that the answer leaves out says so."""
+        """Ask about some members in one request. Return the value or the failure of each; a member that the answer
+        leaves out has a failure that says so.
+        """
         try:
             found = await ask(members)
         except Unsupported:

@@ -525,7 +525,7 @@ class Link:
         return found
 
     async def _ask_leader(self, api: str, asked: Asked) -> Any:
-        """Do as `call`, at the leading controller, or at its successor if it does not answer."""
+        """Send a request as `call` does, to the leading controller, or to its successor if it does not answer."""
         loop, waits = asyncio.get_running_loop(), delays()
         deadline = loop.time() + ELECTION_SECONDS
         while True:
@@ -667,7 +667,9 @@ class Link:
             return await self._exchange(request)
 
     async def _reached(self, api: str, to: Route) -> Connection:
-        """Return a connection, for its supported versions; no request is sent."""
+        """Return a connection to a route, so that the caller can see which versions its node supports. Sends no request
+        of the API.
+        """
         async with AsyncExitStack() as held:
             if to.where is Destination.BROKER:
                 await self._limit_concurrency(held, api, to, self._deadline(None))

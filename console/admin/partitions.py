@@ -105,7 +105,7 @@ class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
 
 
 class _Reassignment(_OnPartitions[changes.AlterReassignments, changes.MoveTarget]):
-    """Starts or cancels moves. The brokers answer then; the moves continue."""
+    """Starts or cancels moves. Brokers answer once a move has begun or is cancelled; a move itself takes longer."""
 
     of = "moves"
     needs = "2.4"

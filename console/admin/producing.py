@@ -206,7 +206,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
             sent.timestamp = self.link.now_ms()
 
     async def _new_producer(self) -> Producer:
-        """Return a producer with an id of the cluster's. Raises AdminError."""
+        """Return a producer with an id that the cluster assigned. Raises AdminError."""
         asked = {"transactional_id": None, "transaction_timeout": timedelta(seconds=60)}
         response = await self.link.call("init_producer_id", asked, to=ANY, change=True)
         if errors.is_retriable(response.error_code):
@@ -245,7 +245,9 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
     async def _settled(
         self, sendings: Mapping[NewRecords, Sending], why: Mapping[NewRecords, Failure]
     ) -> dict[NewRecords, Outcome]:
-        """Return the outcomes of batches without a last word: APPLIED if they are seen, else UNKNOWN."""
+        """Return the outcomes of batches that no answer has settled: APPLIED if they are found in their partitions,
+        else UNKNOWN.
+        """
         known = self.link.producing
         outcomes = {each: found for each, found in (await self._found_again(sendings)).items() if found.ok}
         for target, sent in sendings.items():

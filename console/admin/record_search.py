@@ -434,7 +434,7 @@ class _Waits:
         self.sieve: Sieve | None = None
 
     def await_schemas(self, record: model.Record) -> None:
-        """Wait for the schemas of a record that are unknown yet; without them it can't be decided."""
+        """Wait for the schemas of a record that are not known yet: without them the filter can't judge the record."""
         if self._decoder is None or self._left <= 0 or len(self._asked) >= MOST_SCHEMAS:
             return
         keys = set(self._decoder.missing(record)) - self._asked
@@ -482,7 +482,7 @@ class _Reader:
 
     @property
     def lane(self) -> tuple[int, int]:
-        """The task that fetches it."""
+        """The leader and the half that identify the task which fetches for this scan."""
         return self.leader, self.half
 
     def wants(self, now: float) -> bool:

@@ -61,7 +61,7 @@ class _Reference(Struct, frozen=True):
 
 
 class _Version(Struct, frozen=True):
-    """``GET /subjects/NAME/versions/NUMBER``."""
+    """The answer to ``GET /subjects/NAME/versions/NUMBER``."""
 
     schema: str
     version: int = 0
@@ -82,13 +82,13 @@ class _Version(Struct, frozen=True):
 
 
 class _Level(Struct, frozen=True):
-    """``GET /config``."""
+    """The answer to ``GET /config``: a compatibility level."""
 
     compatibility: str = field(name="compatibilityLevel", default="")
 
 
 class _Mode(Struct, frozen=True):
-    """``GET /mode``."""
+    """The answer to ``GET /mode``: a mode."""
 
     mode: str = ""
 
