@@ -292,7 +292,7 @@ def left(operation: Operation) -> int:
 
 
 def _to_go_on(known: Operations) -> Operation | None:
-    """Return the open operation; None, and say so, without one, or if another process works on it."""
+    """Return the open operation. If there is none, or another process works on it, print that and return None."""
     if not known.open:
         complain("no operation is open: nothing to do here")
     elif known.holder is not None:

@@ -75,7 +75,7 @@ class ManifestFile:
     """
 
     def __init__(self, exported: Path, manifest: Manifest) -> None:
-        """Create it. Raises WriteError: it exists, or can't be created."""
+        """Create the file. Raises WriteError: the file exists, or can't be created."""
         self.path = exported.with_name(f"{exported.name}.manifest.json")
         self._room = 0
         try:

@@ -66,7 +66,7 @@ class Output:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        """Open it.
+        """Open the output.
 
         Args:
             path: the path of a file that does not exist; None for standard output.

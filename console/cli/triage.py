@@ -373,8 +373,9 @@ def _tell_begin(options: argparse.Namespace) -> None:
 
 
 def _told_again(told: dict[str, str] | None, output: str, asked: str) -> dict[str, str] | None:
-    """Print that the brokers or controllers answer again; return the causes that count as printed. As JSON the next
-    verdict says it, so it is printed whether it differs or not."""
+    """Print that the brokers or controllers answer again, and return the causes that count as printed. With JSON the
+    next verdict shows it instead, and is printed whether it differs or not.
+    """
     if output == "json":
         return None
     say(f"{time_of_day(datetime.now(UTC))}  !  {asked}s answer again")
