@@ -446,7 +446,7 @@ class EmbeddedCluster(Cluster):
         self.propagation.resumed(broker_id)
 
     def _goes_on(self, broker_id: int) -> None:
-        """Record that a broker answers again that hung: if it was fenced, its next heartbeat ends that."""
+        """Record that a broker that hung answers again: if it was fenced, its next heartbeat ends that."""
         if self.state.brokers[broker_id].alive:
             replicas.process_resumed(self.state, broker_id)
         else:
