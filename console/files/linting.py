@@ -78,7 +78,7 @@ def _with_registry(seen: Seen, wanted: Mapping[ConfigResource, WantedSubject]) -
 
 def _placed(snapshot: Snapshot, made: Iterable[NewTopic]) -> Snapshot:
     """Return the snapshot with replicas of the new topics on brokers, in turn through the racks, as a controller would
-    place them: a prediction knows their number alone.
+    place them: a prediction has only the number of replicas.
     """
     brokers = [broker for broker in snapshot.cluster.brokers if not broker.fenced]
     seen: Counter[str | None] = Counter()

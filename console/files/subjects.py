@@ -89,7 +89,7 @@ class Neighbours:
 
 
 class _Wrong(Exception):
-    """A key's value can't be taken. key: of the subject, ``""`` for the subject itself."""
+    """The value of a key can't be used. key: the key of the subject, ``""`` for the subject itself."""
 
     def __init__(self, key: str, why: str, hint: str = "") -> None:
         super().__init__(why)

@@ -110,8 +110,8 @@ def _resources(root: Node) -> list[Node]:
 
 
 def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[FileProblem]) -> None:
-    """Add the wanted state of a resource. of: the document of the resource, whose version and kind items of a typed
-    list may inherit.
+    """Add the wanted state of a resource. of: the document that has the resource; the items of a typed list may inherit
+    its version and kind.
     """
     parts = {"apiVersion": of["apiVersion"], **node.named()}
     kind = parts["kind"].text() if "kind" in parts else of["kind"].text().removesuffix("List")
