@@ -165,5 +165,7 @@ def _word(text: str) -> str:
 
 
 def _kinds(trace: str) -> str:
-    """Return the exceptions of a trace without their packages and messages, each with ``Caused by:`` but the first."""
+    """Return the exceptions of a trace without their packages and messages; each one after the first follows ``Caused
+    by:``.
+    """
     return "\nCaused by: ".join(_EXCEPTION.findall(trace))

@@ -291,8 +291,8 @@ class Tape:
         return contact is not None and contact.problem is not None and contact.at_ms >= answer.at_ms
 
     def _best(self, tracks: Iterable[Track]) -> flight_answer.Answer | None:
-        """Return the valid one among answers of several brokers: first those without a problem, among these those of
-        connected brokers, and among these the newest.
+        """Return the best one of several brokers' answers: an answer without a problem comes before others, among these
+        the answer of a connected broker, among these the newest.
         """
         answers = [(answer, track) for track in tracks if (answer := track.newest(self.at_ms)) is not None]
         if not answers:
