@@ -408,7 +408,9 @@ def fold_at(file: LogBytes, zone: str, end: int, message: bytes = REQUESTS.messa
 
 
 def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | None:
-    """Return `fold_at` of a file that lies inside the hour as a whole, and whose last line shows `last`."""
+    """Return `fold_at` of a file whose lines all lie inside an hour that clocks show twice. last: the time of its last
+    line.
+    """
     clock = ZoneInfo(zone)
     first_pass, second_pass = (last.replace(tzinfo=clock, fold=fold).astimezone(timezone.utc) for fold in (0, 1))
     changed = datetime.fromtimestamp(file.changed / 1e9, timezone.utc)
