@@ -381,7 +381,9 @@ def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: fl
 
 
 def _drains(now: PartitionLag, stands: Standing, rate: float | None, since: float) -> bool:
-    """Return whether a member works off what waits in a partition, with more than a step of commits left."""
+    """Return whether a member works off the records that wait in a partition, and more than a step of
+    commits is left.
+    """
     moves = stands.moved is not None and stands.moved > since
     return moves and rate is not None and rate < 0 and now.lag > stands.step
 

@@ -488,7 +488,7 @@ class _Bucket(NamedTuple):
     last: int
 
     def joined(self, other: _Bucket) -> _Bucket:
-        """Return both together."""
+        """Return this bucket and another one as one bucket."""
         return _Bucket(self.records + other.records, min(self.first, other.first), max(self.last, other.last))
 
 
