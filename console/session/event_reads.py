@@ -54,7 +54,7 @@ class EventReads(scheduler.Scheduler):
         every: Mapping[Part, float],
         may: Callable[[scheduler.Scheduled, scheduler.Turn], bool] = lambda *_: True,
     ) -> None:
-        """Create it; `run` reads.
+        """Create the reads; `run` does them.
 
         Args:
             every: part -> seconds between two reads of it. For configs: those of one resource, if resources are few.

@@ -50,7 +50,7 @@ class Looks:
     fetched once, and again only after a refused login."""
 
     def __init__(self, context: Context) -> None:
-        """Create it; the first look connects."""
+        """Create the looks at a cluster; the first look connects."""
         self._context = context
         self._unlocked: Context | None = None
         self._open: AsyncExitStack | None = None
@@ -138,7 +138,7 @@ class Fleet(Scheduler):
     """
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
-        """Create it without contexts. changed: called after each look."""
+        """Create a fleet without contexts. changed: called after each look."""
         super().__init__(())
         self._changed = changed
         self._contexts: dict[str, Context] = {}

@@ -106,8 +106,9 @@ class WrittenBefore:
     """
 
     def __init__(self, letters: Iterable[WriteRecords], here: Origin) -> None:
-        """Begin. here: this process, which sends the same batch under the same numbers after a lost answer, so that
-        brokers write it once."""
+        """Begin the search. here: this process, which sends the same batch under the same numbers after a lost answer,
+        so that brokers write it once.
+        """
         some = tuple(letters)
         self._wanted = {topic: _hashes(of) for topic, of in grouped([(each.topic, each) for each in some]).items()}
         self.left = dict(self._wanted)
@@ -172,7 +173,7 @@ class MadeBefore:
     left: the edits whose search goes on, by their slots."""
 
     def __init__(self, mine: Mapping[Slot, Staged]) -> None:
-        """Begin. mine: the plan's edits by their slots."""
+        """Begin the search. mine: the plan's edits by their slots."""
         self.left, self._found = dict(mine), dict[Slot, tuple[int, ...]]()
 
     def see(self, change: Change) -> None:

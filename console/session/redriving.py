@@ -442,11 +442,12 @@ def _hash_of(letters: Sequence[Letter]) -> str:
 
 
 class _Readers(NamedTuple):
-    """The groups that may pass the first letter; false if there are none, and all were read.
+    """The groups that may pass the first letter. As a condition it is false if there are none, and all groups were
+    read.
 
     Attributes:
         at: group -> its position in the letter's partition.
-        behind: groups with members that have no position there.
+        behind: groups with members that have no position in that partition.
         problem: the reason why groups are not known; ``""`` if all are.
     """
 
@@ -475,7 +476,7 @@ class Redriving:
         pace: Pace,
         on_progress: Callable[[Progress], None],
     ) -> None:
-        """Create it; `run` works.
+        """Create the work of a redrive; `run` does it.
 
         Args:
             work: holds the lease, and has the journal.
@@ -688,7 +689,9 @@ class Redriving:
         return min(LETTERS, self._operation.throttle or LETTERS)
 
     async def _goes_on(self) -> bool:
-        """Look for an operator's requests, and for letters that came back, now and then. Return whether to go on."""
+        """Read an operator's requests, and from time to time count letters that came back. Return whether
+        to continue.
+        """
         now = self._desk.clock.monotonic()
         if now - self._looked_back_at >= LOOKS_BACK_EVERY:
             await self._look_back()
@@ -800,8 +803,9 @@ class Redriving:
         return ""
 
     async def _readers(self, topic: str, number: int) -> _Readers:
-        """Return the groups that may pass a letter: the one in which it failed, if it has a position there; else those
-        with members; else all with a position. Raises AdminError.
+        """Return the groups that may pass a letter: the group in which the letter failed, if that group has a position
+        in the letter's partition; else those groups with a position there that have members; else all groups with a
+        position there. Raises AdminError.
         """
         from console.admin.errors import BrokerError
         from console.admin.groups import group_position, topic_readers

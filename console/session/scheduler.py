@@ -175,7 +175,7 @@ class Scheduler:
         may: Callable[[Scheduled, Turn], bool] = lambda *_: True,
         age: Callable[[str], float | None] = lambda _: None,
     ) -> None:
-        """Create it; `step` and `run` read.
+        """Create the scheduler; `step` and `run` read the parts.
 
         Args:
             may: whether a part may be read now, by its turn.
