@@ -155,12 +155,14 @@ def _id(claim: Claim) -> str:
 
 
 def _states(claim: Claim) -> Mapping[str, Claim]:
-    """Return the states that a row stands for, by their ids; none for another cause."""
+    """Return the states that a row stands for, by their ids; empty if the row's cause is not a finding of lint."""
     return {cause_id(each): each for each in claim.members or (claim,)} if claim.stands is not None else {}
 
 
 def _row_of(added: Sequence[Claim], row: CauseRow) -> CauseRow:
-    """Return states that were added as a row, with the steps of the whole row: these alone were judged."""
+    """Return a row of only the states that were added. Its steps are those of the whole row, because only these were
+    judged.
+    """
     return CauseRow(Named(replace(one_of(added), next=row.claim.next), {}))
 
 

@@ -49,7 +49,7 @@ class Outbox:
         rests: Sequence[float] = RESTS,
         longest: float = LONGEST,
     ) -> None:
-        """Start its thread.
+        """Start the thread that delivers events.
 
         Args:
             complain: prints a line; called from the thread.
@@ -173,7 +173,7 @@ class Outbox:
             self._unsaid += 1
 
     def _say_unsaid(self) -> None:
-        """Say how many events were dropped without a line."""
+        """Report the number of dropped events that no line has reported yet."""
         if self._unsaid:
             self._complain(f"{self.name} was not told of {self._unsaid} more: kac.log has them")
         self._is_flooded, self._unsaid = False, 0

@@ -35,7 +35,7 @@ class Voice:
     def __init__(
         self, context: str, outboxes: Sequence[Outbox] = (), clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Create it.
+        """Create the voice.
 
         Args:
             context: the name of the cluster's context.
