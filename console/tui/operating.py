@@ -46,7 +46,7 @@ class Operating:
     """
 
     def __init__(self, app: App[Context], cluster: ShownCluster, journal: Journal, message: MessageLine) -> None:
-        """Create it; no operation runs.
+        """Create the runner of operations; no operation runs yet.
 
         Args:
             app: runs its workers, and shows its questions.

@@ -39,7 +39,7 @@ class PaneLines:
     """The visible pane, with the parts of it that the operator was told. says_changes: whether to report changes."""
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, voice: Voice) -> None:
-        """Create it; `tell` says the visible pane."""
+        """Create the writer of a pane's lines; `tell` writes the visible pane."""
         self._cluster, self._navigator, self._voice = cluster, navigator, voice
         self._numbers: dict[Hashable, int] = {}
         self._words: dict[Hashable, dict[str, str]] = {}
@@ -123,7 +123,7 @@ class PaneLines:
         return told
 
     def _rows(self) -> Iterator[tuple[Hashable, dict[str, str]]]:
-        """Yield the key and the words of the rows that have been told, and of new ones among them."""
+        """Yield the key and the words of the rows that were written before, and of new rows among them."""
         lines = self._navigator.view.lines
         if isinstance(lines, DiffView):
             yield from _plan_rows(lines)
@@ -225,7 +225,7 @@ class PaneLines:
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def _tell_row_changes(self) -> None:
-        """Say which rows came, changed or went, unless the operator wants no changes."""
+        """Write which rows came, changed or went, unless the operator wants no changes."""
         view = self._navigator.view
         if view.NAME == keymap.OVERVIEW:
             return
@@ -281,7 +281,7 @@ class PaneLines:
         self._tell_row_changes()
 
     def _tell_troubles(self) -> None:
-        """Tell troubles that came and went, in any pane."""
+        """Write the troubles that began or ended, in any pane."""
         now = self._causes()
         before, self._troubles = self._troubles, now
         if now is None or before is None or not self.says_changes:

@@ -311,7 +311,7 @@ class Waiting(ModalScreen[bool | None]):
     ]
 
     def __init__(self, work: Work, going: str) -> None:
-        """Create it.
+        """Create the screen.
 
         Args:
             work: the apply under way.

@@ -52,7 +52,7 @@ class TextLines(Widget):
             return self.lines
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        """Create it empty."""
+        """Create the widget without lines."""
         super().__init__(id=id, classes=classes)
         self._lines: tuple[Line, ...] = ()
         self._painter = LinePainter(self, self._line_at, "text")
@@ -139,7 +139,7 @@ class MessageLine(TextLines):
     """The last message, until the operator moves on; without a message, a note. At most `MESSAGE_LINES` lines."""
 
     def __init__(self, note: Callable[[], Line], keys_seen: Callable[[], int]) -> None:
-        """Create it empty.
+        """Create the line without a message.
 
         Args:
             note: returns the text to show without a message.

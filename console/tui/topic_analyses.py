@@ -58,7 +58,7 @@ class TopicAnalyses:
         redraw: Callable[[], None],
         tell: Callable[[str, str], None],
     ) -> None:
-        """Create it.
+        """Create the runner of analyses.
 
         Args:
             app: the app, which runs the workers.

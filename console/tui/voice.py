@@ -44,7 +44,7 @@ class Voice:
     """Writes lines to standard output. count: the number of lines so far."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
-        """Create it before the app runs, which redirects standard output.
+        """Create the voice. Do this before the app runs: the app redirects standard output.
 
         Args:
             now: returns the time of a change.
@@ -87,7 +87,7 @@ class InputLines:
     """Lines of standard input, read one at a time on a thread, so that the terminal's own line editing works."""
 
     def __init__(self) -> None:
-        """Create it; nothing is read before `next`."""
+        """Create the reader; it reads nothing before `next`."""
         self._wanted, self._lines = Semaphore(0), deque[str]()
         self._is_asked, self.ended = False, False
         Thread(target=self._read, name="lines", daemon=True).start()

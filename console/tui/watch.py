@@ -87,7 +87,7 @@ class Watch:
         write_tabs: Callable[[], None],
         redraw: Callable[[], None],
     ) -> None:
-        """Create it; `begin` starts its worker.
+        """Create the watch; `begin` starts its worker.
 
         Args:
             app: the app, which runs the worker.
@@ -255,13 +255,13 @@ class HalfHourWatch:
     """
 
     def __init__(self, triage: Watch, journal: Journal, redraw: Callable[[], None], *, in_words: bool = False) -> None:
-        """Create it; `begin` adds the samples to the screen's reads.
+        """Create the watch; `begin` adds its samples to the screen's reads.
 
         Args:
             triage: has the session, and reads all needed data while it runs.
             journal: the journal's watch, which has the events.
             redraw: redraws the visible view.
-            in_words: whether graphs are sentences, which change only with what they tell.
+            in_words: whether graphs are sentences: these change only if their meaning changes.
         """
         self._reading, self._session = triage.reading, triage.reading.session
         self._triage, self._journal, self._redraw = triage, journal, redraw
@@ -427,7 +427,7 @@ class LintWatch:
     """
 
     def __init__(self, triage: Watch, redraw: Callable[[], None]) -> None:
-        """Create it; `begin` counts for Now, `read` looks for the pane.
+        """Create the watch; `begin` starts the counts for Now, `read` runs the rules for the pane.
 
         Args:
             triage: reads most of what rules need.

@@ -74,7 +74,7 @@ class ListedTopics:
     """
 
     def __init__(self, view: View) -> None:
-        """Create it. view: the view that lists the topics."""
+        """Create the list. view: the view that lists the topics."""
         self._view, self._cluster = view, view.cluster
         self.internal = False
         self.hidden = 0
