@@ -325,7 +325,7 @@ class BarRows(Widget):
     """
 
     def __init__(self, *, id: str | None, classes: str | None) -> None:
-        """Create it with an empty row."""
+        """Create the widget with an empty row."""
         super().__init__(id=id, classes=classes)
         self._rows = [Line(())]
         self._painter = LinePainter(self, self._row_at, "bar")
