@@ -259,7 +259,9 @@ async def apply_flow(
 
 
 def _may_go_over(front: FrontEnd, report: ApplyReport, asks: Asks, flags: Flags) -> bool:
-    """Return whether the operator can be asked about a report's conflicts; if not, say that they stand."""
+    """Return whether the operator can be asked about a report's conflicts; if not, print that the other changes were
+    not overwritten.
+    """
     can = bool(report.conflicts) and asks.over and not asks.silent and front.can_ask
     if report.conflicts and not can:
         front.tell(f"another client's changes were not overwritten; {flags.force}")

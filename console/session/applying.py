@@ -192,8 +192,9 @@ async def _set_back(
     looked: Callable[[Iterable[Staged]], Awaitable[Snapshot]],
     now: Snapshot,
 ) -> tuple[plan_conflicts.Conflict, ...]:
-    """Read applied edits again if their value is the former one, or if the cluster itself may revert them, until it did
-    or no longer can. Return those that were reverted."""
+    """Read applied edits again and return those that were reverted. Edits whose value is the former one are read until
+    it is the new one, and edits that the cluster itself may revert until one is reverted; both for a limited time.
+    """
     done = tuple(applied)
     late = _as_before(done, now)
     began = time.monotonic()

@@ -600,7 +600,7 @@ class Redriving:
         self._tell(f"operation {self._operation.number} ({self._goal}) is {state.value}: {self._letters()}")
 
     async def _check_topic(self) -> None:
-        """Raise Stopped if another topic has the name now, and Unread if a partition ends before its end in the goal.
+        """Raise Stopped if another topic has the name now, Unread if a partition ends before its end in the goal, and
         AdminError.
         """
         from console.admin.partitions import LATEST, offsets_of
