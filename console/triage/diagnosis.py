@@ -195,7 +195,7 @@ def _held(
     at: datetime,
     announced: frozenset[Subject],
 ) -> tuple[Held, ...]:
-    """Return the former names that stay."""
+    """Return the former causes that keep their names for now, as `still_held` decides."""
     known = {each.name: each for each in before.held}
     former = [
         known.get((claim.cause, claim.subject)) or Held(claim, before.at, frozenset(named.explains))

@@ -882,7 +882,9 @@ def _flap_of(broker: Place, new: Event, kept: Iterable[Event], times: int) -> Ev
 
 
 def _goes_along(event: Event, broker: Place) -> bool:
-    """Return whether leaders or ISRs changed by a broker that went or came. A partition without a leader is more."""
+    """Return whether leaders or ISRs changed because a broker went or came. If a partition has no leader, the change is
+    more than that.
+    """
     assert isinstance(broker.about, changes.BrokerTarget)
     number = str(broker.about.id)
     if event.kind is Kind.ISR:

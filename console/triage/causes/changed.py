@@ -345,7 +345,7 @@ def _connects(change: JudgedChange) -> bool:
 
 
 def _near(change: JudgedChange) -> frozenset[str]:
-    """Return the symptoms next to which a change is named by its place alone."""
+    """Return the symptoms that a change may explain by its place alone, without a rule that says so."""
     is_new = change.was is None and change.place.kind in (Kind.SCRAM, Kind.TOPIC)
     return frozenset() if is_new or change.offsets or _lets_go(change) else _BY_POSITION
 
@@ -865,7 +865,7 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
 
 
 def _position_lost(change: JudgedChange) -> cause.Next:
-    """Return the step for a group whose offsets went with it: kac has seen them."""
+    """Return the step that restores the offsets that disappeared with a group: kac saw them before."""
     offsets = [f"{topic}/{number} to {was:,}" for (topic, number), (was, _) in sorted(change.offsets.items())]
     when = "without members" if change.skipped else "before its next member starts"
     return cause.Next(

@@ -82,9 +82,9 @@ def _read(trend: LagTrend, topic: str | None) -> float:
 
 
 def _round(reading: Reading) -> _Round | None:
-    """Return the dead letters that a group reads; None if more of them are not surely its own.
+    """Return the dead letters that a group reads, if some of them are surely its own; else None.
 
-    More dead letters than other records that the group read can't all come from these.
+    If more dead letters came than the group read other records, these records can't be the source of all of them.
     """
     trend = reading.trend
     if trend is None:
