@@ -255,7 +255,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         await self._ask_versions(version, **_SOFTWARE)
 
     async def _ask_versions(self, version: int, **fields: str) -> None:
-        """Request the versions with this version of ApiVersions. fields: of the request."""
+        """Request the versions with this version of ApiVersions. fields: the fields of the request."""
         raw = await super().send(AiokafkaRequest("api_versions", version, fields))
         response = decode_body(response_type(raw.api, raw.version), raw.body)
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
