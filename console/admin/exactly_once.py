@@ -101,7 +101,7 @@ class Exactly(Struct):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Return the fields that all requests of this producer have in common."""
+        """The fields that all requests of this producer have in common."""
         return {
             "transactional_id": self.id,
             "producer_id": self.producer.id,

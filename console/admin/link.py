@@ -123,7 +123,7 @@ class _Request(NamedTuple):
 
 
 class _NamesNodes(NamedTuple):
-    """An API and its request."""
+    """The API whose response names the nodes, and its request."""
 
     api: str
     asked: Asked
@@ -306,7 +306,7 @@ class Routes:
             task.exception()  # the waiting callers get the exception
 
     def pool(self, to: Route) -> Connections:
-        """Return the connections for a route."""
+        """Return the pool of connections that a route uses."""
         return self.reading if to.reads_records else self.connections
 
     async def connection(self, to: Route, api: str = "") -> Connection:
