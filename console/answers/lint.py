@@ -135,7 +135,7 @@ def report_data(report: Report, missing: Sequence[str], where: Where) -> dict[st
 
 
 def finding_data(finding: Finding) -> dict[str, Data]:
-    """Return a finding as the object of JSON."""
+    """Return a finding as an object of JSON."""
     rule, found, by = finding
     return {
         "rule": rule.name,

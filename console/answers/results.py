@@ -71,7 +71,7 @@ NOT_READ = "not read"
 
 
 def row_of(columns: Columns[R], row: R) -> Row:
-    """Return a row of a noun as texts and as the object of JSON."""
+    """Return a row of a noun as texts and as an object of JSON."""
     return Row(columns.texts(row), columns.data(row))
 
 
@@ -106,7 +106,7 @@ def _rows(table: Table) -> list[Data]:
 
 
 def problem_data(problem: ReadFailure) -> dict[str, Data]:
-    """Return a failed read as the object of JSON."""
+    """Return a failed read as an object of JSON."""
     failure = problem.failure
     return {
         "part": problem.part,
