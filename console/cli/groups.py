@@ -278,7 +278,9 @@ def _flag(name: str) -> str:
 
 
 def _clauses(kind: Kind, given: argparse.Namespace) -> list[str]:
-    """Return ``T`` and ``T:0,1`` in the language's form. Raises OptionsError."""
+    """Return the topics and partitions of the options, ``T`` or ``T:0,1``, as clauses of the language. Raises
+    OptionsError.
+    """
     found: list[str] = []
     for text in getattr(given, kind.topic.replace("-", "_")):
         topic, colon, numbers = text.partition(":")

@@ -109,7 +109,7 @@ class Bar:
         self._of = ""
 
     def say(self, text: str) -> None:
-        """Show a bar of unknown length."""
+        """Show a text with a bar of unknown length."""
         self._show(text, text, 0.0, None, "")
 
     def step(self, at: Progress) -> None:

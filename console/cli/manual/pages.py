@@ -209,7 +209,7 @@ _EXITS = (
 
 
 def page() -> str:
-    """Return the page in roff's man macros."""
+    """Return the man page, in roff's man macros."""
     return "\n".join(_lines()) + "\n"
 
 
