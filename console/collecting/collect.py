@@ -589,7 +589,7 @@ def _own_values(entity_type: str, resource: config.ConfigResource, configs: conf
 
 
 def state_rows(state: State) -> list[Row]:
-    """Return a row for each value."""
+    """Return a row for each value of a state."""
     return [Row("state", type_, key, *value) for (type_, key), values in state.items() for value in values]
 
 
@@ -602,7 +602,7 @@ def status_rows(seen: Observation) -> list[Row]:
 
 
 def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
-    """Return the rows of a poll in the form of delivery."""
+    """Return the rows of a poll in the form in which they are delivered to a lake."""
     return Landed(cluster_id, (at - EPOCH) // timedelta(microseconds=1), [*rows])
 
 
