@@ -208,7 +208,7 @@ def check_schemes(text: str, protocol: str) -> None:
 
 
 def format_bootstrap(addresses: Addresses) -> str:
-    """Return the text that `parse_bootstrap` parses."""
+    """Return addresses as a text that `parse_bootstrap` parses."""
     return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
 
 

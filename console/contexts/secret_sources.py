@@ -48,7 +48,7 @@ class Locked(Secret):
         self.plain = plain
 
     def reveal(self) -> str:
-        """Raise LookupError, because it must be fetched first."""
+        """Raise LookupError, because the secret must be fetched first."""
         raise LookupError(f"{self.where}: the secret is not fetched")
 
 
