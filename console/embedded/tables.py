@@ -52,7 +52,7 @@ class Table(Mapping[K, V], Generic[K, V]):
         self._gone: set[K] = set()
 
     def find(self, key: K) -> V | Absent:
-        """Return the value, or ABSENT."""
+        """Return the value of a key; ABSENT if the key is missing."""
         value = self._own.get(key, ABSENT)
         if value is ABSENT and self.source is not None and key not in self._gone:
             made = self.source.find(key)
