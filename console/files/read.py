@@ -83,7 +83,7 @@ class Read:
         return self.places.get((target, key)) or self.places.get((target, "")) or ("", None)
 
     def of_cluster(self, name: str) -> Read:
-        """Return the part of a cluster; the whole for ``""``."""
+        """Return the part of the files that is about a cluster; everything for ``""``."""
         return self.clusters.setdefault(name, Read()) if name else self
 
     def begin(self, target: Target, name: str, source: str, line: int) -> Iterator[FileProblem]:

@@ -286,7 +286,7 @@ class Staging(Struct, frozen=True):
 
     @property
     def blocked(self) -> bool:
-        """Whether sending the rest needs the operator's consent."""
+        """Whether the operator has to consent before the staged part is sent."""
         return bool(self.problems or self.unread)
 
     @property
