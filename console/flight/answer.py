@@ -81,7 +81,7 @@ class Answer(NamedTuple):
 
     @property
     def asked(self) -> Asked:
-        """The question of the answer."""
+        """The question that the answer belongs to."""
         return Asked(self.node, self.host, self.port, self.api_key, self.version, self.request)
 
 

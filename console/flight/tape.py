@@ -169,7 +169,7 @@ class Tape:
         self._unsorted.clear()
 
     def beside(self) -> Tape:
-        """Return the same record with its own time, for another thread."""
+        """Return another reader of the same record with its own time, for another thread."""
         # The index is shared, so it is completed before another thread reads it.
         self._sort()
         made = copy(self)
