@@ -167,7 +167,7 @@ class Lease:
         self._mine = mine
 
     def take(self, now: datetime) -> Holder | None:
-        """Take or renew the lease. Return None, or the other holder."""
+        """Take or renew the lease. Return None, or the other process that holds it."""
         descriptor = self._locked()
         try:
             holder = _holder(os.pread(descriptor, LARGEST_LEASE, 0))
