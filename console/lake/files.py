@@ -86,7 +86,7 @@ class Holder:
 
 
 def this_process(run_id: str, job: str) -> Holder:
-    """Return this process as a holder, from now."""
+    """Return this process as a holder of the lock from now on."""
     now = iso_now()
     return Holder(run_id, job, _user(), socket.gethostname(), os.getpid(), now, now)
 

@@ -296,7 +296,7 @@ def segments_of(first: Path) -> list[Path]:
 
 
 class _Change(NamedTuple):
-    """A change."""
+    """A change of the journal, with its lines."""
 
     intent: journal_lines.IntentLine
     settings: tuple[tuple[Setting, ...], ...]

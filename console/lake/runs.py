@@ -237,7 +237,7 @@ def nothing_done() -> Report:
 
 
 def ended(report: Report) -> Report:
-    """Return the report, ended now."""
+    """Return the report with the present time as its end."""
     report.ended = datetime.now(timezone.utc)
     report.status = "done" if report.status == "running" else report.status
     return report
