@@ -60,7 +60,7 @@ class Report(NamedTuple):
 
     @property
     def looked(self) -> int:
-        """The number of rules that looked."""
+        """The number of rules that ran."""
         return len(self.rules) - sum(len(each.rules) for each in self.blind)
 
     @property
