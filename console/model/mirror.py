@@ -190,7 +190,7 @@ class Flow(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """MirrorMaker's name of it: ``SOURCE->TARGET``."""
+        """MirrorMaker's name of the flow: ``SOURCE->TARGET``."""
         return f"{self.source}->{self.target or '?'}"
 
     @property

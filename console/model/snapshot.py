@@ -722,7 +722,7 @@ def with_tiered(
 
 
 def with_offsets_at(snapshot: Snapshot, found: Mapping[tuple[str, int, int], int]) -> Snapshot:
-    """Return the snapshot with more offsets by time."""
+    """Return the snapshot with offsets of partitions at some times added to those that it has."""
     return replace(snapshot, offsets_at={**snapshot.offsets_at, **found})
 
 

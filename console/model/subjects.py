@@ -39,7 +39,7 @@ class SchemaReference(NamedTuple):
 
     @property
     def text(self) -> str:
-        """``NAME:SUBJECT:VERSION``."""
+        """The reference as ``NAME:SUBJECT:VERSION``."""
         return f"{self.name}:{self.subject}:{self.version}"
 
 
