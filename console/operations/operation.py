@@ -111,7 +111,7 @@ class Progress(Struct, frozen=True):
 
     @property
     def is_held_up(self) -> bool:
-        """Whether it waits, and no broker copies for it meanwhile."""
+        """Whether the operation waits, and no broker copies for it meanwhile."""
         return self.state in (State.WAITING, State.STALLED) and bool(self.waits)
 
 
@@ -149,7 +149,7 @@ class Operation(Struct, frozen=True):
 
     @property
     def is_held_up(self) -> bool:
-        """Whether it waits, and no broker copies for it meanwhile."""
+        """Whether the operation waits, and no broker copies for it meanwhile."""
         return self.progress is not None and self.progress.is_held_up
 
     def moves(self) -> Mapping[model_snapshot.TopicPartition, Relocation]:
@@ -179,17 +179,17 @@ class Operation(Struct, frozen=True):
 
     @property
     def letters(self) -> Letters | None:
-        """Its letters if it is a redrive that has begun to work; None otherwise."""
+        """The letters of a redrive that has begun to work; None for other operations."""
         return self.progress.letters if self.progress is not None else None
 
     @property
     def has_moves(self) -> bool:
-        """Whether it has moved replicas, or was about to."""
+        """Whether the operation has moved replicas, or was about to move some."""
         return any(step.moves or step.dirs for step in self.steps)
 
     @property
     def bytes(self) -> int:
-        """Bytes that its moves copy."""
+        """The bytes that the operation's moves copy."""
         return sum(move.bytes for move in self.moves().values()) + sum(move.size for move in self.dir_moves().values())
 
     def owned(self) -> Owned:

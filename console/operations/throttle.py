@@ -127,7 +127,7 @@ class Owned(NamedTuple):
         )
 
     def places(self) -> frozenset[ConfigPlace]:
-        """Return the entities and keys."""
+        """Return the entities and keys of the throttles."""
         rates = ((broker_resource(broker), key) for broker, key in self.rates)
         return frozenset((*rates, *((topic_resource(topic), key) for topic, key in self.lists)))
 
