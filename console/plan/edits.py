@@ -80,12 +80,12 @@ class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=T
 
     @property
     def holds_secret(self) -> bool:
-        """Whether it has a value that must not be written to a file."""
+        """Whether the edit has a value that must not be written to a file."""
         return False
 
     @property
     def passes(self) -> Passed | None:
-        """The place at which it passes over records; None if it does not."""
+        """The place at which the edit passes over records; None if it passes over none."""
         return None
 
     @property
@@ -279,7 +279,7 @@ class TrimLog(_OnTopic, frozen=True):
 
     @property
     def passes(self) -> Passed:
-        """The partition, from which they are deleted."""
+        """The partition whose records are deleted."""
         return Passed(None, self.topic, self.partition)
 
 
@@ -328,7 +328,7 @@ class _Election(_OnTopic, frozen=True):
 
     @property
     def target(self) -> changes.PartitionTarget:
-        """The partition, for its leader."""
+        """The partition whose leader changes."""
         return changes.PartitionTarget(self.topic, self.partition)
 
 
@@ -345,7 +345,7 @@ class _OfMove(_OnTopic, frozen=True):
 
     @property
     def target(self) -> changes.MoveTarget:
-        """The partition, for its move."""
+        """The partition that moves."""
         return changes.MoveTarget(self.topic, self.partition)
 
 
@@ -569,7 +569,7 @@ class ChangeConnectorOffsets(Edit, frozen=True):
 
     @property
     def target(self) -> connect.ConnectorOffsetsTarget:
-        """The connector, for its offsets."""
+        """The connector whose offsets change."""
         return connect.ConnectorOffsetsTarget(self.name)
 
 

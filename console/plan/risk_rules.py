@@ -175,7 +175,7 @@ class Risk(NamedTuple):
 
     @property
     def accepted_as(self) -> str:
-        """The form that accepts it in a script: ``NAME``, or ``NAME=SUBJECT``."""
+        """The text that accepts the warning in a script: ``NAME``, or ``NAME=SUBJECT``."""
         return f"{self.name}={self.subject}" if self.subject else self.name
 
 
