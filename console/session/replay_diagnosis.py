@@ -78,7 +78,7 @@ class ReplayDiagnosis:
 
     @property
     def ends_ms(self) -> int:
-        """The end of its last poll, milliseconds since 1970."""
+        """The end of the record's last poll, milliseconds since 1970."""
         return self._replay.times[-1]
 
     def start(self) -> None:

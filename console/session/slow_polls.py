@@ -443,7 +443,7 @@ def tls_listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
 
 
 def _group_places(snapshot: Snapshot, most: int) -> list[Place]:
-    """Return the first partitions with group offsets, so many at most."""
+    """Return the first partitions in which groups have offsets, at most `most`."""
     found: dict[Place, None] = {}
     for lag in snapshot.lags.values():
         found |= dict.fromkeys((each.topic, each.partition) for each in lag.partitions)
