@@ -73,7 +73,7 @@ class Placed(NamedTuple):
 
 @remembered
 def placed(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]) -> Sequence[Placed]:
-    """Return all connectors."""
+    """Return the connectors of all clusters, each with its name and its configs."""
     return [
         Placed(
             cluster.name,

@@ -56,7 +56,7 @@ class Copy(NamedTuple):
 
     @property
     def left(self) -> float | None:
-        """Seconds until it is complete at that rate; None if it does not grow."""
+        """Seconds until the copy is complete at that rate; None if it does not grow."""
         return max(0, self.whole - self.size) / self.rate if self.rate else None
 
     @property

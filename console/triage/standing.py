@@ -45,7 +45,7 @@ class Stands(NamedTuple):
 
 
 class Standing(Struct, frozen=True):
-    """The findings of lint's rules, and the rules that could look."""
+    """The findings of lint's rules, and the rules that could run."""
 
     findings: Mapping[Key, Stands] = field(default_factory=dict)
     looked: frozenset[str] = frozenset()

@@ -233,17 +233,17 @@ class _Made(NamedTuple):
 
     @property
     def at(self) -> datetime:
-        """Time of the first poll with them."""
+        """The time of the first poll that showed the changes."""
         return self.parts[0].at
 
     @property
     def by_rule(self) -> bool:
-        """Whether a rule says that they have one of the symptoms; True without symptoms."""
+        """Whether a rule says that the changes cause one of the symptoms; True without symptoms."""
         return not self.suffers.hit or self.suffers.by_rule
 
     @property
     def has_effect(self) -> bool:
-        """Whether anything suffers from them."""
+        """Whether anything suffers from the changes."""
         return bool(self.suffers.hit or self.silent or self.lost)
 
 
