@@ -82,7 +82,7 @@ class AskedRecords:
 
     @property
     def left_out(self) -> int:
-        """Return the number of records that arrived too fast to be shown."""
+        """The number of records that arrived too fast to be shown."""
         return self._cap.left_out
 
     @property
@@ -91,7 +91,7 @@ class AskedRecords:
         return self.wanted.begins.word == "group"
 
     def take_due(self) -> bool:
-        """Return whether a search has to begin, once."""
+        """Return whether a search has to begin; True only once for each search."""
         due, self._is_due = self._is_due, False
         return due
 

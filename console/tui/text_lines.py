@@ -59,7 +59,7 @@ class TextLines(Widget):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The lines."""
+        """The lines that the widget shows."""
         return self._lines
 
     def set(self, *lines: Line) -> None:

@@ -464,7 +464,7 @@ class LintWatch:
         await self._look(seen_by(session.snapshot, session.clock.now(), session.context))
 
     async def read(self) -> None:
-        """Read what the rules need, and look, if something changed or is old."""
+        """Read the data that the rules need, and run the rules, if something changed or is old."""
         snapshot = self._session.snapshot
         if not self._looks.is_due() or (self.report is not None and snapshot is self._seen and self._is_fresh()):
             return
@@ -501,7 +501,9 @@ class LintWatch:
         return self._rules
 
     def _needed(self) -> frozenset[Part]:
-        """Return the parts with a time in the snapshot: of others each member has its own."""
+        """Return the needed parts that were read as a whole at one time: in other parts each member has its
+        own time.
+        """
         if not self._parts:
             parts = (part for rule in self.readable() for part in rule.reads)
             self._parts = frozenset(part for part in parts if not part.about.by_members)

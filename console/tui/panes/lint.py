@@ -46,7 +46,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return watch.report, watch.problem, self.plan, watch.progress()[0] if watch.report is None else None
 
     def known(self) -> bool:
-        """Return whether the rules have looked."""
+        """Return whether the rules have run."""
         return self.cluster.lint.report is not None
 
     async def read(self) -> None:
@@ -85,7 +85,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return [("now", "muted"), ("  lint", "strong")]
 
     def status(self) -> Line:
-        """Return the number of findings, and of the rules that looked."""
+        """Return the number of findings, and of the rules that ran."""
         report = self.cluster.lint.report
         return lint_rows.lint_counts(report) if report is not None else []
 
@@ -106,7 +106,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return f"reading what {rules} look at: {read} of {of} parts so far…"
 
     def empty_text(self) -> str:
-        """Return the number of rules that looked, and the rules that could not."""
+        """Return the number of rules that ran, and the rules that could not run."""
         report = self.cluster.lint.report
         if report is None or self.filter_text:
             return super().empty_text()

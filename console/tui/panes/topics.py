@@ -354,7 +354,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
         return self.topic, known.reassignments, known.rates, known.tiered, self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the topic as the subject of the lines."""
+        """Return the topic as the subject of the graphs."""
         return ("topic", self.place.topic) if self.place.topic is not None else None
 
     def readers(self) -> Collection[str]:

@@ -215,7 +215,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         return topic_resource(row.name) if row.subject.kind == watched.TOPIC else broker_resource(int(row.name))
 
     def copied(self) -> str:
-        """Return the statement that watches everything here."""
+        """Return the statement that watches the same subjects."""
         return f"watch {subjects_text(self._watching.subjects)}" if self._watching.subjects else ""
 
     async def enter(self, row: present_watched.WatchRow) -> None:
