@@ -289,7 +289,7 @@ class BackwardScan(Scan):
         return model.Scanned(self.topic, self.number, self.first, last, self.start, self.end)
 
     def further(self, cut: Sequence[model.Record]) -> int | None:
-        """Return the end of the records before these; None at the start of the log."""
+        """Return the offset before which a search that continues this one has to look; None at the start of the log."""
         reached = self.until if self.position == self.first else self.first
         at = max((record.offset + 1 for record in cut), default=max(reached, self._forgotten))
         return at if at > self.start and not self.broken else None
