@@ -121,7 +121,7 @@ def _answer(finding: Finding) -> str:
 
 
 def report_data(report: Report, missing: Sequence[str], where: Where) -> dict[str, Data]:
-    """Return the report as the object of JSON. missing: lines on members that were not read."""
+    """Return the report as an object of JSON. missing: lines on members that were not read."""
     return {
         "findings": [{**finding_data(each), "place": where(each.found) or None} for each in report.findings],
         "did_not_look": [{"rules": list(each.rules), "why": each.why} for each in report.blind],
