@@ -60,7 +60,9 @@ class Proposals:
     """Turns statements into plan files in one folder, which is chosen when the server starts."""
 
     def __init__(self, queries: Queries, folder: Path | None, connection: Sequence[str]) -> None:
-        """Write into a folder; None for kac's own. connection: the options of kac that name this cluster."""
+        """Create proposals that are written into a folder; None for kac's own folder. connection: the options of kac
+        that name this cluster.
+        """
         self._queries = queries
         self._named = folder
         self._connection = tuple(connection)
