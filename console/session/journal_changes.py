@@ -136,7 +136,7 @@ class WrittenBefore:
         return wanted & Counter(each for each in edit.hashes if each in wanted)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each topic that got such letters, or may have got them."""
+        """Yield a line for each topic to which an earlier change wrote some of these letters, or may have."""
         for topic, wanted in self._wanted.items():
             known, doubtful = wanted - self.left[topic], self._doubtful[topic] & self.left[topic]
             if not (count := (known + doubtful).total()):

@@ -576,7 +576,9 @@ class Redriving:
         return self._operation
 
     async def _is_wanted(self) -> bool:
-        """Read an operator's requests; wait while it is paused. Return whether to go on; note the end if not."""
+        """Read an operator's requests, and wait while the redrive is paused. Return whether to continue; if not, note
+        the end of the operation.
+        """
         self._asked_at = self._desk.clock.monotonic()
         operation = await self._read()
         if operation.cancelling:
@@ -647,7 +649,7 @@ class Redriving:
     # -- sending
 
     async def _send_all(self) -> bool:
-        """Send what is left. Return whether nothing is left; letters of an open transaction may be left."""
+        """Send the remaining letters. Return whether none remains; letters of an open transaction may remain."""
         self._waits = ()
         self._targets = _Targets()  # topics may have changed since the last attempt
         if not self._canary and self._left() and not await self._watch_canary():
