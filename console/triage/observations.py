@@ -222,7 +222,7 @@ def _of_groups(by_key: Mapping[symptoms.Key, T]) -> Mapping[str, Mapping[str, T]
 
 
 def earliest(moments: Iterable[datetime | None]) -> datetime | None:
-    """Return the earliest begin of several symptoms; None if one of them was there at the first poll."""
+    """Return the earliest beginning of several symptoms; None if one of them was there at the first poll."""
     known = list(moments)
     return min((each for each in known if each is not None), default=None) if None not in known else None
 

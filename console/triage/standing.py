@@ -92,7 +92,7 @@ def _found(rule: Rule, seen: Seen) -> Iterator[Found]:
 
 
 def _look(rule: Rule) -> Callable[[Seen], Sequence[Found]]:
-    """Return a rule as a function that looks again only if a part that it reads is another one."""
+    """Return a function that runs a rule again only if a part that the rule reads is another object."""
     if rule.by_time:
         return lambda seen: tuple(rule.find(seen))
     names = (*rule.reads, *rule.also)
