@@ -113,7 +113,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return wrapped(lint_rows.nothing_found(report, self.cluster.lint.missing), self.app.size.width)
 
     def details(self, row: lint_rows.LintRow) -> list[Line]:
-        """Return the finding's reason and remedy, and the rules that could not look."""
+        """Return the finding's reason and remedy, and the rules that could not run."""
         report = self.cluster.lint.report
         if report is None:
             return []

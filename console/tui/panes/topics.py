@@ -349,7 +349,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
         return failure.entity in ("", self.place.topic)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the topic, its moves, the rates, the tiered sizes and the samples of its lines."""
+        """Return the topic, its moves, the rates, the tiered sizes and the samples of its graphs."""
         known = self.snapshot
         return self.topic, known.reassignments, known.rates, known.tiered, self.own_samples()
 
@@ -358,7 +358,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
         return ("topic", self.place.topic) if self.place.topic is not None else None
 
     def readers(self) -> Collection[str]:
-        """Return the groups that read the topic; searched again when the lines have a new column."""
+        """Return the groups that read the topic; searched again when the graphs have a new column."""
         samples = self.own_samples()
         # The search walks over the lags of all groups, so it runs once for each column.
         if self._readers[:2] != (self.place.topic, samples[-1].slot):

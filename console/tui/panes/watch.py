@@ -33,7 +33,7 @@ MOST_PLACES = 500
 
 
 class WatchTable(RowTable):
-    """A table whose rows have lines of the last half hour, which need the width that details would take."""
+    """A table whose rows have graphs of the last half hour, which need the width that details would take."""
 
     KEEPS_COLUMNS = True
 
