@@ -342,8 +342,10 @@ class Poller(Scheduler):
             self.hurry(Part.CONFIGS)
 
     async def _read_configs(self) -> None:
-        """Read the configs of all topics and of the brokers that answer; then the journal: an operation is recorded
-        before its throttles are set, and ends after they are removed. In between, those that a symptom depends on."""
+        """Read the configs of all topics and of the brokers that answer; then the journal, because an operation is
+        recorded before its throttles are set, and ends after they are removed. Between two such reads, read the configs
+        that a symptom depends on.
+        """
         concerned, self._concerned = self._concerned, ()
         if concerned and time.monotonic() < self._all_configs_due:
             await self._session.read_configs([*concerned], at_once=True)
