@@ -425,7 +425,7 @@ async def offsets_of(
     stable: bool = False,
     topics: Mapping[str, cluster.Topic] = MappingProxyType({}),
 ) -> dict[Place, int | Failure]:
-    """Do as `list_offsets`; return the offset or the failure of each partition.
+    """Read offsets as `list_offsets` does. Return the offset or the failure of each partition.
     Args:
         topics: topics that were just read, by name; the leaders of the others are read.
     """

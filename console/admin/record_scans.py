@@ -564,7 +564,9 @@ def _count(batch: Batch, position: int, size: int) -> int:
 
 
 def next_offset(data: bytes) -> int | None:
-    """Return the offset after the complete batches of an answer, by their headers alone; None if they say none."""
+    """Return the offset after the complete batches of an answer, by their headers alone; None if the
+    headers show none.
+    """
     from console.wire.record_batches import end_of_batches
 
     return end_of_batches(data)
