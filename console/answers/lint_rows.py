@@ -163,7 +163,7 @@ def lint_counts(report: Report) -> Line:
 
 
 def nothing_found(report: Report, missing: Sequence[str]) -> str:
-    """Return the text of a pane without findings: how many rules looked, and which could not.
+    """Return the text of a pane without findings: how many rules ran, and which could not run.
 
     Args:
         missing: lines on members that were not read (`report.partly`).
