@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 class Blind(NamedTuple):
-    """Rules that could not look at the cluster, and the reason."""
+    """Rules that could not run, and the reason."""
 
     rules: tuple[str, ...]
     why: str
@@ -121,7 +121,7 @@ def can_look(seen: Seen, rule: Rule) -> bool:
 
 
 def unread(seen: Seen, rule: Rule) -> str:
-    """Return the reason why a rule can't look: the part that was not read, and its error; ``""`` if it can."""
+    """Return the reason why a rule can't run: the part that was not read, and its error; ``""`` if it can."""
     snapshot = seen.snapshot
     for part in rule.reads:
         whole = next((e.failure for e in snapshot.failures if e.part == part and e.entity in ("", part)), None)
