@@ -26,7 +26,9 @@ class _Growth(NamedTuple):
     """Bytes a second."""
 
     def fills(self, log_dir: LogDir) -> bool:
-        """Return whether they fill a directory's disk soon: what was written in half a minute says nothing of weeks."""
+        """Return whether the replicas fill a directory's disk soon: what was written in half a minute says nothing of
+        weeks.
+        """
         return self.size > log_dir.usable_bytes and log_dir.usable_bytes < self.rate * SOON
 
 
