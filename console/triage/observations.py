@@ -108,7 +108,7 @@ class Observations(Struct, frozen=True):
         return self.last.at - self.began
 
     def since(self, symptom: symptoms.Symptom) -> datetime | None:
-        """Return the begin of the last interval of a symptom.
+        """Return the beginning of the last interval of a symptom.
 
         Returns:
             UTC; None if it was there at the first poll, or was not seen within the observations.

@@ -53,7 +53,7 @@ class Standing(Struct, frozen=True):
 
 
 def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
-    """Return the findings after a poll. A rule that can't look now, because a broker is away, keeps its findings.
+    """Return the findings after a poll. A rule that can't run now, because a broker is away, keeps its findings.
 
     Args:
         before: the poll before it; the poll itself if it is the first.
