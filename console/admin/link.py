@@ -502,9 +502,9 @@ class Link:
         return response
 
     async def ask_controller(self, api: str, asked: Asked) -> Any:
-        """Do as `call`, for a read that brokers forward to the controller: also by another broker if one does not
-        answer soon. If kac connects to controllers directly, ask them for the leader again while the known one does not
-        answer.
+        """Send a read that brokers forward to the controller, and return its decoded response, as `call` does. If one
+        broker does not answer soon, ask another one too. If kac connects to controllers directly, ask them for the
+        leader again while the known one does not answer.
         """
         if self.settings.controllers:
             return await self._ask_leader(api, asked)
@@ -547,8 +547,8 @@ class Link:
         timeout: float | None = None,  # noqa: ASYNC109
         prepare: Prepare | None = None,
     ) -> RawResponse:
-        """Do as `call`, without decoding: return the version and the bytes after the response header, for kac's own
-        decoders. NOT_CONTROLLER is not retried.
+        """Send a request as `call` does, but decode nothing: return the version and the bytes after the response
+        header, for kac's own decoders. NOT_CONTROLLER is not retried.
 
         Args:
             prepare: a callback after the request is written, while the broker works on it.

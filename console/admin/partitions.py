@@ -426,6 +426,7 @@ async def offsets_of(
     topics: Mapping[str, cluster.Topic] = MappingProxyType({}),
 ) -> dict[Place, int | Failure]:
     """Read offsets as `list_offsets` does. Return the offset or the failure of each partition.
+
     Args:
         topics: topics that were just read, by name; the leaders of the others are read.
     """

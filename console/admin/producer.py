@@ -44,7 +44,7 @@ class Sending(Struct):
     Attributes:
         records: the records of the batch.
         numbers: the sequence numbers; None until the batch is sent for the first time.
-        since: the end of the partition before that; None if it is not known yet.
+        since: the end of the partition before the batch is first sent; None if it is not known yet.
         timestamp: the time of records without one, ms since 1970.
         in_doubt: whether a request with the batch got no answer, or an answer that does not show whether the broker
             wrote it.

@@ -104,7 +104,7 @@ class Answer(NamedTuple):
 
 
 class _Passing(errors.AdminError):
-    """No broker gave a producer's id yet; it may do so soon."""
+    """No broker has assigned a producer id yet; one may do so soon."""
 
 
 def _no_answer(error: errors.AdminError) -> Answer:

@@ -251,8 +251,8 @@ async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topic
 
 
 def _is_merged(search: model.Search, wanted: RecordFilter, partitions: int) -> bool:
-    """Return whether the first records of all partitions are merged by time. With a filter that would search each
-    partition for as many, so such a search ends with the first ones found.
+    """Return whether the first records of all partitions are merged by time. They are not with a filter, since each
+    partition would be searched for that many records: a search with a filter ends with the first records that it finds.
     """
     return bool(0 < search.limit <= MOST_MERGED and not wanted and not search.follow and partitions > 1)
 
