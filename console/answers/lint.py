@@ -160,7 +160,7 @@ def finding_data(finding: Finding) -> dict[str, Data]:
 def junit_text(report: Report, missing: Sequence[str], where: Where, cluster: str) -> str:
     """Return the report as JUnit's XML: one suite, a test case for each rule, a failure for each finding that counts.
 
-    A rule that could not look is skipped. Accepted findings are output of their test case.
+    A rule that could not run is reported as skipped. Accepted findings are output of their test case.
 
     Args:
         missing: lines on members that were not read.

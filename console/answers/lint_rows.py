@@ -116,7 +116,7 @@ def lint_details(row: LintRow, report: Report, staging: present_triage.Staging |
     """Return the details of a finding, its title first.
 
     Args:
-        report: the report of the finding; its rules that could not look are named.
+        report: the report of the finding; its rules that could not run are named.
         staging: the edits that the key of the finding's step would stage; None without a step.
     """
     rule, found, by = row.finding
