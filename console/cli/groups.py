@@ -78,8 +78,8 @@ def _options(kind: Kind, parser: argparse.ArgumentParser) -> None:
 
 
 def _add_offsets(parser: argparse.ArgumentParser, kind: Kind) -> None:
-    """Add the options for offsets to reset or delete, and for their new positions; share groups support three of
-    eight.
+    """Add the options for offsets to reset or delete, and for their new positions; share groups support three of the
+    eight kinds of positions.
     """
     add = parser.add_argument_group("with --reset-offsets and --delete-offsets").add_argument
     topic = f"{'an input' if kind is STREAMS else 'a'} topic, or some of its partitions"

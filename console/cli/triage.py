@@ -373,8 +373,8 @@ def _tell_begin(options: argparse.Namespace) -> None:
 
 
 def _told_again(told: dict[str, str] | None, output: str, asked: str) -> dict[str, str] | None:
-    """Print that the brokers or controllers answer again, and return the causes that count as printed. With JSON the
-    next verdict shows it instead, and is printed whether it differs or not.
+    """Print that the brokers or controllers answer again, and return the causes that count as printed. With JSON, print
+    nothing: the next verdict shows it, and is printed even if it is unchanged.
     """
     if output == "json":
         return None
