@@ -286,7 +286,9 @@ _READ = f"{', '.join(list(_KINDS)[:-1])} and {list(_KINDS)[-1]} of {GROUP}"
 
 
 def _logs_in(node: Node) -> str:
-    """Return the login type. The validity of a certificate and the place of a password are not Kafka's."""
+    """Return the type of a user's login. The certificate's validity and the place of the password are accepted and
+    ignored: they do not concern Kafka.
+    """
     found = node.fields(("type",), ("password", "validityDays", "renewalDays"))
     return found["type"].choice((*_BY_CERTIFICATE, _BY_PASSWORD))
 
