@@ -260,7 +260,7 @@ class _Group(NamedTuple):
         )
 
     def holding(self, what: str, table: schema.Table) -> pa.Table:
-        """Return the valid rows of a table, from rows with `made`."""
+        """Return the valid rows of a table, as `holding` finds them by the column `made`."""
         return holding(self.of(what), table)
 
 
@@ -528,8 +528,9 @@ class Known:
             self._read_covers(unread)
 
     def cover(self, touched: Touched, seen: Mapping[str, Any] | None) -> None:
-        """Extend the covered time by the rows just made. Changes of some entities only add to it: a log that extends
-        revokes none of its changes. seen: the `SEEN` aggregates of the appended rows; None: read them from the table.
+        """Extend the covered time by the rows just made. New changes of some entities only extend it, since a log that
+        grows revokes none of its changes. seen: the `SEEN` aggregates of the appended rows; None: read them from the
+        table.
         """
         self._read_covers(touched.whole)
         some = touched.clusters - touched.whole

@@ -156,8 +156,9 @@ def taken(line: bytes, message: bytes = MESSAGE) -> Taken | None:
 
 
 def _is_damaged(before: bytes, rest: bytes) -> bool:
-    """Return whether a request is of the request logger, though it has other text in front: a broken JSON object, or
-    one that has the request elsewhere; a form that can't be read; or the logger's name behind it.
+    """Return whether a request with other text in front of it is from the request logger nevertheless. The text is then
+    a broken JSON object, an object that has the request elsewhere, or a form that can't be read; or the logger's name
+    stands behind the request.
     """
     head, brace, _ = before.partition(b"{")
     return rest.endswith(_ENDS) or bool(_XML.match(before) or _SPREAD.match(before) or (brace and _is_bare(head)))

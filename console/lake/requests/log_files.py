@@ -388,9 +388,9 @@ def shown_twice(zone: str, first: datetime, last: datetime) -> Twice | None:
 
 
 def fold_at(file: LogBytes, zone: str, end: int, message: bytes = REQUESTS.message) -> int | None:
-    """Return the position from which a file's ambiguous times are of the second pass; None if it has no ambiguous
-    times, or all are of the first pass. Reads the whole file, but only if its time includes such an hour. Raises
-    OSError, AmbiguousHourError.
+    """Return the position from which a file's ambiguous times, of an hour that clocks show twice, are of the second
+    pass; None if it has no ambiguous times, or all are of the first pass. Reads the whole file, but only if its time
+    includes such an hour. Raises OSError, AmbiguousHourError.
 
     Args:
         end: the end of the range to read.
