@@ -1,4 +1,4 @@
-"""The report of lint: what the rules find, what an operator accepts, and which rules could not look. Pure."""
+"""The report of lint: what the rules find, what an operator accepts, and which rules could not run. Pure."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def lint(
     Args:
         seen: the cluster, and the findings that stay. Parts that were not read make no finding.
         name: the text of a subject, which acceptances name.
-        rules: the rules that look.
-        counts: whether a finding belongs into the report.
+        rules: the rules to run.
+        counts: whether a finding belongs in the report.
     """
     blind: dict[str, list[str]] = {}
     findings: list[Finding] = []
