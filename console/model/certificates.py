@@ -54,8 +54,8 @@ class Certificate(NamedTuple):
         return self.ends - now < min(MONTH, (self.ends - self.begins) / 5)
 
     def ends_now(self, now: datetime) -> bool:
-        """Return whether little time is left to renew it: its last week, or the last twentieth of a shorter validity,
-        as a program replaces a certificate of a day.
+        """Return whether little time is left to renew the certificate: less than a week or, if its whole validity is
+        short because a program replaces it, less than a twentieth of that.
 
         Args:
             now: the present time, with its zone.

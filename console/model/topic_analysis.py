@@ -100,7 +100,7 @@ class HeavyKey(NamedTuple):
 
 
 class PartitionCount(NamedTuple):
-    """The records and bytes of one partition, and its last time."""
+    """The number of records and bytes of one partition, and the time of its newest record."""
 
     number: int
     records: int
