@@ -358,7 +358,7 @@ def _question(plan: Plan, context: Context, run: ApplyRun, asks: Asks, flags: Fl
 
 
 def _shown(front: FrontEnd, run: ApplyRun, asks: Asks) -> ApplyRun:
-    """Return the run, accepting the warnings that a drop-in shows without a question."""
+    """Return the run, accepting the warnings that a replacement for a Kafka tool shows without a question."""
     if asks.risks or not run.risks:
         return run
     # Those that require typing are shown when they stop the apply.

@@ -108,8 +108,9 @@ class _Taking:
     options: ApplyOptions
 
     async def whole(self, some: Sequence[Due]) -> Sequence[Due]:
-        """Revert all of these in one apply. Return those that have to be reverted alone; a failure is shown only with
-        those."""
+        """Revert all of these in one apply. Return those that have to be reverted alone: only `alone` shows why one
+        can't be reverted.
+        """
         report = await self._stage(some)
         if report.notes or report.staging.refused:
             self.session.discard()

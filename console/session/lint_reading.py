@@ -1,5 +1,5 @@
 """Read the parts of a cluster that the rules of lint judge. A part that brokers refuse is in the snapshot's failures:
-the report says which rules could not look.
+the report says which rules could not run.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ async def read_owned(
 
     Args:
         snapshot: a snapshot with everything read (`reading.read_everything`).
-        operations: reads those of the journal.
+        operations: returns the operations of the journal.
 
     Raises:
         Refused, AdminError: the journal can't be read.

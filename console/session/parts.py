@@ -1,5 +1,5 @@
-"""The reads of each part: their intervals while events are followed, on the screen next to its panes, and for triage;
-and the operation that reads it, if that is a single one.
+"""For each part of a cluster: the intervals at which kac reads it while events are followed, for the screen next to its
+panes, and for triage; and the operation that reads it, if a single one does.
 """
 
 from __future__ import annotations
