@@ -38,7 +38,7 @@ class Outbox:
 
     Attributes:
         name: the name of the receiver.
-        counts: the counts so far.
+        counts: the numbers of delivered and dropped events and of failed attempts, so far.
     """
 
     def __init__(

@@ -106,8 +106,9 @@ def _chats(way: Chats) -> list[Deliver]:
 
 
 def _bounded(work: Deliver, seconds: float) -> Deliver:
-    """Return a delivery that ends in time, although a service may send a byte now and then. It goes on in a daemon
-    thread, for which the end of kac does not wait, and until its end there is no other one."""
+    """Return a delivery that ends in time, although a service may send a byte now and then. An attempt that takes too
+    long goes on in a daemon thread, which the end of kac does not wait for; no other attempt begins before it ends.
+    """
     busy = threading.Lock()
 
     def deliver(event: Event) -> None:
