@@ -329,8 +329,8 @@ def _led_anew(old: Topic, new: Topic) -> Iterator[tuple[Partition, Partition]]:
 def _unread_after(
     known: Mapping[Jump, Mapping[str, int] | None], before: Poll, now: Poll
 ) -> Mapping[Jump, Mapping[str, int] | None]:
-    """Return the deletions that are kept, with the groups that had yet to read the records: as of the poll that sees
-    the deletion, since later offsets of a group may be those of a reset.
+    """Return the deletions of records that are still kept, each with the groups that had yet to read the records. The
+    groups are found in the poll that first shows the deletion, since a group's later offsets may come from a reset.
     """
     jumps, seen = now.facts.logs.jumps, before.facts.logs.at
     if not jumps and not known:

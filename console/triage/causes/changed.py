@@ -138,8 +138,8 @@ _Owner = tuple[object, datetime | None]
 
 
 def _owner(change: JudgedChange) -> _Owner:
-    """Return the owner of a change and its time. The changes of a schema's subject belong together at any time: a level
-    that lets a version in, and the version.
+    """Return the owner of a change, and the change's time. The time is None for a subject of the registry, all of whose
+    changes belong together: a version, and the level that lets it in.
     """
     schema = _schema_of(change)
     return (schema, None) if schema is not None else (change.place.about, change.at)
@@ -197,8 +197,8 @@ class _Hits:
         return id(change) in self._found
 
     def of(self, parts: Iterable[JudgedChange]) -> _Suffering:
-        """Return the symptoms that changes of one owner explain, remembered: an owner of 10,000 groups is worked out
-        once, not in each poll.
+        """Return the symptoms that changes of one owner explain. The result is remembered: for an owner of 10,000
+        groups it is computed once, not in each poll.
         """
         which = tuple(id(part) for part in parts if part in self)
         if not which:
