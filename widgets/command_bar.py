@@ -411,8 +411,7 @@ class CommandBar(BarRows):
 
         Args:
             highlight: returns start, end (exclusive, in characters) and a name of `HIGHLIGHTS` for each coloured part
-            of
-                a text.
+                of a text.
             complete: returns the candidates for a text and the cursor's index in it.
             histories: mode's name -> its entries, the oldest first.
             remember: returns the form of an entry for the history, without secrets.
