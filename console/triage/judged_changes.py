@@ -49,7 +49,7 @@ OffsetPlace = tuple[str, int]
 
 
 class Node(NamedTuple):
-    """A broker as it was listed last, and when, UTC."""
+    """A broker as it was last listed, and the time of that listing, UTC."""
 
     broker: Broker
     at: datetime

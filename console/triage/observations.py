@@ -237,8 +237,8 @@ def after(observations: Observations, poll: symptoms.Poll) -> Observations:
 
     Args:
         observations: the observations up to the last poll, which stay unchanged.
-        poll: later than the last one of the observations, by UTC. An earlier one (the clock was set back) starts new
-            observations, because rates and durations would be negative.
+        poll: a poll with a later time, UTC, than the last one of the observations. An earlier one (the clock was set
+            back) starts new observations, because rates and durations would be negative.
 
     Returns:
         The symptoms of the poll and of several polls together; `seen` is the same object as before if the symptoms are
