@@ -40,7 +40,7 @@ class Wished(NamedTuple):
 
 
 def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False) -> Wished:
-    """Return the cluster as it will be once the files are applied, and a function that tells which findings come from
+    """Return the cluster as it will be once the files are applied, and a function that returns which findings come from
     the files.
 
     Args:
