@@ -312,7 +312,7 @@ class HalfHourWatch:
 
     def leave_moment(self) -> None:
         """Remove the cursor in time, because another place is shown; the next key there puts it on the same time. Also
-        forget the sentences told, since another place tells those of its own time.
+        forget the sentences told, since another place shows those of its own time.
         """
         self._told.clear()
         self.moment, self.left_at = None, self.moment or self.left_at
