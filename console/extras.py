@@ -20,8 +20,9 @@ def licences_of_bundle() -> Path:
 
 
 def how_to_add(extra: str) -> str:
-    """Return the command that adds an extra to this kac; for the one-file kac and its packages, which can't be
-    extended, the kac to install instead."""
+    """Return the command that adds an extra to this kac. The one-file kac and its packages can't be extended: return
+    the kac to install instead.
+    """
     prefix = Path(sys.prefix)
     if licences_of_bundle().is_file():
         return f"{_IN_ONE_FILE.get(extra, '')}pipx install {_quoted(NAME, extra)} (this kac takes no further packages)"

@@ -105,8 +105,8 @@ def of_user(words: Sequence[str], environ: Mapping[str, str] = os.environ, folde
     """Return one of the user's own programs, with the user's environment and the folders of PATH that are safe.
 
     Args:
-        folder: the folder of the file that names the program, used as its working directory; None if no file names
-            it: it works in kac's own.
+        folder: the folder of the file that names the program, used as its working directory; None if no file names it:
+            the program runs in kac's own working directory.
 
     Raises:
         UntrustedPath: another user may change the program; the text has the place and the remedy.
@@ -172,8 +172,9 @@ def python(*arguments: str, folder: Path) -> Program:
 
 
 def own_modules() -> dict[str, str]:
-    """Return the variable PYTHONPATH with the module path of this process, without its own relative folders, which
-    Python has made absolute: an empty one is the working directory."""
+    """Return the variable PYTHONPATH with the module path of this process, without folders that were relative, which
+    Python has made absolute: an empty entry is the working directory.
+    """
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     relative = {str(Path(each).absolute()) for each in given if not Path(each).is_absolute()}
     found = [each for each in sys.path if Path(each).is_absolute() and str(Path(each)) not in relative]

@@ -118,7 +118,7 @@ def create_whole(path: Path, content: bytes, mode: int = SHARED) -> None:
 
     Raises:
         FileExistsError: the path is a file or a link; it is unchanged.
-        OSError: it can't be written, and does not exist.
+        OSError: the file can't be written, and was not created.
     """
     scratch = _written(path, content, _new_mode(mode))
     try:

@@ -228,7 +228,7 @@ def suitable(wanted: str | None, *, color_system: str | None, no_color: bool, is
     """Return the name of the theme to use.
 
     With 16 colours, or none, it is ansi: other colours would be rounded to the nearest of the sixteen. The colours that
-    are legible on black are not those that are on white, so there are two.
+    are legible on black differ from those on white, so this theme has a form for each.
 
     Args:
         wanted: ``dark``, ``light`` or ``ansi``; None: the one for the terminal's background. With 16 colours ``light``

@@ -23,7 +23,9 @@ def from_environment(environ: Mapping[str, str]) -> bool | None:
 
 
 def may_be_asked(environ: Mapping[str, str]) -> bool:
-    """Return whether a terminal of this type ignores an unknown query: a Linux console prints it."""
+    """Return whether a terminal of this type ignores unknown queries, so that it may be queried: a Linux console prints
+    them.
+    """
     return environ.get("TERM", "").startswith(_ANSWERS) or "TMUX" in environ
 
 

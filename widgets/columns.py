@@ -279,7 +279,7 @@ class ColumnView(LineView):
         return lay_out(self._columns, self._natural, width - 1, 0, self._usual).more_right
 
     def cells_wanted(self) -> int:
-        """Return the cells that show all columns and no text cut."""
+        """Return the width, in cells, at which the view shows all columns with no text cut."""
         shown = range(len(self._columns))
         widths = (
             max(_least(column, natural), min(natural, column.max_width or natural))

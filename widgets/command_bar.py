@@ -59,7 +59,7 @@ class Typed(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """The candidates for a text, and the index of the inserted one (-1: none)."""
+    """The candidates for a text, and the index of the inserted candidate; -1 if none is inserted."""
 
     base: Typed = Typed()
     candidates: Sequence[Candidate] = ()
@@ -114,8 +114,9 @@ HIGHLIGHTS = ("keyword", "name", "key", "value", "operator", "string", "number",
 
 
 class BarMode(NamedTuple):
-    """The purpose of the line. ends_when_left: whether a click elsewhere acts as Enter, since its text already
-    applies."""
+    """A mode of the bar: the purpose of its line. ends_when_left: whether a click elsewhere acts as Enter, since the
+    text already applies.
+    """
 
     name: str
     prompt: str
@@ -324,7 +325,7 @@ class BarRows(Widget):
     """
 
     def __init__(self, *, id: str | None, classes: str | None) -> None:
-        """Create it with an empty row."""
+        """Create the widget with an empty row."""
         super().__init__(id=id, classes=classes)
         self._rows = [Line(())]
         self._painter = LinePainter(self, self._row_at, "bar")
@@ -370,7 +371,7 @@ class CommandBar(BarRows):
     ]
 
     class BarMessage(Message):
-        """A message about the line; `mode` is a mode's name."""
+        """A message about the bar's line; `mode` is the name of its mode."""
 
         def __init__(self, bar: CommandBar, mode: str, text: str) -> None:
             self.bar = bar
@@ -384,17 +385,17 @@ class CommandBar(BarRows):
             return self.bar
 
     class Submitted(BarMessage):
-        """Enter. The bar stays open: close it, or show an error in it."""
+        """The user pressed Enter. The bar stays open: close it, or show an error in it."""
 
     class Changed(BarMessage):
-        """The text changed (never sent for a masked one)."""
+        """The text changed; never sent for a masked line."""
 
         def can_replace(self, message: Message) -> bool:
             """Return whether this message replaces the one before: only the last of several counts."""
             return isinstance(message, CommandBar.Changed) and message.bar is self.bar
 
     class Closed(BarMessage):
-        """Escape; `text` is the remaining text of the line (empty for a masked one)."""
+        """The user pressed Escape. `text` is the remaining text of the line; empty for a masked line."""
 
     def __init__(
         self,
@@ -410,8 +411,7 @@ class CommandBar(BarRows):
 
         Args:
             highlight: returns start, end (exclusive, in characters) and a name of `HIGHLIGHTS` for each coloured part
-            of
-                a text.
+                of a text.
             complete: returns the candidates for a text and the cursor's index in it.
             histories: mode's name -> its entries, the oldest first.
             remember: returns the form of an entry for the history, without secrets.

@@ -58,7 +58,7 @@ class TreeSource(Protocol):
 
 
 class ListBranch:
-    """A branch over existing nodes."""
+    """A branch whose nodes all exist already."""
 
     def __init__(self, nodes: Sequence[tuple[Hashable, Node]]) -> None:
         self._nodes = nodes
@@ -216,7 +216,7 @@ class LazyTree(ColumnView):
     ]
 
     class NodeMessage(Message):
-        """A message about one node."""
+        """A message of a tree about one of its nodes."""
 
         def __init__(self, tree: LazyTree, key: Hashable) -> None:
             self.tree = tree
@@ -232,10 +232,10 @@ class LazyTree(ColumnView):
         """A node is open, but its source does not have its children yet."""
 
     class Opened(NodeMessage):
-        """A node was opened."""
+        """The user opened a node."""
 
     class Closed(NodeMessage):
-        """A node was closed."""
+        """The user closed a node."""
 
     def __init__(
         self,

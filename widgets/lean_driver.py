@@ -114,7 +114,7 @@ def erases_in_color(term: str) -> bool:
 
 
 class Background(Message):
-    """The terminal reported its background."""
+    """The terminal has reported the colour of its background."""
 
     def __init__(self, *, is_light: bool) -> None:
         self.is_light = is_light
@@ -176,7 +176,7 @@ class LeanDriver(LinuxDriver):
         self._app.refresh(layout=True)
 
     def write(self, data: str) -> None:
-        """Send `data`: frames as differences, everything else unchanged."""
+        """Send `data` to the terminal: frames as differences, all other data unchanged."""
         if not self._readable:
             super().write(data)
         elif data == SYNC_START:

@@ -95,7 +95,7 @@ class MovedWidgets(Compositor):
 
     @property
     def full_map(self) -> CompositorMap:
-        """The places of all widgets; what differs from the map before is painted with the next update."""
+        """The places of all widgets. The next update paints the differences from the map before."""
         before, is_old = self._full_map, self._full_map_invalidated
         found = super().full_map
         if is_old:

@@ -20,7 +20,7 @@ from widgets.row_source import Span
 
 
 class LineMessage(Message, namespace="line_view"):
-    """A message about one line; `key` is None without a line."""
+    """A message of a view about one of its lines; `key` is None if it has no lines."""
 
     def __init__(self, view: LineView, key: Hashable | None, index: int) -> None:
         self.view = view
@@ -35,7 +35,7 @@ class LineMessage(Message, namespace="line_view"):
 
 
 class Highlighted(LineMessage, namespace="line_view"):
-    """The cursor is on another key now."""
+    """The cursor has moved to another key."""
 
     def can_replace(self, message: Message) -> bool:
         """Return whether this message replaces the one before: only the last of several counts."""
@@ -43,7 +43,7 @@ class Highlighted(LineMessage, namespace="line_view"):
 
 
 class Selected(LineMessage, namespace="line_view"):
-    """Enter or a double click on a line."""
+    """The user pressed Enter or double-clicked on a line."""
 
 
 class MarksChanged(Message, namespace="line_view"):
@@ -320,8 +320,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return tuple(places) if len(places) > count else ()
 
     def lines_wanted(self, width: int | None = None) -> int:
-        """Return the screen lines that show everything, with all texts folded; more than the screen has if not even the
-        unfolded lines fit.
+        """Return the number of screen lines that show all lines with their texts folded; a number above the screen's
+        height if not even the unfolded lines fit.
 
         Args:
             width: the width of the view, in cells; None for its present one.
@@ -340,7 +340,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return False
 
     def cells_wanted(self) -> int:
-        """Return the cells that show all columns and no text cut; the present width if that is unknown."""
+        """Return the width, in cells, at which the view shows all columns with no text cut; the present width if that
+        is unknown.
+        """
         return self.size.width
 
     def _unfold(self) -> None:

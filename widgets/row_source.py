@@ -52,7 +52,7 @@ class Column(NamedTuple):
 
     @property
     def is_most_first(self) -> bool:
-        """Whether its natural order is descending, as for numbers."""
+        """Whether the column's natural order is descending, as for numbers."""
         return self.align == "right"
 
 

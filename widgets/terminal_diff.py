@@ -382,8 +382,10 @@ def _scroll_sequence(scroll: _Scroll) -> str:
 
 
 def _moved_left(y: int, old: Row, new: Row, width: int) -> Iterable[tuple[str, Row]]:
-    """Yield the ways to move the longest part of a line to the left that moved so, each as the output that does it, and
-    the line after it: with the cells behind that part moved too, and with these back in their places (VT102)."""
+    """Find the longest part of a line that moved to the left, and yield the ways to show it: the output of each way,
+    and the line as it is afterwards. One way moves the cells behind that part too; the other puts them back in their
+    places (VT102).
+    """
     before, after = (list(zip(row.chars, row.pens, strict=True)) for row in (old, new))
     if min(_first_doubtful(old.chars), _first_doubtful(new.chars)) < width:
         return

@@ -71,7 +71,9 @@ async def _batched(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, 
 
 
 def acls(response: Any) -> tuple[Acl, ...]:
-    """Return the ACLs of a DescribeAcls response or of one filter's result, sorted. Equal parts share one object."""
+    """Return the ACLs of a DescribeAcls response or of one filter's result, sorted. Equal principals and hosts share
+    one string object.
+    """
     texts: dict[str, str] = {}
     once = texts.setdefault
     type_, pattern = cache(AclResourceType), cache(PatternType)
@@ -99,7 +101,7 @@ _NOT_THERE = Failure("NOT_FOUND", "there is no such ACL", "Nothing to do: it is 
 
 
 class _Creation(Sender[CreateAcls, Acl]):
-    """Creates bindings. The creation of an existing one succeeds."""
+    """Creates ACLs. The creation of an ACL that exists succeeds."""
 
     of = "acls"
 
@@ -119,8 +121,8 @@ class _Creation(Sender[CreateAcls, Acl]):
 
 
 class _Deletion(Sender[DeleteAcls, Acl]):
-    """Deletes bindings. A missing one is NOT_APPLIED. One whose filter matches others as well is FAILED, and not
-    sent.
+    """Deletes ACLs. A missing ACL is NOT_APPLIED. An ACL whose filter matches other ACLs too is FAILED, and kac does
+    not send that filter.
     """
 
     of = "acls"
@@ -155,7 +157,7 @@ SENDERS: Senders = {CreateAcls: _Creation, DeleteAcls: _Deletion}
 
 
 async def _existing_among(link: Link, acls: Sequence[Acl]) -> set[Acl]:
-    """Return the existing ones among these bindings, possibly with others."""
+    """Return those of these ACLs that exist. The result may contain other ACLs too."""
     if len(acls) > _FEW:
         return set(await describe_acls(link))
     found = await describe_acls_of(link, [filter_for(acl) for acl in acls])

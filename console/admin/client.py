@@ -85,7 +85,9 @@ class AdminClient:
     async def run(
         self, operation: Callable[Concatenate[Link, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Do as `submit`, awaited on any other loop. Cancelling the caller cancels the operation."""
+        """Run ``operation(link, …)`` on the client's loop, and return its result to a caller on another loop.
+        Cancelling the caller cancels the operation.
+        """
         return await asyncio.wrap_future(self.submit(operation, *args, **kwargs))
 
     @property

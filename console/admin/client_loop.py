@@ -22,7 +22,8 @@ HAPPY_EYEBALLS_DELAY = 0.25
 class ClientLoop(asyncio.SelectorEventLoop):
     """An event loop for hosts with dead addresses and for a resolver that hangs.
 
-    route: how connections get to their addresses. TLS checks the names that the callers give, not the places.
+    route: the addresses and ways that connections take. TLS checks the host names that callers pass, not the addresses
+    in their place.
     """
 
     def __init__(self, route: Route = DIRECT) -> None:
@@ -84,7 +85,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
 
 
 def _resolved(host: Any, port: Any, **options: Any) -> Sequence[AddrInfoType]:
-    """Do as socket.getaddrinfo. Raises OSError also for text that is invalid as a host name."""
+    """Look up a host as socket.getaddrinfo does. Raises OSError also for text that is invalid as a host name."""
     try:
         return socket.getaddrinfo(host, port, **options)
     except UnicodeError:  # idna refuses a label that is empty or has more than 63 characters

@@ -360,7 +360,7 @@ def _dirs_of(raw: RawResponse) -> tuple[model_cluster.LogDir, ...]:
 
 def is_disk(path: str) -> bool:
     """Return whether a path among a broker's log directories is one of its disks. Brokers with other storage list that
-    as well, as ``remote://bucket``: its replicas are on no disk, and none can be moved there.
+    storage as well, as ``remote://bucket``: no replica can be moved there.
     """
     scheme, found, _ = path.partition("://")
     return not found or not all(each.isalnum() or each in "+.-" for each in scheme)

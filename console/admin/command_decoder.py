@@ -1,6 +1,6 @@
-"""A program of the operator's that decodes keys and values: one process, a line of JSON in and a line of JSON out.
+"""The operator's program that decodes keys and values: one process, which reads and writes lines of JSON.
 
-It gets ``{"topic": "orders", "part": "value", "bytes": "AAE="}``, with the bytes in base64, and answers with
+It reads ``{"topic": "orders", "part": "value", "bytes": "AAE="}``, with the bytes in base64, and writes
 ``{"value": …}`` or ``{"error": "why"}``.
 """
 
@@ -40,7 +40,7 @@ class CommandDecoder:
 
     Attributes:
         words: the program and its arguments.
-        folder: the folder of the file that names it.
+        folder: the folder of the file that names the program.
     """
 
     def __init__(self, words: Sequence[str], folder: Path) -> None:
@@ -55,8 +55,8 @@ class CommandDecoder:
         """Return the JSON that the program makes of a key or a value.
 
         Raises:
-            NotDecoded: it refuses the bytes, can't be run, answers too late, too much or something else, or the read
-                was cancelled.
+            NotDecoded: the program refuses the bytes, can't be run, or answers too late, too long or without the
+                expected JSON; or the read was cancelled.
         """
         request = {"topic": topic, "part": part, "bytes": b64encode(data).decode()}
         line = self._answer(msgspec.json.encode(request) + b"\n", allowance)

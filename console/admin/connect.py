@@ -72,7 +72,7 @@ log = logging.getLogger(__name__)
 
 
 class _Root(Struct, frozen=True):
-    """``GET /``."""
+    """The answer to ``GET /``."""
 
     version: str = ""
     commit: str = ""
@@ -352,7 +352,8 @@ def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
 
 async def describe_connect(link: Link) -> connect.ConnectListing:
     """Return all Connect clusters of the context with their connectors and configs; for a cluster that did not answer,
-    the reason. Clusters do not wait for each other. Raises NotRecorded on a record without an answer by then.
+    the reason. Clusters do not wait for each other. Raises NotRecorded in a replay, if the record has no answer yet at
+    its present time.
     """
     if (recorded := _recorded(link)) is not None:
         return recorded
@@ -464,7 +465,9 @@ async def _topics(cluster: _Cluster, name: str) -> tuple[str, ...]:
 
 
 def _texts(config: Mapping[str, object]) -> dict[str, str]:
-    """Return a config with texts as values. JSON may have others, which the worker converts so."""
+    """Return a config with all values as texts. JSON may have other types, which the worker converts in the
+    same way.
+    """
     given = {key: value for key, value in config.items() if value is not None}
     return {key: value if isinstance(value, str) else json_text(value) for key, value in given.items()}
 
@@ -606,7 +609,9 @@ async def _config(cluster: _Cluster, name: str) -> dict[str, str]:
 
 
 class ClassListing(NamedTuple):
-    """Keys by (Connect cluster, class), and those that no worker defines."""
+    """The definitions of connector classes by (Connect cluster, class), and the failures of classes that could not be
+    read.
+    """
 
     sets: Mapping[tuple[str, str], model_config.ConfigSet]
     failures: Mapping[tuple[str, str], Failure]
@@ -616,7 +621,7 @@ async def describe_classes(link: Link, classes: Iterable[tuple[str, str]]) -> Cl
     """Return the keys that classes of connectors define, with their defaults.
 
     Args:
-        classes: Connect clusters of the context, and names of classes; others have a failure.
+        classes: pairs of a Connect cluster and a class name; an unknown cluster or class has a failure.
     """
     sets: dict[tuple[str, str], model_config.ConfigSet] = {}
     failures: dict[tuple[str, str], Failure] = {}

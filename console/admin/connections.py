@@ -153,7 +153,7 @@ class Connections:
             raise connect_error(error, address, settings) from error
 
     def mean_no_node(self) -> None:
-        """Stop checking the node at an address: the peer there answers for nodes that it denies being."""
+        """Stop the check of node ids (KIP-1242): a peer answers for nodes that it denies being."""
         self._access.tells_nodes = False
 
     def reached(self) -> tuple[Address, ...]:
@@ -468,7 +468,9 @@ async def _staggered(
     final: Callable[[BaseException], bool],
     stagger: float,
 ) -> asyncio.Task[C] | None:
-    """Fill `tasks` in the addresses' order. Return the winner; None if all have failed, or one with a final error."""
+    """Connect to the addresses in their order, one task each, and add the tasks to `tasks`. Return the first task that
+    succeeds; None if all fail, or if one fails with a final error.
+    """
     waiting: set[asyncio.Task[C]] = set()
     while waiting or len(tasks) < len(addresses):
         if len(tasks) < len(addresses):

@@ -54,8 +54,8 @@ class DecodingProcess:
 
         Args:
             descriptors: the compiled Protobuf schema; empty for others.
-            main: the name of the schema's own file in it.
-            encodes: whether the function is of JSON instead, and returns a payload.
+            main: the name of the schema's own file in the descriptors.
+            encodes: True for the reverse: a function that takes JSON and returns a payload.
 
         Raises:
             NotDecoded: the schema is unusable.

@@ -47,12 +47,14 @@ class AdminError(Exception):
 
     @classmethod
     def of(cls, message: str, remedy: str = "", *, name: str = "") -> Self:
-        """Return an error with a text. name: name of its failure; ``""`` for the class's."""
+        """Return an error of this class with a message and a remedy. name: the name of its failure; ``""`` for the
+        class's own.
+        """
         return cls(Failure(name or cls.failure_name, message, remedy))
 
 
 class Unreachable(AdminError):
-    """No connection could be made."""
+    """No connection to the address could be made."""
 
     failure_name = "UNREACHABLE"
 

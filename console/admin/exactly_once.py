@@ -1,9 +1,9 @@
 """Records and the positions of a group, written in one transaction: all are committed, or none (KIP-98, KIP-447).
 
-A producer takes a transactional id over, which fences the one before it, and only then reads the group's positions, so
-that it never sees those of a transaction whose outcome is open. If anything about a transaction is not known, it is
-ended, the id is taken over again, and the positions say what was committed: no request of it that arrives later counts,
-because it has an old epoch.
+A producer takes over a transactional id, which fences the producer before it, and only then reads the group's
+positions, so that it never sees those of a transaction whose outcome is open. If the outcome of a transaction is
+unknown, kac ends it, takes over the id again, and reads the positions, which show what was committed. Brokers refuse
+later requests of that transaction, because they have an old epoch.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ _FINAL = frozenset(
 
 
 class Fenced(errors.AdminError):
-    """Another producer has taken the transactional id over."""
+    """Another producer has taken over the transactional id."""
 
 
 class Interrupted(errors.AdminError):
-    """The transaction is not committed, or that is not known: take the id over again, and read the positions."""
+    """The transaction is not committed, or its outcome is unknown: take over the id again, and read the positions."""
 
 
 class Exactly(Struct):
@@ -102,7 +102,7 @@ class Exactly(Struct):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Return the fields that its requests have in common."""
+        """The fields that all requests of this producer have in common."""
         return {
             "transactional_id": self.id,
             "producer_id": self.producer.id,
@@ -114,15 +114,17 @@ class Exactly(Struct):
 
 
 async def take_over(link: Link, id_: str, before: Exactly | None = None) -> Exactly:
-    """Return a producer with a transactional id; the one before it is fenced, and its open transaction aborted.
+    """Take over a transactional id and return its new producer. Brokers fence the producer before it, and abort its
+    open transaction.
 
     Args:
-        before: the caller's own producer with this id: then another one that has taken the id since is not fenced.
+        before: the caller's own former producer with this id; if another producer has taken over the id since, it is
+            not fenced, and the call raises Fenced.
 
     Raises:
         Fenced: another producer has the id; only with `before`.
-        Interrupted: no coordinator gave it in time.
-        BrokerError: the brokers refuse it.
+        Interrupted: no coordinator returned a producer id and epoch in time.
+        BrokerError: the brokers refuse the request.
     """
     if link.settings.read_only:
         raise errors.ReadOnly("init_producer_id")
@@ -163,8 +165,8 @@ async def _abort(link: Link, mine: Exactly) -> None:
 
 
 async def give_up(link: Link, mine: Exactly) -> None:
-    """End the open transaction, so that readers do not wait for its timeout; errors are left to that timeout. The
-    producer has to be taken over before it writes again: numbers of refused batches are missing.
+    """End the open transaction, so that readers do not wait for its timeout; errors are ignored, since the timeout ends
+    the transaction then. Call `take_over` before the next write: the sequence numbers of refused batches are missing.
     """
     if mine.began is not None:
         try:
@@ -174,13 +176,15 @@ async def give_up(link: Link, mine: Exactly) -> None:
 
 
 async def stable_positions(link: Link, group: str, topic: str) -> dict[int, CommittedOffset | None]:
-    """Return the group's position in each partition of a topic, None for none; it waits while a transaction is open.
+    """Return the group's position in each partition of a topic, None without one. Wait while a transaction on them is
+    open.
 
-    The partitions are named: brokers leave those out of all positions whose first one is in an open transaction.
+    The request names each partition: a request for all positions would miss a partition whose first position is in an
+    open transaction.
 
     Raises:
-        Interrupted: they did not become stable in time.
-        BrokerError: the brokers refuse it, or there is no such topic.
+        Interrupted: the positions did not become stable in time.
+        BrokerError: the brokers refuse the request, or there is no such topic.
     """
     found = await _topic(link, topic)
     numbers = [each.number for each in found.partitions]
@@ -241,11 +245,11 @@ async def commit(
         most: the largest number of bytes in one batch.
 
     Returns:
-        The offset of the first record of each batch, -1 if no broker said it, and the number of its records.
+        The offset of the first record of each batch, or -1 if no broker returned it, and the number of its records.
 
     Raises:
-        Interrupted: whether it is committed is not known; see `take_over`.
-        BrokerError: the brokers refuse it: it is not committed.
+        Interrupted: the outcome is unknown; see `take_over`.
+        BrokerError: the brokers refuse the transaction, which is not committed.
     """
     mine.began = asyncio.get_running_loop().time()
     if not mine.is_second and records:
@@ -396,8 +400,8 @@ async def _at(
 
     Args:
         codes: returns the error codes of an answer.
-        since: the lowest version of the request that serves, and its release of Kafka.
-        at_most: the highest version of the request that serves; None for any.
+        since: the lowest version of the request that kac can use, and its release of Kafka.
+        at_most: the highest version of the request that kac can use; None for any.
         is_change: whether the request changes something.
 
     Raises:
@@ -441,7 +445,7 @@ def _check(
     group: str = "",
     topics: Sequence[str] = (),
 ) -> None:
-    """Raise the error of an answer: BrokerError if it would come again, else Interrupted."""
+    """Raise the error of an answer: BrokerError if a retry would get the same error, else Interrupted."""
     for code in codes:
         if not code:
             continue
@@ -455,7 +459,9 @@ def _check(
 
 
 def _check_fence(code: int, id_: str) -> None:
-    """Raise the error of an answer to a producer that goes on: Fenced, or as `_check`."""
+    """Raise the error of an answer to a producer that continues: Fenced if its epoch is no longer valid, else as
+    `_check`.
+    """
     if code in _FENCES:
         raise Fenced(
             Failure(

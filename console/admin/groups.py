@@ -49,7 +49,7 @@ of members and assignments."""
 
 
 class CoordinatorsOf(NamedTuple):
-    """A kind of coordinators."""
+    """A kind of coordinators: those of groups, or those of transactional ids."""
 
     type: int
     """The number of FindCoordinatorRequest.CoordinatorType."""
@@ -191,7 +191,7 @@ async def describe_groups(
 async def describe_at_coordinators(
     link: Link, coordinators: Mapping[str, int], missing: Mapping[str, Failure], types: Mapping[str, str]
 ) -> cluster.GroupListing:
-    """Do as `describe_groups`, for groups with known coordinators; missing: the failures of the others."""
+    """Describe groups with known coordinators, as `describe_groups` does; missing: the failures of the others."""
 
     async def at_coordinator(id_: int, names: Sequence[str]) -> dict[str, cluster.Group | Failure]:
         found: dict[str, cluster.Group | Failure] = {}

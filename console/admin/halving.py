@@ -16,8 +16,9 @@ Ask = Callable[[Sequence[K]], Awaitable[Mapping[K, V | Failure]]]
 
 
 class Halving:
-    """The state of halving during one read. If each member fails by itself, such as without a right, halves fail like
-    the whole: after so many consecutive answers without a value no batch is halved for that error.
+    """The state of halving during one read. If every member fails by itself, for example for lack of a right, halves
+    fail like the whole: after a number of consecutive answers without a value, batches with that error are no longer
+    halved.
     """
 
     def __init__(self, name: Callable[[Any], str] = str) -> None:
@@ -59,7 +60,9 @@ class Halving:
         return found
 
     async def _asked(self, members: Sequence[K], ask: Ask[K, V]) -> dict[K, V | Failure]:
-        """Send one request; the failure of a member that the answer leaves out says so."""
+        """Ask about some members in one request. Return the value or the failure of each; a member that the answer
+        leaves out has a failure that says so.
+        """
         try:
             found = await ask(members)
         except Unsupported:
@@ -80,8 +83,8 @@ def parted(found: Mapping[K, V | Failure]) -> tuple[dict[K, V], dict[K, Failure]
 async def each_of(
     filters: Sequence[K], ask: Callable[[Sequence[K]], Awaitable[Sequence[V | Failure]]]
 ) -> list[V | Failure]:
-    """Return the matches of each filter of a batch, or its failure, in order. ask: function that sends one request for
-    some.
+    """Return the matches of each filter of a batch, or its failure, in order. ask: a function that sends one request
+    for some of the filters.
     """
 
     async def some(places: Sequence[int]) -> Mapping[int, V | Failure]:

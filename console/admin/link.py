@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class Destination(Enum):
-    """The kinds of destination."""
+    """The kinds of destination of a request: any broker, the controller, or one broker."""
 
     ANY = auto()
     CONTROLLER = auto()
@@ -40,7 +40,7 @@ class Destination(Enum):
 
 
 class Route(NamedTuple):
-    """A destination."""
+    """The destination of a request."""
 
     where: Destination
     broker_id: int = -1
@@ -125,7 +125,7 @@ class _Request(NamedTuple):
 
 
 class _NamesNodes(NamedTuple):
-    """An API and its request."""
+    """The API whose response names the nodes, and its request."""
 
     api: str
     asked: Asked
@@ -231,7 +231,7 @@ class Sender:
         return error
 
     def keep_handshake(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
-        """Note in the flight record the certificate of a listener; None if the listener showed none."""
+        """Note in the flight record the certificate that a listener presented; None if it presented none."""
         if self._tap is not None:
             self._tap.shook_hands(node, address, listener, shown, took)
 
@@ -308,7 +308,7 @@ class Routes:
             task.exception()  # mark the exception as retrieved: the waiting callers get it
 
     def pool(self, to: Route) -> Connections:
-        """Return the connections for a route."""
+        """Return the pool of connections that a route uses."""
         return self.reading if to.reads_records else self.connections
 
     async def connection(self, to: Route, api: str = "") -> Connection:
@@ -455,7 +455,7 @@ class Link:
 
     @cached_property
     def producing(self) -> Producing:
-        """Its producer, from the first record on."""
+        """The client's producer, made for its first batch."""
         from console.admin.producer import Producing
 
         return Producing()
@@ -504,9 +504,9 @@ class Link:
         return response
 
     async def ask_controller(self, api: str, asked: Asked) -> Any:
-        """Do as `call`, for a read that brokers forward to the controller: also by another broker if one does not
-        answer soon. If kac connects to controllers directly, ask them for the leader again while the known one does not
-        answer.
+        """Send a read that brokers forward to the controller, and return its decoded response, as `call` does. If one
+        broker does not answer soon, ask another one too. If kac connects to controllers directly, ask them for the
+        leader again while the known one does not answer.
         """
         if self.settings.controllers:
             return await self._ask_leader(api, asked)
@@ -527,7 +527,7 @@ class Link:
         return found
 
     async def _ask_leader(self, api: str, asked: Asked) -> Any:
-        """Do as `call`, at the leading controller, or at its successor if it does not answer."""
+        """Send a request as `call` does, to the leading controller, or to its successor if it does not answer."""
         loop, waits = asyncio.get_running_loop(), delays()
         deadline = loop.time() + ELECTION_SECONDS
         while True:
@@ -549,8 +549,8 @@ class Link:
         timeout: float | None = None,  # noqa: ASYNC109
         prepare: Prepare | None = None,
     ) -> RawResponse:
-        """Do as `call`, without decoding: return the version and the bytes after the response header, for kac's own
-        decoders. NOT_CONTROLLER is not retried.
+        """Send a request as `call` does, but decode nothing: return the version and the bytes after the response
+        header, for kac's own decoders. NOT_CONTROLLER is not retried.
 
         Args:
             prepare: a callback after the request is written, while the broker works on it.
@@ -669,7 +669,9 @@ class Link:
             return await self._exchange(request)
 
     async def _reached(self, api: str, to: Route) -> Connection:
-        """Return a connection, for its supported versions; no request is sent."""
+        """Return a connection to a route, so that the caller can see which versions its node supports. Sends no request
+        of the API.
+        """
         async with AsyncExitStack() as held:
             if to.where is Destination.BROKER:
                 await self._limit_concurrency(held, api, to, self._deadline(None))
@@ -740,7 +742,7 @@ class Link:
 
 def names_nodes(settings: ConnectionSettings) -> _NamesNodes:
     """Return the API whose response names the cluster and its nodes: brokers, or controllers if the settings have
-    these.
+    addresses of controllers.
     """
     if settings.controllers:
         return _NamesNodes("describe_cluster", CONTROLLERS_OF_CLUSTER)
@@ -864,7 +866,7 @@ LONG = 1 << 20
 
 
 async def aside(size: int, decoding: Callable[[], T]) -> T:
-    """Return the result of decoding; in a thread if the response is large."""
+    """Run a decoding function, in a thread if the response is large, and return its result."""
     return decoding() if size < LONG else await asyncio.to_thread(decoding)
 
 

@@ -21,7 +21,7 @@ _CHECK_FIRST = "It may have been applied: look before repeating it."
 
 
 class TurnedAway(Disconnected):
-    """The connection was closed at its first request, as by listeners that require SASL."""
+    """The broker closed the connection at its first request, as listeners that require SASL do."""
 
 
 def no_check(request: AiokafkaRequest) -> Failure:

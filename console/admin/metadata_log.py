@@ -57,7 +57,7 @@ class LogPart(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A complete snapshot."""
+    """A complete snapshot of the metadata log."""
 
     data: bytes
     end: int

@@ -1,4 +1,4 @@
-"""The records of MirrorMaker 2 on the cluster that it copies to: the newest of each topic, and then those that come.
+"""The records of MirrorMaker 2 on the cluster that it copies to: the newest of each topic, and then those that arrive.
 
 The topics are compacted, but a segment of them may hold a day of records: a first read begins `TAIL` offsets before the
 end. Later reads continue where the last one ended. Changes nothing.

@@ -33,8 +33,8 @@ T = TypeVar("T")
 
 
 async def newest_batches(link: Link, topics: Iterable[Topic]) -> dict[str, NewestBatches]:
-    """Return topic -> the properties of its newest batches. Empty topics are missing, and those that this principal may
-    not read.
+    """Return topic -> the properties of its newest batches. Topics that are empty, or that this principal may not read,
+    are missing.
     """
     found = await _of_topics(link, topics, counted)
     return {topic: each for topic, parts in found.items() if (each := _together(parts)).records}

@@ -90,7 +90,7 @@ class TokenProvider:
             return self._token
 
     def refused(self, token: str) -> None:
-        """Take note that a service refuses a token before its end: the next call of `token` requests another one."""
+        """Note that a service refused this token before its expiry: the next call of `token` requests another one."""
         if token == self._token:
             self._renewed_at = self._good_until = float("-inf")
 

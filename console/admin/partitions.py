@@ -105,7 +105,7 @@ class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
 
 
 class _Reassignment(_OnPartitions[changes.AlterReassignments, changes.MoveTarget]):
-    """Starts or cancels moves. The brokers answer then; the moves continue."""
+    """Starts or cancels moves. Brokers answer once a move has begun or is cancelled; a move itself takes longer."""
 
     of = "moves"
     needs = "2.4"
@@ -209,7 +209,7 @@ def topics_with(places: Iterable[tuple[str, int]], name: str = "name", numbers: 
 
 
 def topics_with_fields(places: Mapping[tuple[str, int], Fields], name: str = "name") -> list[Fields]:
-    """Return a structure of a request for each topic, with one for each of its partitions.
+    """Return a structure of a request for each topic, with a structure for each of its partitions.
 
     Args:
         places: (topic, partition) -> the partition's fields besides its number.
@@ -425,7 +425,8 @@ async def offsets_of(
     stable: bool = False,
     topics: Mapping[str, cluster.Topic] = MappingProxyType({}),
 ) -> dict[Place, int | Failure]:
-    """Do as `list_offsets`; return the offset or the failure of each partition.
+    """Read offsets as `list_offsets` does. Return the offset or the failure of each partition.
+
     Args:
         topics: topics that were just read, by name; the leaders of the others are read.
     """

@@ -1,6 +1,6 @@
-"""The idempotent producer of a client: its id, its sequence numbers, and the batches whose outcome is not known. Pure.
+"""The idempotent producer of a client: its id, its sequence numbers, and the batches with an unknown outcome. Pure.
 
-A broker takes a batch once for an id, an epoch and a sequence number, so that the same batch may be sent again.
+A broker writes only one batch for a producer id, an epoch and a sequence number, so kac may send the same batch again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SEQUENCES = 2**31
 
 
 class Numbers(NamedTuple):
-    """The numbers by which a broker recognizes a batch that is sent again."""
+    """The producer id, epoch and sequence number by which a broker recognizes a batch that it already has."""
 
     producer_id: int
     epoch: int
@@ -44,9 +44,10 @@ class Sending(Struct):
     Attributes:
         records: the records of the batch.
         numbers: the sequence numbers; None until the batch is sent for the first time.
-        since: the end of the partition before that; None if it is not known yet.
+        since: the end of the partition before the batch is first sent; None if it is not known yet.
         timestamp: the time of records without one, ms since 1970.
-        in_doubt: whether a request with it has no answer, or one that leaves open whether it was written.
+        in_doubt: whether a request with the batch got no answer, or an answer that does not show whether the broker
+            wrote it.
     """
 
     records: Contents
@@ -62,8 +63,8 @@ class Producing(Struct):
     Attributes:
         producer: the id and epoch; None before the first batch, and once an outcome is unknown: later batches have
             another id, because their sequence numbers depend on whether that batch was written.
-        unknown: batches with an unknown outcome: sent again, each has the numbers that it had.
-        ready_at: the time, on the loop's clock, up to which brokers take nothing because of a quota.
+        unknown: batches with an unknown outcome; each keeps its numbers when it is sent again.
+        ready_at: the time, on the loop's clock, until which brokers accept no batch because of a quota.
     """
 
     producer: Producer | None = None
@@ -71,6 +72,8 @@ class Producing(Struct):
     ready_at: float = 0.0
 
     def give_back(self, place: Place, numbers: Numbers | None) -> None:
-        """Use the numbers of a partition's last batch, which no broker wrote, for the next one: brokers take no gap."""
+        """Release the sequence numbers of a partition's last batch, which no broker wrote, for its next batch: brokers
+        accept no gap in them.
+        """
         if numbers is not None and self.producer is not None and numbers[:2] == (self.producer.id, self.producer.epoch):
             self.producer.next[place] = numbers.sequence

@@ -83,7 +83,7 @@ NO_CODE = -2
 
 
 class Transaction(NamedTuple):
-    """A transaction."""
+    """The transaction that a batch belongs to."""
 
     id: str
     """The transactional id of the producer."""
@@ -105,7 +105,7 @@ class Answer(NamedTuple):
 
 
 class _Passing(errors.AdminError):
-    """No broker gave a producer's id yet; it may do so soon."""
+    """No broker has assigned a producer id yet; one may do so soon."""
 
 
 def _no_answer(error: errors.AdminError) -> Answer:
@@ -207,7 +207,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
             sent.timestamp = self.link.now_ms()
 
     async def _new_producer(self) -> Producer:
-        """Return a producer with an id of the cluster's. Raises AdminError."""
+        """Return a producer with an id that the cluster assigned. Raises AdminError."""
         asked = {"transactional_id": None, "transaction_timeout": timedelta(seconds=60)}
         response = await self.link.call("init_producer_id", asked, to=ANY, change=True)
         if errors.is_retriable(response.error_code):
@@ -246,7 +246,9 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
     async def _settled(
         self, sendings: Mapping[NewRecords, Sending], why: Mapping[NewRecords, Failure]
     ) -> dict[NewRecords, Outcome]:
-        """Return the outcomes of batches without a last word: APPLIED if they are seen, else UNKNOWN."""
+        """Return the outcomes of batches that no answer has settled: APPLIED if they are found in their partitions,
+        else UNKNOWN.
+        """
         known = self.link.producing
         outcomes = {each: found for each, found in (await self._found_again(sendings)).items() if found.ok}
         for target, sent in sendings.items():
@@ -312,8 +314,8 @@ async def at_leader(
 
     Args:
         topics: the topics of the batches, by name.
-        seconds: the seconds that are left for it.
-        transaction: the transaction of the batches; None if they are in none.
+        seconds: the seconds that are left for the answers.
+        transaction: the transaction of the batches; None without one.
     """
     waits = min(REPLICAS_SECONDS, max(seconds, 1.0))
     try:

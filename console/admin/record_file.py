@@ -1,4 +1,4 @@
-"""Records that are found beyond the memory for them, in a private file without a name, which ends with its owner."""
+"""Found records that exceed the memory for them: in a private file without a name, which is gone when its owner is."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FoundRecords(Sequence[Record]):
             self._places.append(self._file.append(record))
 
     def in_order_of_time(self) -> Sequence[Record]:
-        """Return all by time, then topic, partition and offset. Nothing may be added afterwards."""
+        """Return all records by time, then topic, partition and offset. No records may be added afterwards."""
 
         def key(record: Record) -> tuple[int, str, int, int]:
             return record.timestamp, record.topic, record.partition, record.offset
@@ -85,7 +85,7 @@ class FoundRecords(Sequence[Record]):
 
     @property
     def is_spilled(self) -> bool:
-        """Whether some of them are in a file."""
+        """Whether some of the records are in a file."""
         return self._file is not None
 
     def __len__(self) -> int:

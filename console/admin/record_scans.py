@@ -88,7 +88,7 @@ class Scan:
         """Forget the records that were kept."""
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Take records that pass; return those to hand on at once."""
+        """Take records that passed the filter; return those to yield at once."""
         return found
 
     def result(self) -> Iterable[model.Record]:
@@ -105,15 +105,15 @@ class Scan:
         return at if at < self.until and not self.broken else None
 
     def most_bytes(self, most: int) -> int:
-        """Return the bytes of the next Fetch.
+        """Return the largest number of bytes for the answer to the next Fetch.
 
         Args:
-            most: the limit of the search.
+            most: the search's own limit for one answer.
         """
         return most
 
     def answered(self, size: int, offsets: int) -> None:
-        """Note the bytes of an answer, and the offsets that it has."""
+        """Note the size of an answer in bytes, and the number of offsets in it."""
 
     def size(self) -> int:
         """Return the number of offsets to read."""
@@ -136,7 +136,7 @@ class Scan:
 
 
 class KeepingScan(Scan):
-    """A partition of which the first records that pass are kept, to be merged with those of others."""
+    """A scan that keeps the first records that pass the filter, to be merged with those of other partitions."""
 
     keeps = True
 
@@ -160,7 +160,7 @@ class KeepingScan(Scan):
         self._found = []
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Keep all."""
+        """Keep all of these records; return none."""
         self._found += found
         return ()
 
@@ -170,12 +170,12 @@ class KeepingScan(Scan):
 
 
 class LatestScan(Scan):
-    """A partition of which the newest record of each key is kept, of those that pass."""
+    """A scan that keeps the newest record of each key, of the records that pass the filter."""
 
     keeps = True
 
     def __init__(self, place: model.Place, start: int, end: int, at: int, keys: int, until: int | None = None) -> None:
-        """Make a scan. keys: the most keys, after which it ends."""
+        """Make a scan. keys: the number of keys after which the scan ends."""
         super().__init__(place, start, end, at, until)
         self._keys = keys
         self._latest: dict[bytes, model.Record | int] = {}
@@ -272,7 +272,7 @@ class BackwardScan(Scan):
         return self.broken
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Keep the newest."""
+        """Keep the newest records; return none."""
         self._found += found
         if len(self._found) > 2 * self._count:
             self._forgotten = self._found[-self._count - 1].offset + 1
@@ -289,7 +289,7 @@ class BackwardScan(Scan):
         return model.Scanned(self.topic, self.number, self.first, last, self.start, self.end)
 
     def further(self, cut: Sequence[model.Record]) -> int | None:
-        """Return the end of the records before these; None at the start of the log."""
+        """Return the offset before which a search that continues this one has to look; None at the start of the log."""
         reached = self.until if self.position == self.first else self.first
         at = max((record.offset + 1 for record in cut), default=max(reached, self._forgotten))
         return at if at > self.start and not self.broken else None
@@ -343,7 +343,7 @@ class SampleScan(Scan):
         return self.broken
 
     def most_bytes(self, most: int) -> int:
-        """Return about the bytes of the rest of the range, so that a small sample reads little more."""
+        """Return the approximate bytes of the rest of the range, so that a small sample reads little beyond it."""
         size, offsets = self._sizes
         wanted = FIRST_BYTES if not offsets else round(SPARE * size / offsets * (self.until - self.position))
         return min(most, max(FIRST_BYTES, wanted))
@@ -353,7 +353,7 @@ class SampleScan(Scan):
         self._sizes = self._sizes[0] + size, self._sizes[1] + max(0, offsets)
 
     def scanned(self) -> model.Scanned:
-        """Return the range in which it reads, up to its position."""
+        """Return the range in which the sample lies, up to the scan's position."""
         return self._whole._replace(next=max(self._whole.first, self.position))
 
     def size(self) -> int:
@@ -366,12 +366,12 @@ class SampleScan(Scan):
 
 
 def sample_ranges(first: int, until: int, share: float) -> list[tuple[int, int]]:
-    """Return evenly spread ranges of offsets that together have a share of them.
+    """Return evenly spread ranges that together contain a share of the offsets.
 
     Args:
         first: the first offset.
         until: the offset behind the last one.
-        share: the share of the records, above 0 and at most 1.
+        share: the share of the offsets, above 0 and at most 1.
     """
     size = max(0, until - first)
     wanted = min(size, math.ceil(size * share))
@@ -385,8 +385,8 @@ def sample_ranges(first: int, until: int, share: float) -> list[tuple[int, int]]
 
 
 class Sieve:
-    """The state that all looks of one search share: the filter, the bytes that it needs, and the counts. Used in
-    threads.
+    """The state that all calls of `look` for one search share: the filter, the bytes that it needs, and the counts.
+    Used in threads.
     """
 
     def __init__(
@@ -416,7 +416,7 @@ class Sieve:
         """Texts that every matching record contains; none if masks or schemas change the bytes of contents."""
 
     def passing(self, found: Iterable[model.Record], scan: Scan) -> Iterator[model.Record]:
-        """Yield the records before the end of a scan that pass, and move its position."""
+        """Yield the records before the end of a scan that pass the filter, and move the scan's position."""
         is_wanted, until = self.wanted.matches, scan.until
         for record in found:
             if record.offset >= until or self.stopping:
@@ -427,7 +427,7 @@ class Sieve:
                 yield record
 
     def all_of(self, found: Iterable[model.Record], scan: Scan, count: int) -> Sequence[model.Record]:
-        """Return the next records before the end of a scan, at most so many, and move its position."""
+        """Return the next records before the end of a scan, at most `count`, and move the scan's position."""
         part = list(islice(found, count))
         if part and part[-1].offset >= scan.until:
             part = [record for record in part if record.offset < scan.until]
@@ -452,7 +452,7 @@ class Sieve:
         return shown
 
     def stop(self) -> None:
-        """End the looks soon."""
+        """Make the running calls of `look` end soon."""
         self.stopping = self._allowance.ended = True
 
 
@@ -564,14 +564,16 @@ def _count(batch: Batch, position: int, size: int) -> int:
 
 
 def next_offset(data: bytes) -> int | None:
-    """Return the offset after the complete batches of an answer, by their headers alone; None if they say none."""
+    """Return the offset after the complete batches of an answer, by their headers alone; None if the
+    headers show none.
+    """
     from console.wire.record_batches import end_of_batches
 
     return end_of_batches(data)
 
 
 def merged(scans: Sequence[Scan], count: int, *, newest: bool) -> tuple[tuple[model.Record, ...], model.Start | None]:
-    """Return the kept records of all partitions by time, then topic, partition and offset, at most so many; and the
+    """Return the kept records of all partitions by time, then topic, partition and offset, at most `count`; and the
     start of a search for the rest, None if no record is left.
     """
     found = sorted(

@@ -118,8 +118,8 @@ async def search(
 
     Args:
         search: the topics and ranges.
-        wanted: the filter, which sees records in the form that may be shown; None for all records.
-        decoder: makes that form; None for neither schemas nor masks.
+        wanted: the filter, which gets records in the form that may be shown; None for all records.
+        decoder: decodes and masks the records for display; None for neither schemas nor masks.
         registry: the registry of the decoder; the filter waits for its schemas.
         halt: a switch that ends the search.
 
@@ -146,7 +146,7 @@ async def search(
 
 
 async def begin(link: Link, *about: Any) -> AsyncGenerator[model.Portion, None]:
-    """Return a search that has not begun, for `advance` and `end`: a caller on another loop takes its portions so."""
+    """Return a search that has not begun. A caller on another loop reads it with `advance`, and ends it with `end`."""
     return search(link, *about)
 
 
@@ -252,8 +252,8 @@ async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topic
 
 
 def _is_merged(search: model.Search, wanted: RecordFilter, partitions: int) -> bool:
-    """Return whether the first records of all partitions are merged by time. With a filter that would search each
-    partition for as many, so such a search ends with the first ones found.
+    """Return whether the first records of all partitions are merged by time. They are not with a filter, since each
+    partition would be searched for that many records: a search with a filter ends with the first records that it finds.
     """
     return bool(0 < search.limit <= MOST_MERGED and not wanted and not search.follow and partitions > 1)
 
@@ -435,7 +435,7 @@ class _Waits:
         self.sieve: Sieve | None = None
 
     def await_schemas(self, record: model.Record) -> None:
-        """Wait for the schemas of a record that are unknown yet; without them it can't be decided."""
+        """Wait for the schemas of a record that are not known yet: without them the filter can't judge the record."""
         if self._decoder is None or self._left <= 0 or len(self._asked) >= MOST_SCHEMAS:
             return
         keys = set(self._decoder.missing(record)) - self._asked
@@ -485,7 +485,7 @@ class _Reader:
 
     @property
     def lane(self) -> tuple[int, int]:
-        """The task that fetches it."""
+        """The leader and the half that identify the task which fetches for this scan."""
         return self.leader, self.half
 
     def wants(self, now: float) -> bool:

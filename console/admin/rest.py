@@ -89,7 +89,7 @@ class _Problem(Struct, frozen=True):
 
 
 class Service(NamedTuple):
-    """A service for messages."""
+    """The name and the media type of a service, for its requests and messages."""
 
     who: str
     """The service as the subject of a sentence, such as ``the registry``."""
@@ -118,19 +118,19 @@ class RestClient:
         seconds: float | None = None,
         wants_body: bool = True,
     ) -> Answer:
-        """Send a request once and return its response. If the service refuses a token that was fetched (401), which
-        changes nothing, another token is fetched, and the request is sent with it.
+        """Send a request once and return its response. If the service refuses a fetched token (401), which changes
+        nothing, fetch another token, and send the request once more with it.
 
         Args:
-            path: absolute, with its query, quoted.
+            path: the absolute path with its query, percent-encoded.
             body: JSON; None for a request without one.
-            largest: most bytes of the response.
+            largest: the largest number of bytes in the response.
             seconds: the time for the response, from the connection on; None for `SECONDS`.
             wants_body: False to read no more than the status and the headers.
 
         Raises:
-            RestFailed: the service is unreachable or too slow, its response is too large or no HTTP, or it redirects;
-                or there is no token for it.
+            RestFailed: the service is unreachable or too slow; its response is too large, is not HTTP, or redirects; or
+                no token can be fetched.
         """
         limit = SECONDS if seconds is None else seconds
         token = await self._token()

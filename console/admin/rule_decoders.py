@@ -29,7 +29,9 @@ class _Ready(NamedTuple):
 
 
 def rule_decoder(rules: Sequence[DecodeRule]) -> OwnDecoder:
-    """Return the decoder by the first rule that fits. It reads a file, and starts a program, at its first use."""
+    """Return a decoder that applies the first rule that fits. It reads a rule's file, and starts a rule's program, at
+    their first use.
+    """
     known = _Known()
 
     def rule_of(record: Record, part: str) -> DecodeRule | None:

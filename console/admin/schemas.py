@@ -62,7 +62,7 @@ class _Reference(Struct, frozen=True):
 
 
 class _Version(Struct, frozen=True):
-    """``GET /subjects/NAME/versions/NUMBER``."""
+    """The answer to ``GET /subjects/NAME/versions/NUMBER``."""
 
     schema: str
     version: int = 0
@@ -83,13 +83,13 @@ class _Version(Struct, frozen=True):
 
 
 class _Level(Struct, frozen=True):
-    """``GET /config``."""
+    """The answer to ``GET /config``: a compatibility level."""
 
     compatibility: str = field(name="compatibilityLevel", default="")
 
 
 class _Mode(Struct, frozen=True):
-    """``GET /mode``."""
+    """The answer to ``GET /mode``: a mode."""
 
     mode: str = ""
 
@@ -121,8 +121,8 @@ def record_name(source: subjects.SchemaSource) -> str:
 
 
 class RegistryLost(errors.BrokerError):
-    """The registry is not reached, or the address leads to something else: nothing of it can be read. The connection to
-    the brokers is not lost then, as `Unreachable` would say.
+    """The registry is unreachable, or its address leads to another server. `Unreachable` would mean the brokers, whose
+    connection is not lost.
     """
 
 

@@ -1,4 +1,4 @@
-"""The services next to the brokers: how the configs of each are described, and its changes sent."""
+"""The services next to the brokers: the functions that describe their configs, and those that send changes to them."""
 
 from __future__ import annotations
 

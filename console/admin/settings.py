@@ -38,7 +38,7 @@ class Store(Struct, frozen=True):
 
 
 class TlsSettings(Struct, frozen=True):
-    """TLS."""
+    """Settings of TLS."""
 
     trust: Store | None = None
     """The trusted authorities; None for the system's."""
@@ -61,7 +61,7 @@ class TlsSettings(Struct, frozen=True):
 
 
 class SaslSettings(Struct, frozen=True):
-    """SASL.
+    """Settings of SASL.
 
     SCRAM: ``tokenauth`` is true for a delegation token (KIP-48), with its id and its HMAC as username and password.
     OAUTHBEARER: options have ``token.endpoint.url`` (https, or a ``file:`` that contains the token), and optionally
@@ -203,7 +203,7 @@ class HttpSettings(Struct, frozen=True):
 
 
 class ConnectSettings(Struct, frozen=True):
-    """A Connect cluster."""
+    """The name and the workers of a Connect cluster."""
 
     name: str
     """kac's name for it."""

@@ -49,7 +49,8 @@ async def stable_offsets(
     """Return the last stable offset and the high watermark of each partition, or its failure. Sends two requests to
     each leader for each `OFFSETS_AT_ONCE` partitions.
 
-    The stable ones are read first: if they are behind, they were behind already before the others were read.
+    The last stable offsets are read first: one that is below its high watermark was so already before the high
+    watermarks were read.
     """
     found: dict[transactions.Place, transactions.StableOffsets] = {}
     failures: dict[transactions.Place, Failure] = {}

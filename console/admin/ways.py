@@ -18,7 +18,9 @@ _LOCK = threading.Lock()
 
 
 def way(via: Via) -> Way:
-    """Return the way, shared by all clients of the process: the login may have taken a password."""
+    """Return the way, which all clients of the process share: its login may need a password, which kac asks
+    for once.
+    """
     with _LOCK:
         found = _MADE.get(via)
         if found is None:

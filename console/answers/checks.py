@@ -12,7 +12,7 @@ from console.present.names import plural
 
 
 class Health(Enum):
-    """The result of a check."""
+    """The possible results of a check."""
 
     OK = "ok"
     NOTE = "note"
@@ -28,7 +28,7 @@ _MARKS = {Health.OK: "✓", Health.NOTE: "!", Health.BAD: "✗"}
 
 @dataclass(frozen=True)
 class Check:
-    """One check."""
+    """A check: its name, its result, and a remedy for a problem."""
 
     name: str
     health: Health

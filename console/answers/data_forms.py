@@ -44,8 +44,8 @@ def csv_cell(text: str) -> str:
 
 
 def yaml_text(data: object) -> str:
-    """Return data of YAML's own types as a document that parses to the same data. A text with invisible characters is
-    in double quotes, with escapes.
+    """Return a YAML document that parses to the given data. A text with invisible characters is in double quotes, with
+    escapes.
     """
     import yaml
 

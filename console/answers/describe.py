@@ -42,7 +42,7 @@ def config_table(
 
 
 def key_table(snapshot: Snapshot, target: ConfigResource, entries: Iterable[ConfigEntry], plan: Plan) -> Table:
-    """Return these entries as rows."""
+    """Return config entries as a table, with the staged edits of the plan."""
     found = ConfigSet(tuple(entries))
     rows = config_rows(target, found, staged_lines(target, plan, snapshot), plan, overrides_only=False)
     named = [row for row in rows if row.entry is not None]
@@ -63,7 +63,7 @@ def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys:
     """Return the entries of these keys.
 
     Raises:
-        CommandError: the resource does not have one of them.
+        CommandError: the resource lacks one of the keys.
     """
     found = []
     for key in keys:
@@ -101,11 +101,11 @@ def key_detail(
 ) -> Detail:
     """Return one key in detail.
 
-    It has the value, source, type, the time a change takes effect, the value without the override, the chain of
-    synonyms, and the documentation.
+    The detail has the value, its source and type, the time at which a change takes effect, the value without the
+    override, the chain of synonyms, and the documentation.
 
     Args:
-        by_broker: the values that topics inherit from each broker if they differ, else empty.
+        by_broker: the value that topics inherit from each broker, if these values differ; else empty.
     """
     line = staged_lines(target, plan, snapshot).get(entry.name)
     outcome = plan.outcome(line.staged.edit) if line is not None else None

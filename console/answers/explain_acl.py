@@ -75,7 +75,7 @@ def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
 
 
 def explained_lines(explained: AclExplained) -> Iterator[tuple[str, str]]:
-    """Yield the explanation as labels and texts."""
+    """Yield the lines of the explanation, each as its label and its text."""
     acl = explained.acl
     denies = acl.permission == authorizer.DENY
     operations = operations_text(acl, authorizer.granted(acl))

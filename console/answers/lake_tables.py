@@ -74,7 +74,7 @@ def lake_filter(text: str, now: datetime) -> LakeFilter:
     """Parse the words of a filter: those of `NAMES` with their values, and text.
 
     Raises:
-        ValueError: a time in it is invalid. The message is for the operator.
+        ValueError: a time in the filter is invalid. The message is for the operator.
     """
     found: dict[str, str] = {}
     rest = []

@@ -121,7 +121,7 @@ def _answer(finding: Finding) -> str:
 
 
 def report_data(report: Report, missing: Sequence[str], where: Where) -> dict[str, Data]:
-    """Return the report as the object of JSON. missing: lines on members that were not read."""
+    """Return the report as an object of JSON. missing: lines on members that were not read."""
     return {
         "findings": [{**finding_data(each), "place": where(each.found) or None} for each in report.findings],
         "did_not_look": [{"rules": list(each.rules), "why": each.why} for each in report.blind],
@@ -135,7 +135,7 @@ def report_data(report: Report, missing: Sequence[str], where: Where) -> dict[st
 
 
 def finding_data(finding: Finding) -> dict[str, Data]:
-    """Return a finding as the object of JSON."""
+    """Return a finding as an object of JSON."""
     rule, found, by = finding
     return {
         "rule": rule.name,
@@ -160,7 +160,7 @@ def finding_data(finding: Finding) -> dict[str, Data]:
 def junit_text(report: Report, missing: Sequence[str], where: Where, cluster: str) -> str:
     """Return the report as JUnit's XML: one suite, a test case for each rule, a failure for each finding that counts.
 
-    A rule that could not look is skipped. Accepted findings are output of their test case.
+    A rule that could not run is reported as skipped. Accepted findings are output of their test case.
 
     Args:
         missing: lines on members that were not read.

@@ -26,7 +26,7 @@ MOST_BLIND = 3
 
 
 class LintRow(NamedTuple):
-    """A finding."""
+    """A finding of lint as a row of a pane."""
 
     finding: Finding
     number: int = 0
@@ -115,8 +115,8 @@ def lint_details(row: LintRow, report: Report, staging: present_triage.Staging |
     """Return the details of a finding, its title first.
 
     Args:
-        report: names the rules that could not look.
-        staging: the step that its key would stage; None without a step.
+        report: the report of the finding; its rules that could not run are named.
+        staging: the edits that the key of the finding's step would stage; None without a step.
     """
     rule, found, by = row.finding
     lines: list[Line] = [[(f"{rule.name}: {rule.title}", "")], [(clean(found.what, 400), "")]]
@@ -150,7 +150,7 @@ def _labelled(label: str, text: str) -> Line:
 
 
 def lint_counts(report: Report) -> Line:
-    """Return the number of findings by severity, of the accepted ones, and of the rules that looked."""
+    """Return the number of findings by severity, of the accepted ones, and of the rules that ran."""
     line: Line = []
     for severity, count in report.counts:
         meaning = {Severity.CRITICAL: "danger", Severity.HIGH: "failed", Severity.WARNING: "pending"}
@@ -162,7 +162,7 @@ def lint_counts(report: Report) -> Line:
 
 
 def nothing_found(report: Report, missing: Sequence[str]) -> str:
-    """Return the text of a pane without findings: how many rules looked, and which could not.
+    """Return the text of a pane without findings: how many rules ran, and which could not run.
 
     Args:
         missing: lines on members that were not read (`report.partly`).
@@ -175,7 +175,7 @@ def nothing_found(report: Report, missing: Sequence[str]) -> str:
 
 
 def now_row(report: Report, muted: Mapping[str, datetime]) -> present_triage.CauseRow | None:
-    """Return the row of Now that counts the findings that are no causes there; None without any.
+    """Return the row of the pane Now that counts the findings that are not among its causes; None without findings.
 
     Args:
         muted: cause id -> the end of its mute.

@@ -34,7 +34,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Metric(NamedTuple):
-    """A metric: its name without ``kac_``, its type, a sentence, and its samples."""
+    """A metric: its name without ``kac_``, its type, its help text, and its samples."""
 
     name: str
     type: str

@@ -252,7 +252,7 @@ def _side_column(name: str, title: str, get: Callable[[Conflict], EffectiveValue
 
 def stage_table(report: StageReport, draft: Draft) -> Table:
     """Return the outcome of one statement's edits: staged with their diff, not needed, refused with the remedy, and
-    those that can't be reverted. draft: the plan that has them.
+    those that can't be reverted. draft: the plan with these edits.
     """
     # Staging drops the outcomes of the slots that it changes, so none of these edits has an outcome to show.
     staged = table_of("staged", PLAN, _plan_rows(diff_of(report.added, draft), EMPTY, {}), empty="nothing staged")
@@ -281,7 +281,7 @@ def loss_lines(staged: Iterable[Staged]) -> list[str]:
 
 
 def way_back_of(report: ApplyReport) -> str:
-    """Return the effect of reverting an apply as text; ``""`` if nothing can be restored."""
+    """Return a text on what a revert of this apply would restore; ``""`` if it could restore nothing."""
     done = {
         subject(outcome.target)
         for result in report.results

@@ -1,4 +1,4 @@
-"""Answers `show`, `describe`, `list`, `effective` and `explain` from a snapshot with the parts of `needs`. Pure."""
+"""Answers `show`, `describe`, `list`, `effective` and `explain` from a snapshot that has the parts in `needs`. Pure."""
 
 from __future__ import annotations
 

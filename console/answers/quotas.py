@@ -23,7 +23,9 @@ from console.present.names import NOTHING, plural, quota_entity
 
 
 def quota_subject(statement: Show, entity: quota.QuotaEntity, snapshot: Snapshot, plan: Plan) -> Detail:
-    """Return a quota entity; in full also its clients, the limits that apply, and a user's SCRAM credentials."""
+    """Return a quota entity with its quotas; in full also its clients, the limits that apply, and a user's SCRAM
+    credentials.
+    """
     own = snapshot.quotas.get(entity, {})
     for key in statement.keys:
         check_key(entity, key, own)

@@ -74,7 +74,7 @@ class _QuickLines:
     """
 
     def __init__(self, record: Record) -> None:
-        """Take the fields of a record that are those of its batch."""
+        """Take from a record the fields that all records of its batch share."""
         batch = record.batch
         type_ = b"LogAppendTime" if batch.append_time else b"CreateTime"
         self._where = b'{"topic":%b,"partition":%d,"offset":' % (_encode(record.topic), record.partition)

@@ -17,7 +17,7 @@ def records_result(statement: Records, read: RecordsRead, *, masked: bool, field
     """Return the records that were read for a statement.
 
     Args:
-        masked: whether their contents are hidden.
+        masked: whether the records' contents are hidden.
         fields: the fields that the context masks.
     """
     rows, columns = records.record_rows(read, statement.form, masked=masked), records.columns_for(read)

@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 class Table(Struct, frozen=True):
-    """Rows under columns."""
+    """A result with rows under columns."""
 
     name: str
     """The key of the table in JSON."""
@@ -72,7 +72,7 @@ rows."""
 
 
 def row_of(columns: Columns[R], row: R) -> Row:
-    """Return a row of a noun as texts and as the object of JSON."""
+    """Return a row of a noun as texts and as an object of JSON."""
     return Row(columns.texts(row), columns.data(row))
 
 
@@ -107,7 +107,7 @@ def _rows(table: Table) -> list[Data]:
 
 
 def problem_data(problem: ReadFailure) -> dict[str, Data]:
-    """Return a failed read as the object of JSON."""
+    """Return a failed read as an object of JSON."""
     failure = problem.failure
     return {
         "part": problem.part,
@@ -190,7 +190,7 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
 
 
 class Printer(Struct):
-    """Prints results."""
+    """Prints results and notes in one form of output."""
 
     output: str = "text"
     """The form of the output: ``text`` or ``json``."""

@@ -18,7 +18,9 @@ from console.present.configs import entry_data
 
 
 def write_snapshot(snapshot: Snapshot, out: TextIO, *, overrides: bool) -> None:
-    """Write the document. overrides: whether to omit values that the resource does not set itself."""
+    """Write the snapshot as one JSON document. overrides: whether to omit values that the resource does not
+    set itself.
+    """
     cluster = snapshot.cluster
     out.write(f'{{"cluster_id": {json_text(cluster.cluster_id)},\n"controller_id": {json_text(_controller(snapshot))}')
     _array(out, "brokers", (json_text(_broker(b)) for b in cluster.brokers))

@@ -1,8 +1,7 @@
 """A table as lines of text: its columns as wide as their cells, or fitted to a terminal. Pure.
 
 If the cells do not fit, titles and sentences are folded inside their columns. A name or a value without a blank is
-never
-broken: it stays whole, and the rest of its row begins in its own column a line below.
+never broken: it stays whole, and the next cells of its row begin in their columns one line below.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ UNDER = 4
 
 
 class Column(NamedTuple):
-    """A column."""
+    """A column of a table of text: its title and alignment."""
 
     title: str
     right: bool = False
@@ -33,7 +32,7 @@ class Column(NamedTuple):
 def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
     """Return the lines of a table, titles first, without trailing blanks.
 
-    A column without a title is for letters; it is omitted if no row has a letter in it.
+    A column without a title contains single letters; it is omitted if no row has one.
 
     Args:
         rows: texts without control characters.

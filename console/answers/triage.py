@@ -164,5 +164,5 @@ def _subject(subject: Subject) -> dict[str, Data]:
 
 
 def moment(at: datetime) -> str:
-    """Return a time, UTC, as the JSON has it."""
+    """Return a time in the form of the JSON output, in UTC."""
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

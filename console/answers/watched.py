@@ -1,4 +1,4 @@
-"""``watch`` as a table, from a snapshot with the parts of its needs."""
+"""``watch`` as a table, from a snapshot that has the parts which the statement needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def watch(statement: Watch, snapshot: Snapshot) -> Table:
     """Return the rows of the watched subjects.
 
     Raises:
-        CommandError: the statement names a set, which only the command line and the screen know, or nothing.
+        CommandError: the statement names no subject, or a set, which only the command line and the screen know.
     """
     if not statement.subjects:
         hint = "name the subjects, or on the command line: kac watch SET"

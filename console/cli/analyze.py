@@ -47,7 +47,7 @@ def run_analyze(options: argparse.Namespace) -> int:
 
     Returns:
         The exit code: 0 done; 1 a partition was not read to its end; 2 not understood, nothing done; 130 ended by
-            Ctrl-C: what was counted is printed.
+            Ctrl-C, after printing the counts so far.
     """
     from console.language.errors import LanguageError
     from console.language.grammar import parse

@@ -132,7 +132,7 @@ class _Try(NamedTuple):
 
 
 class _Attempts(NamedTuple):
-    """The addresses of a host name."""
+    """The connections that were tried to the addresses of a host name."""
 
     tried: tuple[_Try, ...]
     problem: str = ""

@@ -96,7 +96,9 @@ def read(names: list[str], context: str | None = None, *, described: bool = Fals
 
 
 def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
-    """Return the options, with the context that the files name if the operator names no cluster; print the choice."""
+    """Return the options. If the operator names no cluster, they get the context that the files name, which
+    is printed.
+    """
     names = ("context", "bootstrap_server", "bootstrap_controller", "command_config")
     given = {name: getattr(options, name, None) for name in names}
     if not read.cluster or given["context"] == read.cluster:
@@ -109,8 +111,8 @@ def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
 
 
 def no_plan(options: argparse.Namespace, read: Read) -> str:
-    """Return the reason why a reassignment and the options exclude each other; ``""`` if they do not, or if the files
-    have no reassignment.
+    """Return the reason why a reassignment in the files and the options exclude each other; ``""`` if they do not, or
+    if the files have no reassignment.
     """
     if read.reassign is None:
         return "" if options.throttle is None else "--throttle goes with a file of kafka-reassign-partitions"
@@ -189,7 +191,7 @@ def tell_difference(
 
     Args:
         front_end: the command, for the journal.
-        keep: called with the plan and the cluster's id afterwards; False is a failure.
+        keep: called with the plan and the cluster's id after the plan is printed; it returns False if it failed.
         checks: whether the brokers check the plan before it is printed.
 
     Returns:

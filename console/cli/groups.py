@@ -25,7 +25,7 @@ DELETE, RESET, DELETE_OFFSETS = "delete", "reset-offsets", "delete-offsets"
 
 
 class Kind(NamedTuple):
-    """The groups of a noun."""
+    """A kind of groups, such as consumer groups."""
 
     name: str
     knows: Callable[[Group], bool]
@@ -78,8 +78,8 @@ def _options(kind: Kind, parser: argparse.ArgumentParser) -> None:
 
 
 def _add_offsets(parser: argparse.ArgumentParser, kind: Kind) -> None:
-    """Add the options for offsets to reset or delete, and for their new positions; share groups support three of
-    eight.
+    """Add the options for offsets to reset or delete, and for their new positions; share groups support three of the
+    eight kinds of positions.
     """
     add = parser.add_argument_group("with --reset-offsets and --delete-offsets").add_argument
     topic = f"{'an input' if kind is STREAMS else 'a'} topic, or some of its partitions"
@@ -278,7 +278,9 @@ def _flag(name: str) -> str:
 
 
 def _clauses(kind: Kind, given: argparse.Namespace) -> list[str]:
-    """Return ``T`` and ``T:0,1`` in the language's form. Raises OptionsError."""
+    """Return the topics and partitions of the options, ``T`` or ``T:0,1``, as clauses of the language. Raises
+    OptionsError.
+    """
     found: list[str] = []
     for text in getattr(given, kind.topic.replace("-", "_")):
         topic, colon, numbers = text.partition(":")

@@ -64,7 +64,7 @@ def window(options: argparse.Namespace, now: datetime) -> tuple[datetime | None,
 
 
 class Opened(NamedTuple):
-    """An open lake."""
+    """An open lake, and the cluster of interest in it."""
 
     tables: Tables
     cluster: str | None
@@ -90,7 +90,7 @@ class Opened(NamedTuple):
 
 
 def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int:
-    """Open the lake that the options name and run `work` on it.
+    """Open the lake that the options name, and call `work` with it.
 
     Returns:
         The exit code from `work`; 1 if the lake can't be read, 2 for a cluster that the lake does not have.

@@ -23,7 +23,7 @@ SECONDS_BETWEEN_LINES = 15.0
 
 @contextmanager
 def shown(stream: TextIO | None = None) -> Iterator[Lines | Bar]:
-    """Yield a display for the context, on standard error by default."""
+    """Yield a display of progress for the duration of the block, on standard error by default."""
     stream = stream or drawn_on("stderr")
     if not stream.isatty():
         yield Lines(stream)
@@ -109,7 +109,7 @@ class Bar:
         self._of = ""
 
     def say(self, text: str) -> None:
-        """Show a bar of unknown length."""
+        """Show a text with a bar of unknown length."""
         self._show(text, text, 0.0, None, "")
 
     def step(self, at: Progress) -> None:

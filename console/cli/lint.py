@@ -1,4 +1,6 @@
-"""``kac lint``: what stands wrong in a cluster before it hurts, or will after files are applied."""
+"""``kac lint``: finds risky settings of a cluster before they cause harm; also of the cluster after files
+are applied.
+"""
 
 from __future__ import annotations
 
@@ -73,8 +75,9 @@ def run_lint(options: argparse.Namespace) -> int:
 
 
 def _described(files: Read, context: str | None) -> DescribedCluster | None:
-    """Return the cluster that files describe, and give its settings a place among theirs; without a setting if they
-    describe none. None after printing why the choice is open, or a problem.
+    """Return the cluster that files describe, a cluster without settings if they describe none. Add the places of its
+    settings to those of `files`. Return None after printing a problem, or the clusters among which the operator has to
+    choose.
     """
     from console.embedded.config_definitions import checked_value, release_configs
     from console.embedded.spec import RELEASE_NAMES
@@ -107,8 +110,8 @@ def _described(files: Read, context: str | None) -> DescribedCluster | None:
 
 @contextmanager
 def _by_files(options: argparse.Namespace, described: DescribedCluster) -> Iterator[argparse.Namespace]:
-    """Run a cluster in this process, and give the options that name it: of three brokers in three racks with Kafka's
-    defaults, or as files describe it.
+    """Run a cluster in this process, and yield the options that name it. The cluster has the settings and brokers that
+    files describe, else three brokers in three racks with Kafka's defaults.
     """
     from console.embedded.brokers import run_in_thread
     from console.embedded.spec import MOST_BROKERS, RACKS, ClusterSpec

@@ -22,7 +22,7 @@ INTERRUPTED = 130
 
 
 class Command(NamedTuple):
-    """A command of `kac`."""
+    """A command of `kac`: its name, its module and its help."""
 
     name: str
     module: str

@@ -255,7 +255,7 @@ async def _run(session: Session, planned: _Planned, *, yes: bool) -> int:
 
 
 async def confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
-    """Ask the operator on the terminal. Returns ``""`` for consent, else the reason for its absence.
+    """Ask the operator on the terminal. Return ``""`` for consent, else the reason why the operator did not consent.
 
     Args:
         yes: whether to skip the plain question. A context that requires its name typed still asks for the name.
@@ -280,7 +280,7 @@ async def confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
 
 
 def left(operation: Operation) -> int:
-    """Print the state of an operation after the work, and return the exit code."""
+    """Print the state in which an operation was left, and return the exit code."""
     from console.operations.operation import State
 
     if operation.ended is not None:
@@ -292,7 +292,7 @@ def left(operation: Operation) -> int:
 
 
 def _to_go_on(known: Operations) -> Operation | None:
-    """Return the open operation; None, and say so, without one, or if another process works on it."""
+    """Return the open operation. If there is none, or another process works on it, print that and return None."""
     if not known.open:
         complain("no operation is open: nothing to do here")
     elif known.holder is not None:
@@ -302,7 +302,7 @@ def _to_go_on(known: Operations) -> Operation | None:
 
 
 async def ask_operation(session: Session, options: argparse.Namespace) -> int:
-    """Request a change of an operation, its end or its throttle, or go on with the open one; return the exit code.
+    """Request the end or another throttle of an operation, or go on with the open operation; return the exit code.
 
     The process that works on the operation carries it out; without such a process, only an end is carried out here.
     """

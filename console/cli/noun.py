@@ -45,7 +45,9 @@ class Answers(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Results that need no more reading. The exit code is 1 if something could not be read, else 0."""
+    """Results that are already complete, so that no statement has to run. The exit code is 1 if something could not be
+    read, else 0.
+    """
 
     results: Sequence[Result]
 
@@ -172,7 +174,7 @@ def _split(texts: Iterable[str]) -> Iterable[str]:
 
 
 def add_config_options(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add --add-config and --delete-config."""
+    """Add the options --add-config and --delete-config. what: the noun for the help of the options."""
     parser.add_argument(
         "--add-config", "--add", metavar="K=V,K=[V,V]", action="append", default=[], help=f"{what} to set"
     )

@@ -53,8 +53,7 @@ def run_record(options: argparse.Namespace, *, quiet: bool = False) -> int:
 
     Returns:
         The exit code: 0 recorded, also after Ctrl-C; 1 no broker answered or the file can't be written; 2 no context,
-            or
-        a file that can't be recorded into.
+            or a file into which kac can't record.
     """
     from console.flight.answer import RecordError
     from console.flight.recorder import Recorder

@@ -70,12 +70,12 @@ def ranges_of(progress: Progress, last: Mapping[tuple[str, int], int]) -> tuple[
 
 
 class ManifestFile:
-    """A manifest next to an exported file. It is written at the start, longer than needed, and again at the end in the
-    same place, so that a full disk does not prevent that.
+    """A manifest next to an exported file. It is written at the start, longer than needed, and overwritten in place at
+    the end, so that the last write needs no further space on a full disk.
     """
 
     def __init__(self, exported: Path, manifest: Manifest) -> None:
-        """Create it. Raises WriteError: it exists, or can't be created."""
+        """Create the file. Raises WriteError: the file exists, or can't be created."""
         self.path = exported.with_name(f"{exported.name}.manifest.json")
         self._room = 0
         try:
@@ -89,11 +89,11 @@ class ManifestFile:
         return text.ljust(self._room)
 
     def reserve(self, manifest: Manifest) -> None:
-        """Write it again, with room for the ranges of its partitions. Raises WriteError."""
+        """Write the manifest again, with room for the ranges of its partitions. Raises WriteError."""
         self._write(self._padded(manifest, SPARE))
 
     def finish(self, manifest: Manifest) -> None:
-        """Write it for the last time. Raises WriteError."""
+        """Write the manifest for the last time. Raises WriteError."""
         self._write(self._padded(manifest, 0).rstrip() + b"\n", cut=True)
 
     def _write(self, data: bytes, *, cut: bool = False) -> None:
@@ -169,10 +169,10 @@ class Export:
         """Close the file and complete the manifest.
 
         Args:
-            why: the reason why it is not finished; ``""`` if it is.
+            why: the reason why the search is incomplete; ``""`` if it is complete.
 
         Raises:
-            WriteError: one of them can't be written.
+            WriteError: the file or its manifest can't be written.
         """
         try:
             self.output.close()

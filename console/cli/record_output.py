@@ -66,7 +66,7 @@ class Output:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        """Open it.
+        """Open the output.
 
         Args:
             path: the path of a file that does not exist; None for standard output.
@@ -138,13 +138,13 @@ class Output:
         return self._size
 
     def discard(self) -> None:
-        """Remove the file again, before anything was written."""
+        """Remove the new file, to which no record was written."""
         if self.path is not None and self._file is not None:
             self._file.close()
             self.path.unlink()
 
     def close(self) -> None:
-        """Sync and close the file. Raises WriteError: it was not kept."""
+        """Sync and close the file. Raises WriteError if the data could not be stored."""
         if self._file is None or self._file.closed:
             return
         try:

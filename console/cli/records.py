@@ -133,7 +133,7 @@ def run_records(options: argparse.Namespace) -> int:
     """Find records and write them.
 
     Returns:
-        The exit code: 0 done; 1 something was not looked at, or the output can't be written; 2 not understood, nothing
+        The exit code: 0 done; 1 a part was not searched, or the output can't be written; 2 not understood, nothing
             done; 130 ended by Ctrl-C, except with --follow.
     """
     from console.language.errors import LanguageError

@@ -77,7 +77,7 @@ UTF8_WINDOW = "start it as screen -U, or type in it: Ctrl-A :utf8 on on"
 
 
 def plain_window(environ: Mapping[str, str]) -> str:
-    """Return the message that this window of GNU screen has no UTF-8, even if the locale has.
+    """Return a message if this window of GNU screen does not use UTF-8, even if the locale does.
 
     Such a window shows each byte of a line as a character. Returns ``""`` for other windows, without an answer from
     screen, and outside of screen.

@@ -48,8 +48,8 @@ def status_line() -> Iterator[StatusLine]:
 
 @contextmanager
 def signals_end(stopping: asyncio.Event) -> Iterator[None]:
-    """Set the event on Ctrl-C and SIGTERM, instead of ending the process, while the block lasts. Signals reach the main
-    thread alone: another one leaves them as they are.
+    """Set the event on Ctrl-C and SIGTERM, instead of ending the process, while the block lasts. Only the main thread
+    can do this; in another thread, the block does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

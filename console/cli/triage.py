@@ -170,7 +170,7 @@ GOES_ON = "give the user back what it logs in with; for another secret start the
 
 
 class CannotListen(Exception):
-    """The address of ``--listen`` can't be listened at. The text is the line for the operator."""
+    """Triage can't listen at the address of ``--listen``. The text is the line for the operator."""
 
 
 def _receivers(names: Sequence[str]) -> Sequence[tuple[str, Deliver]] | None:
@@ -306,7 +306,7 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voi
     """Poll the cluster for the time of the options, and return the last verdict; with --watch, until interrupted.
 
     Args:
-        voice: gets each verdict; None without one.
+        voice: sends each verdict to the receivers and to the readers at ``--listen``; None without either.
 
     Raises:
         AdminError: no broker responds at the beginning, if there is no voice, or at the end.
@@ -374,8 +374,9 @@ def _tell_begin(options: argparse.Namespace) -> None:
 
 
 def _told_again(told: dict[str, str] | None, output: str, asked: str) -> dict[str, str] | None:
-    """Print that the brokers or controllers answer again; return the causes that count as printed. As JSON the next
-    verdict says it, so it is printed whether it differs or not."""
+    """Print that the brokers or controllers answer again, and return the causes that count as printed. With JSON, print
+    nothing: the next verdict shows it, and is printed even if it is unchanged.
+    """
     if output == "json":
         return None
     say(f"{time_of_day(datetime.now(UTC))}  !  {asked}s answer again")
@@ -419,9 +420,8 @@ _UNREAD = "unread"
 
 
 def tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -> dict[str, str]:
-    """Print the causes that appeared and disappeared since the last verdict, a line each; as JSON the whole verdict on
-    a
-    line if the causes differ. Returns the present causes.
+    """Print the causes that appeared and disappeared since the last verdict, a line each; as JSON, the whole verdict on
+    a line if the causes differ. Return the present causes.
     """
     from console.present.text import clean
     from console.present.triage import cause_id, part_names

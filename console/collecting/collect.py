@@ -59,7 +59,7 @@ _NOT_THERE = ("UNSUPPORTED", "SECURITY_DISABLED")
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
-    """The result of one cluster."""
+    """The result of polling one cluster, for the report."""
 
     context: str
     cluster_id: str | None
@@ -80,7 +80,7 @@ class ClusterReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a run."""
+    """The result of one round of polls."""
 
     run_id: str
     """The id of the run; ``""`` if nothing was delivered to the lake."""
@@ -240,8 +240,8 @@ class Claim(NamedTuple):
 def refused_claims(
     owners: Mapping[str, Owner], claims: Sequence[Claim], names: Collection[str] | None = None
 ) -> dict[str, Failure]:
-    """Return the contexts whose poll is dropped, because the cluster of another context already has the id; context ->
-    error. Pure.
+    """Return context -> error for each context whose poll is dropped, because its cluster answered with an id that
+    belongs to another context. Pure.
 
     Several contexts may poll one cluster if each of them declares its id, or if they have the same addresses and are
     polled in one run. Among several new contexts, those that declare the id go first; if none declares it, all are
@@ -447,7 +447,7 @@ class Resource(NamedTuple):
 
 
 class Value(NamedTuple):
-    """One value of a resource."""
+    """A value of one attribute of a resource."""
 
     attr: str
     value: str | None
@@ -463,7 +463,7 @@ State = Mapping[Resource, tuple[Value, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The result of one poll."""
+    """The state of a cluster at one poll."""
 
     cluster_id: str
     at: datetime
@@ -592,7 +592,7 @@ def _own_values(entity_type: str, resource: config.ConfigResource, configs: conf
 
 
 def state_rows(state: State) -> list[Row]:
-    """Return a row for each value."""
+    """Return a row for each value of a state."""
     return [Row("state", type_, key, *value) for (type_, key), values in state.items() for value in values]
 
 
@@ -605,7 +605,7 @@ def status_rows(seen: Observation) -> list[Row]:
 
 
 def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
-    """Return the rows of a poll in the form of delivery."""
+    """Return the rows of a poll in the form in which they are delivered to a lake."""
     return Landed(cluster_id, (at - EPOCH) // timedelta(microseconds=1), [*rows])
 
 
@@ -672,7 +672,7 @@ class LastStates:
         return {}
 
     def keep(self, states: Mapping[str, tuple[Owner, State]]) -> None:
-        """Keep the states of clusters that were polled."""
+        """Keep the new states of clusters that were just polled."""
         for cluster_id, (_, state) in states.items():
             if self.of(cluster_id) != state:
                 rows = [(*entity, values) for entity, values in state.items()]

@@ -46,7 +46,9 @@ class _Log(NamedTuple):
 
 
 class ControllerLogs(RecordSource):
-    """The metadata logs of `inputs.controllers`. Its offset has the log's own offset, by cluster."""
+    """The metadata logs of `inputs.controllers`. The offset of this source maps each cluster to the offset
+    in its log.
+    """
 
     name = given = "controllers"
 
@@ -85,7 +87,7 @@ class ControllerLogs(RecordSource):
         return [(of, int(start.get(of, 0)), upto) for of, upto in end.items() if start.get(of) != upto]
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return the count of offsets, as for a log in files."""
+        """Return the number of offsets between start and end, as for a log in files."""
         return sum(upto - since for _, since, upto in self.parts(start, end))
 
     def read(self, part: tuple[str, int, int]) -> Iterator[pa.RecordBatch]:

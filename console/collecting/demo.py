@@ -41,7 +41,7 @@ _TIME = re.compile(rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)([.,])(\d{3,6})")
 
 
 class Demo(NamedTuple):
-    """A new demo."""
+    """A new demo: its lake, the ids of its clusters, and the file from which `kac demo` restores them."""
 
     lake: Lake
     clusters: dict[str, str]
@@ -56,7 +56,7 @@ def cluster_id_of(name: str) -> str:
 
 
 def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
-    """Create a lake with a day that ends at `end`; replace a former demo.
+    """Create the demo's lake with a day of records that ends at `end`; replace a former demo.
 
     Args:
         passed: called with the name of each written file.
@@ -86,8 +86,8 @@ def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
 
 
 def new_lake(where: str) -> Lake:
-    """Create an empty lake; delete a former demo. Raises LakeError: another lake is there, or a demo with further
-    clusters.
+    """Create an empty lake; delete a former demo at this place. Raises LakeError if another lake is there, or a demo
+    with further clusters.
     """
     with suppress(NoLake):
         former = Lake.open(where)

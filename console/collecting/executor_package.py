@@ -69,6 +69,6 @@ def _imported(source: bytes) -> Iterator[Path]:
 
 
 def submit_lines(package: Path, script: Path, jars: Sequence[Path]) -> tuple[str, ...]:
-    """Return the command lines that use both, with Delta's jars."""
+    """Return the command lines that submit the package and the script to Spark, with Delta's jars."""
     start = f"spark-submit --master URL --jars {','.join(map(str, jars))} --py-files {package} {script}"
     return (f"{start} update LAKE INPUTS.json", f"{start} run LAKE INPUTS.json")

@@ -156,7 +156,7 @@ TABLE = Path(__file__).with_name("spark_jars.txt")
 
 
 class Group(StrEnum):
-    """The purpose of jars."""
+    """The purpose of a jar: Delta, S3, or Spark's Kafka source."""
 
     DELTA = "delta"
     S3 = "s3"
@@ -165,7 +165,7 @@ class Group(StrEnum):
 
 @dataclass(frozen=True)
 class Jar:
-    """A jar."""
+    """A jar that Spark needs: its Maven coordinates and its SHA-256."""
 
     of: Group
     group: str
@@ -257,7 +257,7 @@ def spark_jars(
 
 
 def fetched_to_try(environ: Mapping[str, str], jar: Jar, java: Path) -> str:
-    """Fetch one jar into a temporary folder. Return the error text; ``""`` on success."""
+    """Fetch one jar into a temporary folder, as a test of the source. Return the error text; ``""`` on success."""
     try:
         with tempfile.TemporaryDirectory(prefix="kac-jar-") as scratch:
             _bring(environ, [jar], java, Path(scratch))
@@ -468,8 +468,8 @@ def start_options(archive: Archive, recording: Path | None) -> list[str]:
 
 
 def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
-    """Start the dump of the archive in the background, from the classes that a past session recorded. None: it recorded
-    none, or the folder can't be written to.
+    """Start the dump of the archive in the background, from the classes that a past session recorded. Return None if
+    that session recorded no classes, or if the folder can't be written to.
     """
     try:
         classes = recording.read_bytes()
@@ -487,8 +487,8 @@ def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
 
 
 def make(archive: Archive) -> None:
-    """Dump the archive, whole or not at all, and delete others. Only one process does; another returns at once. Raises
-    OSError.
+    """Dump the archive, whole or not at all, and delete others. While one process dumps it, the call returns at once in
+    another. Raises OSError.
     """
     with suppress(BlockingIOError), locked(archive.folder, wait=False):
         if not archive.classes.exists() or usable(archive):

@@ -34,7 +34,7 @@ LAST_RUNS = 10
 
 @dataclass(frozen=True)
 class TableStatus:
-    """A table."""
+    """The size, the versions and the times of a table of the lake."""
 
     name: str
     layer: str
@@ -53,7 +53,7 @@ class TableStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """The contents of a lake."""
+    """The contents of a lake: its tables, its last runs, and its gaps."""
 
     where: str
     lake_id: str

@@ -208,8 +208,8 @@ def topics_of(
 
 
 def options_of(settings: ConnectionSettings, name: str) -> tuple[dict[str, str], str]:
-    """Return the options of Spark's Kafka source, and the text of the login file. Raises LakeError: it is
-    unsupported.
+    """Return the options of Spark's Kafka source, and the text of the login file. Raises LakeError if Spark's source
+    does not support the login.
     """
 
     def refused(what: str) -> LakeError:

@@ -36,7 +36,7 @@ MOST_MEMORY = 16 * 1024 * MIB
 
 @dataclass(frozen=True)
 class Machine:
-    """The resources of a machine."""
+    """The memory and the processors of a machine."""
 
     memory: int
     """The maximum memory of a process, in bytes."""
@@ -115,7 +115,8 @@ def lake_session(
         master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`).
         groups: the purposes of the jars: `groups_of` returns those of a lake.
         settings: Spark's settings for the lake; may contain secrets.
-        conf: the operator's, which override those of Spark's own file; kac's own are in neither (`operator_settings`).
+        conf: the operator's settings, which override those in Spark's own file; neither may contain a setting that kac
+            makes itself (`operator_settings`).
         is_whole: whether the session does all the work of an update, so that its classes may become a class archive.
         say: called with a line when jars are fetched, and when Spark starts.
 
@@ -174,7 +175,7 @@ def scratch_folder(base: Path) -> Iterator[Path]:
     """Yield a folder for Spark's temporary files, which is deleted afterwards; those of killed runs are also deleted.
 
     All folders of a user are in ``kac-spark-UID`` in `base`: a folder ``run-…`` for each run, which holds a lock on it
-    while it runs. Nothing else is deleted. Raises NoSpark: it can't be created.
+    while it runs. Nothing else is deleted. Raises NoSpark if it can't be created.
     """
     home = base / f"kac-spark-{os.getuid()}"
     try:

@@ -78,7 +78,7 @@ class Provider(Struct, frozen=True):
 
     @property
     def form(self) -> str:
-        """The form of a reference to it."""
+        """The form of a reference to the provider."""
         return f"${{{self.name}:{_FORMS[self.kind or ENVIRONMENT]}}}"
 
     def split(self, target: str) -> tuple[str, str]:

@@ -103,7 +103,9 @@ class Contexts:
         return chosen[0].name if taken == 1 else f"{chosen[0].tool}/{chosen[0].name}"
 
     def find(self, name: str) -> contexts_context.Context | contexts_context.BrokenContext | None:
-        """Return the context of this name; None if unknown. Other tools' contexts also have the name ``tool/name``."""
+        """Return the context of this name; None if unknown. A context of another tool is also found by
+        ``tool/name``.
+        """
         # Look at kac's own contexts first: a new entry in another tool's file must not change the meaning of a name.
         for item in self._own.found.items:
             if item.name == name:
@@ -166,8 +168,8 @@ def resolve(
         bootstrap: the value of ``-b``, alone or in place of the addresses of the other two.
         controllers: the value of ``--bootstrap-controller``, likewise; requests then go to controllers, not to brokers.
         command_config: the value of ``--command-config``.
-        via: the value of ``--via``, which overrides a context's; a service of Kubernetes in it is the address to ask
-            first.
+        via: the value of ``--via``, which overrides a context's; if it names a service of Kubernetes, that is the first
+            address.
         unlock: whether to fetch secrets from commands, keyrings and prompts, which may prompt on the terminal and takes
             time.
 
@@ -308,17 +310,17 @@ class Configured:
 
 
 class Given:
-    """A fixed set of contexts."""
+    """A fixed set of contexts, in place of the configured ones."""
 
     def __init__(self, contexts: Iterable[contexts_context.Context]) -> None:
         self._contexts = {context.name: context for context in contexts}
 
     def names(self) -> list[str]:
-        """Return their names, in their order."""
+        """Return the names of the contexts, in the order given."""
         return list(self._contexts)
 
     def all(self) -> tuple[contexts_context.Context | contexts_context.BrokenContext, ...]:
-        """Return the contexts, in their order."""
+        """Return the contexts, in the order given."""
         return tuple(self._contexts.values())
 
     def get(self, name: str) -> contexts_context.Context:

@@ -68,7 +68,7 @@ class Place(NamedTuple):
 
 
 class Context(Struct, frozen=True):
-    """A usable context."""
+    """A usable context: a named cluster, how to reach it, and its safeguards."""
 
     name: str
     origin: str
@@ -209,7 +209,7 @@ def check_schemes(text: str, protocol: str) -> None:
 
 
 def format_bootstrap(addresses: Addresses) -> str:
-    """Return the text that `parse_bootstrap` parses."""
+    """Return addresses as a text that `parse_bootstrap` parses."""
     return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
 
 

@@ -1,4 +1,4 @@
-"""``[contexts.NAME.decode]``: how the keys and values of topics are decoded that refer to no schema of a registry.
+"""``[contexts.NAME.decode]``: decoders for topics whose keys and values refer to no schema of a registry.
 
 [contexts.prod.decode]
 "orders-*" = { key = "int64", value = { protobuf = { file = "orders.proto", message = "shop.Order" } } }

@@ -19,7 +19,7 @@ def http_settings(values: Values) -> HttpSettings:
     """Return the settings of a service at one address.
 
     Args:
-        values: the keys of the service; a login without encryption adds a warning to them.
+        values: the keys of the service; their `warnings` get a line for a login without encryption.
 
     Raises:
         ContextError: a value is missing or invalid; one line with file, line and key.

@@ -369,7 +369,7 @@ def _listed(
 
     Args:
         key: the key of the list.
-        current: the key of the current one's name.
+        current: the key that has the name of the current context.
     """
     if not path.is_file():
         return Found()

@@ -54,11 +54,11 @@ class References(Struct):
         return expanded
 
     def replaced(self, text: str, *, nested: bool = False, lenient: bool = False) -> str:
-        """Expand as `expand`.
+        """Return the text with its references replaced, as `expand` does.
 
         Args:
             nested: whether values may contain references.
-            lenient: whether other references belong to the text.
+            lenient: whether unknown references stay in the text, instead of raising ValueError.
         """
         if "${" not in text:
             return text
@@ -337,8 +337,8 @@ class Values:
         self.warnings.append(clean(f"{self.place(key)}: {self._within}{key} {text}"))
 
     def exposure(self) -> tuple[str, ...]:
-        """Return a warning for each file with secrets that others may read: the file itself, and the files that it
-        refers to.
+        """Return a warning for each file with secrets that others may read: this file, and the files to which it
+        refers.
         """
         files = dict.fromkeys([*self.secrets_in, *self._references.exposed])
         return tuple(

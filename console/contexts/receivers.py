@@ -75,7 +75,7 @@ class Table(Struct, frozen=True):
 
 
 class Webhook(Struct, frozen=True):
-    """A request for each event."""
+    """An HTTP request that a receiver gets for each event."""
 
     service: HttpSettings
     target: Secret
@@ -85,7 +85,7 @@ class Webhook(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """A program for each event."""
+    """A program that runs for each event."""
 
     words: tuple[str, ...]
     place: Place
@@ -111,14 +111,14 @@ class Receiver(Struct, frozen=True):
 
 
 def table(name: str, tree: Any, place_of: PlaceOf, service: Service) -> Table:
-    """Return the table of a receiver. Its secrets are not looked at.
+    """Return the table of a receiver. Its secrets are not fetched.
 
     Args:
-        tree: the tree as parsed.
+        tree: the parsed TOML value.
         service: returns the keys of a service with HTTP, and refuses other keys.
 
     Raises:
-        ContextError: it is no receiver; one line with file and line.
+        ContextError: the table does not describe a receiver; one line with file and line.
     """
 
     def place(*keys: str) -> Place:
@@ -205,7 +205,7 @@ def receiver(of: Table, surroundings: Surroundings, *, ask: bool) -> Receiver:
         ask: whether kac can prompt the operator on the terminal now.
 
     Raises:
-        ContextError: a secret can't be had, or a value is invalid; one line without the secret.
+        ContextError: a secret can't be fetched, or a value is invalid; one line without the secret.
     """
     if of.command:
         try:

@@ -1,9 +1,9 @@
 """Secrets that are fetched when a context is used: from a command, a keyring, Kubernetes, or the operator.
 
-``${exec:COMMAND}``, ``${keyring:SERVICE:USER}``, ``${kube:NAMESPACE/SECRET/KEY}``, ``${prompt}`` and
-``${prompt:TEXT}`` replace a secret, or a part of
-it. They stay locked while contexts are read and listed, and only the used context fetches its own: kac never prompts
-for the passwords of other clusters, and runs none of their commands. The fleet uses all contexts but those that prompt.
+``${exec:COMMAND}``, ``${keyring:SERVICE:USER}``, ``${kube:NAMESPACE/SECRET/KEY}``, ``${prompt}`` and ``${prompt:TEXT}``
+replace a secret, or a part of it. These secrets stay locked while contexts are read and listed, and only the used
+context fetches its own: kac never prompts for the passwords of other clusters, and runs none of their commands. The
+fleet uses all contexts but those that prompt.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Locked(Secret):
         self.plain = plain
 
     def reveal(self) -> str:
-        """Raise LookupError, because it must be fetched first."""
+        """Raise LookupError, because the secret must be fetched first."""
         raise LookupError(f"{self.where}: the secret is not fetched")
 
 

@@ -11,7 +11,7 @@ Items = tuple[tuple[str, str], ...]
 
 
 class Served(Flag):
-    """The treatment of an API by controllers and brokers."""
+    """The kinds of nodes that serve an API, and whether brokers forward it."""
 
     AT_CONTROLLERS = auto()
     """Controllers that are not brokers also serve the API (listener "controller" in Kafka's message files)."""
@@ -33,7 +33,7 @@ _CONTROLLER = _ACTIVE | Served.UNFORWARDED
 
 
 class Api(NamedTuple):
-    """A row of the table."""
+    """A row of the table of APIs."""
 
     module: str
     """The module in `handlers` or `proposals` with the handler, a function with the API's name."""

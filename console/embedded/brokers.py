@@ -392,8 +392,9 @@ class EmbeddedCluster(Cluster):
             await self._listeners[broker_id].stop()
 
     def broker_hangs(self, broker_id: int) -> None:
-        """Stop a broker in its tracks, as by SIGSTOP: it keeps its port and connections, answers nothing, and is fenced
-        once its session has ended. `broker_up` lets it go on. Do nothing if it is down."""
+        """Freeze a broker, as by SIGSTOP: it keeps its port and connections, answers nothing, and is fenced once its
+        session has ended. `broker_up` lets it continue. Do nothing if it is down.
+        """
         if self._is_up(broker_id):
             self.propagation.stopped(broker_id)
             self._listeners[broker_id].awake.clear()
@@ -425,7 +426,7 @@ class EmbeddedCluster(Cluster):
             replicas.broker_lost(self.state, broker_id)
 
     async def broker_up(self, broker_id: int) -> None:
-        """Restart a broker that is down, on its old port, or let a broker go on that hangs. Do nothing if it is up.
+        """Restart a broker that is down, on its old port, or let a frozen broker continue. Do nothing if it is up.
 
         A broker whose last session has not ended waits for that (DuplicateBrokerRegistrationException). An unregistered
         broker registers again.
@@ -447,7 +448,7 @@ class EmbeddedCluster(Cluster):
         self.propagation.resumed(broker_id)
 
     def _goes_on(self, broker_id: int) -> None:
-        """Record that a broker answers again that hung: if it was fenced, its next heartbeat ends that."""
+        """Record that a broker that hung answers again: if it was fenced, its next heartbeat ends that."""
         if self.state.brokers[broker_id].alive:
             replicas.process_resumed(self.state, broker_id)
         else:

@@ -30,12 +30,12 @@ class ConfigProblem(Exception):
 
 
 def invalid_config(message: str) -> ConfigProblem:
-    """Return the problem with INVALID_CONFIG."""
+    """Return a problem with the error code INVALID_CONFIG."""
     return ConfigProblem(ErrorCode.invalid_config, message)
 
 
 def invalid_request(message: str) -> ConfigProblem:
-    """Return the problem with INVALID_REQUEST."""
+    """Return a problem with the error code INVALID_REQUEST."""
     return ConfigProblem(ErrorCode.invalid_request, message)
 
 
@@ -98,7 +98,7 @@ NODE_NOT_NUMBER = "Node id must be an integer, but it is: {name}"
 
 
 def config_messages(release: str) -> ConfigMessages:
-    """Return the messages of a release by its name."""
+    """Return the messages about configs in a release, by its name."""
     return since(_MESSAGES, release)
 
 
@@ -107,7 +107,7 @@ MOST_CHARACTERS = 32767
 
 
 class Operation(NamedTuple):
-    """The change of one key."""
+    """The requested change of one key."""
 
     key: str
     code: AlterOp

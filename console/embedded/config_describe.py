@@ -280,7 +280,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class AskedEntries(NamedTuple):
-    """The requested parts of entries."""
+    """The version of a request, and the parts of entries that it requests."""
 
     version: int
     synonyms: bool

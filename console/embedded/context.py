@@ -64,7 +64,7 @@ class Authorizer(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """A client's connection to a broker."""
+    """A client's connection to a broker, with its login."""
 
     broker_id: int
     host: str

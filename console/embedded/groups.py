@@ -39,7 +39,7 @@ class JoinRequest(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """The response to JoinGroup."""
+    """The response to a JoinGroup request."""
 
     code: int
     member_id: str
@@ -53,7 +53,7 @@ class Joined(NamedTuple):
 
 
 class Synced(NamedTuple):
-    """The response to SyncGroup."""
+    """The response to a SyncGroup request."""
 
     code: int
     assignment: bytes = b""
@@ -63,7 +63,7 @@ class Synced(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """A group member."""
+    """A member of a classic group, with its pending requests."""
 
     id: str
     instance_id: str | None
@@ -136,7 +136,7 @@ class GroupState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed offset."""
+    """An offset that a group committed."""
 
     offset: int
     leader_epoch: int = -1
@@ -147,7 +147,7 @@ class Committed:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """A consumer group."""
+    """A group of the classic protocol, and the committed offsets of a group of any protocol."""
 
     id: str
     initial_delay: float = 0.0

@@ -52,7 +52,7 @@ class Node(Struct, frozen=True):
 
 
 class NewerMember(Struct, frozen=True):
-    """A group member."""
+    """A member of a group of a newer protocol."""
 
     id: str
     client_id: str

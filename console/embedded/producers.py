@@ -54,12 +54,12 @@ class ProducerEntry:
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of its last record; -1 after a marker of a newer epoch."""
+        """The sequence number of the producer's last record; -1 after a marker of a newer epoch."""
         return self.batches[-1].last_sequence if self.batches else NONE
 
 
 class Producers:
-    """The producers of one partition."""
+    """The producers of one partition, and their aborted transactions."""
 
     def __init__(self) -> None:
         self._producers: dict[int, ProducerEntry] = {}
@@ -167,7 +167,7 @@ STATES = (EMPTY, ONGOING, *PREPARE.values(), *COMPLETE.values(), "Dead", "Prepar
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """A transactional id."""
+    """A transactional id, with its producer and its current transaction."""
 
     id: str
     producer_id: int

@@ -45,7 +45,7 @@ _RIGHTS_BY_RELEASE: Mapping[str, RightsMessages] = {
 
 
 def rights_messages(release: Release) -> RightsMessages:
-    """Return the messages of a release."""
+    """Return the messages about missing rights in a release."""
     return since(_RIGHTS_BY_RELEASE, release.name)
 
 

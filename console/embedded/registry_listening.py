@@ -19,7 +19,7 @@ class ListeningRegistry:
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The address of the registry."""
         return f"http://{LOOPBACK}:{self._server.port}"
 
     async def start(self) -> None:

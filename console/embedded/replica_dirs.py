@@ -1,6 +1,6 @@
 """The log directories of a broker's replicas, and copies between directories (KIP-113).
 
-Topics are spread over the directories until a client moves a replica.
+The replicas of topics are spread over the directories, until a client moves one.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ Handled = Callable[[Any, RequestContext, Messages], Awaitable[Any]]
 
 
 class CountedKey(NamedTuple):
-    """The key of a counter."""
+    """The request attributes by which requests are counted."""
 
     api: str
     """kio's name of the API."""

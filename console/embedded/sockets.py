@@ -1,4 +1,4 @@
-"""A listening socket with its open connections, of which there is a limit."""
+"""A listening socket with its open connections, whose number is limited."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Sockets:
             )
 
     def refused(self, writer: asyncio.StreamWriter) -> None:
-        """Note a connection beyond the limit."""
+        """Note that a connection was refused because of the limit."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of a connection until it ends."""

@@ -79,7 +79,7 @@ Answer = Callable[[Any], Any]
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """The behavior of a server for its clients."""
+    """The behavior of a server that is not Kafka, as clients see it."""
 
     release: str
     """The Kafka release that the server resembles."""
@@ -95,7 +95,7 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 class SaslSpec(msgspec.Struct, frozen=True):
-    """Users and their passwords."""
+    """The users that may log in, with their passwords."""
 
     plain: Mapping[str, Secret] = msgspec.field(default_factory=dict)
     """User of PLAIN -> password."""
@@ -127,7 +127,7 @@ class ConnectSpec(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """The specification of a cluster."""
+    """The specification of an embedded cluster."""
 
     brokers: int = 3
     """The number of brokers, with ids from 1."""

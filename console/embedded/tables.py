@@ -52,7 +52,7 @@ class Table(Mapping[K, V], Generic[K, V]):
         self._gone: set[K] = set()
 
     def find(self, key: K) -> V | Absent:
-        """Return the value, or ABSENT."""
+        """Return the value of a key; ABSENT if the key is missing."""
         value = self._own.get(key, ABSENT)
         if value is ABSENT and self.source is not None and key not in self._gone:
             made = self.source.find(key)
@@ -263,7 +263,7 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True)
 class BrokerNode:
-    """A registered broker."""
+    """A registered broker, alive or not."""
 
     id: int
     host: str = "127.0.0.1"
@@ -310,7 +310,7 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic."""
+    """A topic as the controller stores it."""
 
     name: str
     id: UUID
@@ -372,7 +372,7 @@ class TopicTable(Table[str, Topic]):
 
 
 class ScramKey(NamedTuple):
-    """The key of a credential."""
+    """The key of a SCRAM credential."""
 
     user: str
     mechanism: int
@@ -398,7 +398,7 @@ MAX_ENTRIES = 200_000
 
 
 class Change(Struct, frozen=True):
-    """One entry of the log."""
+    """A change of one key of a table, as an entry of the log."""
 
     offset: int
     at: float

@@ -101,7 +101,7 @@ T = TypeVar("T")
 
 
 class Timed(Generic[T]):
-    """An awaitable that runs a coroutine and measures its run time without waits. seconds: run time so far."""
+    """An awaitable that runs a coroutine, and measures its run time without its waits. seconds: the run time so far."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
         self._coroutine = coroutine

@@ -66,7 +66,7 @@ DEFAULT = -1
 
 
 class WantedTopic(Struct, frozen=True):
-    """A topic as requested."""
+    """A topic as a client requests it."""
 
     name: str
     partitions: int = DEFAULT
@@ -85,7 +85,7 @@ class WantedTopic(Struct, frozen=True):
 
 
 class PlannedTopic(Struct, frozen=True):
-    """A valid topic."""
+    """A topic that passed validation, with its replicas."""
 
     name: str
     replicas: tuple[Replicas, ...]

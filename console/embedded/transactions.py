@@ -67,7 +67,7 @@ def asked(context: RequestContext, id_: str, producer_id: int, epoch: int) -> pr
 
 
 def own(cluster: Cluster, id_: str, producer_id: int, epoch: int) -> producers.Transaction | int:
-    """Return the transactional id if it has this producer, or an error code."""
+    """Return the transactional id if its current producer is this one, else an error code."""
     found = cluster.state.transactions.get(id_)
     if found is None or found.producer_id != producer_id:
         return int(ErrorCode.invalid_producer_id_mapping)
@@ -81,7 +81,7 @@ def begin(context: RequestContext, id_: str, timeout_ms: int, mine: tuple[int, i
     succeeds.
 
     Args:
-        mine: the producer's id and epoch if it goes on (KIP-360); -1 for one that starts.
+        mine: the producer's id and epoch if it continues (KIP-360); -1 for a producer that starts.
     """
     found = coordinated(context, id_)
     if isinstance(found, int):

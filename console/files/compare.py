@@ -23,7 +23,7 @@ Entity = ConfigResource | QuotaEntity | Acl
 
 
 class Difference(NamedTuple):
-    """A key that differs."""
+    """A key that differs between two wanted states."""
 
     entity: Entity
     key: str

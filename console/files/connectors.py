@@ -81,8 +81,8 @@ def _in_cluster(named: ConfigResource, snapshot: Snapshot) -> ConfigResource | N
 
 
 def unlisted(wanted: Wanted, now: Wanted) -> Iterator[ConfigResource]:
-    """Yield the connectors of a cluster that files neither list, with their Connect cluster or without, nor leave
-    alone. now: the cluster.
+    """Yield the connectors of a cluster that the files neither list, with or without the name of their Connect cluster,
+    nor leave alone. now: the present state of the cluster.
     """
     names = {each.name for each in wanted.connectors}
     for resource in now.connectors:

@@ -27,7 +27,7 @@ exponent."""
 
 
 class DocumentForm(NamedTuple):
-    """A form of YAML or JSON."""
+    """A form of files in YAML or JSON."""
 
     name: str
     """The name of the form in messages."""
@@ -38,7 +38,7 @@ class DocumentForm(NamedTuple):
 
 
 class TextForm(NamedTuple):
-    """A form of lines."""
+    """A form of files that consist of lines."""
 
     name: str
     """The name of the form in messages."""

@@ -27,7 +27,7 @@ from console.plan.stale_throttles import owned_by_moves
 
 
 class Wished(NamedTuple):
-    """A cluster after the wanted state of files."""
+    """A cluster as it will be once files are applied."""
 
     after: Seen
     """The predicted state of the cluster."""
@@ -40,12 +40,13 @@ class Wished(NamedTuple):
 
 
 def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False) -> Wished:
-    """Return the cluster after wanted files, and which findings on it are theirs.
+    """Return the cluster as it will be once the files are applied, and a function that returns which findings come from
+    the files.
 
     Args:
         read: the files of one cluster.
-        seen: the cluster now, with everything read that files can have.
-        rules: the rules that will look.
+        seen: the present cluster, in which everything that files can list was read.
+        rules: the rules of lint that will judge the cluster.
         alone: whether the cluster is a stand-in, so that only findings on the files' own entities count.
     """
     no_registry = Part.SCHEMAS in seen.absent and bool(read.schemas)
@@ -77,7 +78,7 @@ def _with_registry(seen: Seen, wanted: Mapping[ConfigResource, WantedSubject]) -
 
 def _placed(snapshot: Snapshot, made: Iterable[NewTopic]) -> Snapshot:
     """Return the snapshot with replicas of the new topics on brokers, in turn through the racks, as a controller would
-    place them: a prediction knows their number alone.
+    place them: a prediction has only the number of replicas.
     """
     brokers = [broker for broker in snapshot.cluster.brokers if not broker.fenced]
     seen: Counter[str | None] = Counter()

@@ -24,7 +24,7 @@ class Obstacle(NamedTuple):
 
 
 def is_that(entry: ConfigEntry | None, value: str) -> bool:
-    """Return whether a described value is the one of a file."""
+    """Return whether the value that a broker describes is the value in a file."""
     if entry is None or entry.value is None:
         return False
     mine = as_compared(entry.name, entry.type, entry.value)

@@ -18,8 +18,8 @@ from console.operations.goals import Reassign
 
 @dataclass
 class DescribedCluster:
-    """A cluster that resources of an operator describe, with its brokers' files. kac sets no value in these: only
-    `kac lint --offline` judges them.
+    """A cluster that resources of a Kubernetes operator describe, with the settings in its brokers' own files. kac
+    changes none of these: only `kac lint --offline` judges them.
     """
 
     brokers: int = 0
@@ -34,7 +34,7 @@ class DescribedCluster:
 
 @dataclass
 class Read:
-    """The wanted state in files."""
+    """The wanted state that files list, with the place of each part in them."""
 
     topics: dict[str, WantedTopic] = field(default_factory=dict)
     configs: dict[ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Read:
         return self.places.get((target, key)) or self.places.get((target, "")) or ("", None)
 
     def of_cluster(self, name: str) -> Read:
-        """Return the part of a cluster; the whole for ``""``."""
+        """Return the part of the files that is about a cluster; everything for ``""``."""
         return self.clusters.setdefault(name, Read()) if name else self
 
     def begin(self, target: Target, name: str, source: str, line: int) -> Iterator[FileProblem]:

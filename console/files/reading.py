@@ -49,7 +49,8 @@ def read_files(names: Iterable[str], *, described: bool = False) -> Read:
     Args:
         names: files, directories (their files of `SUFFIXES`, sorted by name, not recursively) and ``-`` for standard
             input.
-        described: whether clusters that an operator's resources describe are enough, without a wanted state.
+        described: whether to accept files without a wanted state, if resources of a Kubernetes operator in them
+            describe a cluster.
 
     Returns:
         The combined wanted state, with the file and line of each entity and key.

@@ -64,7 +64,7 @@ class Replication(Count):
 
 
 class TopicPart(_Part, frozen=True):
-    """A topic."""
+    """A topic as a file lists it."""
 
     partitions: Partitions | None = None
     replication: Replication | None = None
@@ -95,7 +95,7 @@ class QuotaPart(_Part, frozen=True, kw_only=True):
 
 
 class AclPart(_Part, frozen=True, kw_only=True):
-    """Bindings of one principal on one resource."""
+    """The ACLs of one principal on one resource, as a file lists them."""
 
     allow: str | None = None
     deny: str | None = None
@@ -119,14 +119,14 @@ class AclPart(_Part, frozen=True, kw_only=True):
 
 
 class ConnectorPart(_Part, frozen=True, kw_only=True):
-    """A connector of Kafka Connect."""
+    """A connector of Kafka Connect as a file lists it."""
 
     state: Literal["running", "paused", "stopped"] | None = None
     config: Configs
 
 
 class SubjectPart(_Part, frozen=True, kw_only=True):
-    """A subject of the schema registry."""
+    """A subject of the schema registry as a file lists it."""
 
     type: Literal["AVRO", "PROTOBUF", "JSON"] | None = None
     schema: str | None = None

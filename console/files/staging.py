@@ -269,7 +269,7 @@ def _why_spared(kind: str, section: str, wanted: files_wanted.Wanted) -> str:
 
 
 class Staging(Struct, frozen=True):
-    """The outcome of staging files."""
+    """The outcome of staging files: the staged edits, and the parts that were not staged."""
 
     report: StageReport
     """The staged edits."""
@@ -286,7 +286,7 @@ class Staging(Struct, frozen=True):
 
     @property
     def blocked(self) -> bool:
-        """Whether sending the rest needs the operator's consent."""
+        """Whether the operator has to consent before the staged part is sent."""
         return bool(self.problems or self.unread)
 
     @property

@@ -1,4 +1,6 @@
-"""The subjects of a schema registry in files: what they list, read from them, and the edits that bring it about."""
+"""The subjects of a schema registry in files: the wanted subjects that files list, and the edits that make the registry
+match them.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ _LEGAL = {each.name: each.values for each in SCHEMA.entity.keys}
 
 
 class WantedSubject(Struct, frozen=True):
-    """A subject."""
+    """A subject of the schema registry that a file lists."""
 
     schema: subjects.SchemaSource | None = None
     """The newest version; None if the file gives none."""
@@ -47,7 +49,8 @@ class WantedSubject(Struct, frozen=True):
 
 
 class Neighbours:
-    """The files below the folder of a wanted file, which may name them. They count together.
+    """The files below the folder of a wanted file, which may name them. A limit on bytes applies to all of them
+    together.
 
     Args:
         folder: the folder; None for a wanted file without one, as standard input.
@@ -87,7 +90,7 @@ class Neighbours:
 
 
 class _Wrong(Exception):
-    """A key's value can't be taken. key: of the subject, ``""`` for the subject itself."""
+    """The value of a key can't be used. key: the key of the subject, ``""`` for the subject itself."""
 
     def __init__(self, key: str, why: str, hint: str = "") -> None:
         super().__init__(why)
@@ -203,7 +206,9 @@ def values_of(
 
 
 def other_version(name: str, wanted: subjects.SchemaSource, snapshot: Snapshot) -> plan_edits.AddSchema | str | None:
-    """Return the edit that makes a schema the newest version of a subject, or why none can; None if it is that."""
+    """Return the edit that makes a schema the newest version of a subject, or the reason why no edit can; None if the
+    schema is the newest version already.
+    """
     known = snapshot.schemas.get(name)
     for version in reversed(known.versions if known is not None else ()):
         there = snapshot.schema_texts.get((name, version.number))
@@ -258,7 +263,9 @@ ConfigEdits = Callable[
 def subject_edits(
     wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot, config_edits: ConfigEdits
 ) -> Iterator[plan_edits.Edit | Obstacle]:
-    """Yield the edits of subjects, levels first, and the obstacles. A failed registry is among the unread parts."""
+    """Yield the edits of subjects, levels first, and the obstacles. If the registry could not be read, yield nothing:
+    it is among the unread parts.
+    """
     versions: list[plan_edits.Edit] = []
     if Part.SCHEMAS not in snapshot.read_at:
         failed = any(each.part == Part.SCHEMAS for each in snapshot.failures)
@@ -291,7 +298,7 @@ def subject_edits(
 
 
 def registry_of_files(snapshot: Snapshot, wanted: Mapping[ConfigResource, WantedSubject], at: datetime) -> Snapshot:
-    """Return the snapshot with a registry that has the earlier versions of files alone."""
+    """Return the snapshot with a registry in which each subject has only the earlier versions that the files list."""
     found: dict[str, subjects.Subject] = {}
     texts: dict[tuple[str, int], subjects.SchemaSource] = {}
     for resource, each in wanted.items():
@@ -309,7 +316,9 @@ def registry_of_files(snapshot: Snapshot, wanted: Mapping[ConfigResource, Wanted
 
 
 def with_levels(snapshot: Snapshot, wanted: Iterable[ConfigResource]) -> Snapshot:
-    """Return the snapshot with configs of the subjects that do not exist yet: they inherit those of the default."""
+    """Return the snapshot with configs of the subjects that do not exist yet: they inherit the configs of
+    the default.
+    """
     default = snapshot.configs.get(subjects.subject_resource(""), ConfigSet(()))
     known = {**dict.fromkeys(wanted, default), **snapshot.configs} if len(default) else snapshot.configs
     return replace(snapshot, configs=known)

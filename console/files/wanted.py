@@ -50,7 +50,7 @@ Value = str | Hidden
 
 
 class WantedTopic(Struct, frozen=True):
-    """A topic."""
+    """A topic that a file lists."""
 
     partitions: int | None = None
     """The number of partitions; None if the file does not give it."""
@@ -61,7 +61,7 @@ class WantedTopic(Struct, frozen=True):
 
 
 class WantedConnector(Struct, frozen=True):
-    """A connector."""
+    """A connector that a file lists."""
 
     config: Mapping[str, Value]
     """All values that are set on the connector, without its name."""
@@ -70,12 +70,12 @@ class WantedConnector(Struct, frozen=True):
 
     @property
     def is_held(self) -> bool:
-        """Whether it is wanted paused or stopped."""
+        """Whether the file wants the connector paused or stopped."""
         return self.state not in (None, connect.RUNNING)
 
 
 class Wanted(Struct, frozen=True):
-    """A wanted state."""
+    """The wanted state of a cluster."""
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
     configs: Mapping[config.ConfigResource, Mapping[str, Value]] = field(default_factory=dict)

@@ -46,7 +46,9 @@ class Anonymous:
         self.dropped = 0
 
     def add(self, answer: flight_answer.Answer) -> None:
-        """Pass an answer without names to the other sink; drop one that can't be decoded. Raises OSError."""
+        """Remove the names from an answer and pass it to the other sink; drop an answer that can't be decoded. Raises
+        OSError.
+        """
         if answer.api_key == flight_answer.HANDSHAKE:
             try:
                 self._sink.add(self._handshake(answer))

@@ -45,7 +45,7 @@ class Problem(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A question and its broker: answers with the same one precede each other."""
+    """A question and the broker that got it. Answers with equal values succeed one another."""
 
     node: int
     """The id of the broker; `BOOTSTRAP` if no known broker has the address."""
@@ -77,7 +77,7 @@ class Answer(NamedTuple):
 
     @property
     def asked(self) -> Asked:
-        """The question of the answer."""
+        """The question that the answer belongs to."""
         return Asked(self.node, self.host, self.port, self.api_key, self.version, self.request)
 
 

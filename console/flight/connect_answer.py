@@ -1,5 +1,6 @@
-"""What Connect's clusters answered, as one answer of a record: without secrets, which the client hides before, without
-defaults and documentation, which a worker has for every key, and with the ends of long stack traces cut off.
+"""The answers of Connect's clusters, as one answer of a record: without secrets, which the client has already hidden,
+without the defaults and the documentation that a worker has for every key, and with long stack traces cut off at the
+end.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Entry(Struct, frozen=True, array_like=True):
 
 
 class Recorded(Struct, frozen=True):
-    """The answer."""
+    """The answers of all Connect clusters, in the form that a record keeps."""
 
     clusters: dict[str, connect.ConnectCluster]
     configs: dict[str, tuple[Entry, ...]]
@@ -42,7 +43,7 @@ class Recorded(Struct, frozen=True):
 
 
 def recorded(listing: connect.ConnectListing) -> Recorded:
-    """Return an answer as a record keeps it."""
+    """Return a listing of Connect clusters in the form that a record keeps."""
     own = own_source(connect.connector_resource("", ""))
     configs = {
         resource.name: tuple(
@@ -71,7 +72,7 @@ def body_of(answer: Recorded) -> bytes:
 
 
 def read(body: bytes) -> Recorded:
-    """Return an answer from its bytes. Raises ValueError."""
+    """Parse the bytes of a recorded answer. Raises ValueError."""
     return json_as(body, Recorded)
 
 
@@ -166,5 +167,7 @@ def _word(text: str) -> str:
 
 
 def _kinds(trace: str) -> str:
-    """Return the exceptions of a trace without their packages and messages, each with ``Caused by:`` but the first."""
+    """Return the exceptions of a trace without their packages and messages; each one after the first follows ``Caused
+    by:``.
+    """
     return "\nCaused by: ".join(_EXCEPTION.findall(trace))

@@ -42,7 +42,7 @@ class Memory(Store):
     """The answers of the last half hour, in at most 64 MiB. Not thread-safe."""
 
     def __init__(self, header: Header) -> None:
-        """Begin empty.
+        """Create a record without answers.
 
         Args:
             header: the header for the files that are written; their times are filled in.

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class Sink(Protocol):
-    """A store of answers."""
+    """A protocol of the stores that a recorder writes answers to."""
 
     def add(self, answer: Answer) -> None:
         """Store an answer. Raises OSError."""

@@ -49,7 +49,7 @@ Address = tuple[str, int]
 
 
 class Sent(NamedTuple):
-    """A request."""
+    """A request that was sent to a broker."""
 
     address: Address
     api: str

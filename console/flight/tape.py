@@ -31,7 +31,7 @@ _OF_ANY_BROKER = (DESCRIBE_CLUSTER, METADATA)
 
 
 class Entry(NamedTuple):
-    """An answer in a record."""
+    """An answer in a record, and how to read its bytes."""
 
     asked: flight_answer.Asked
     """The broker and the question."""
@@ -170,7 +170,7 @@ class Tape:
         self._unsorted.clear()
 
     def beside(self) -> Tape:
-        """Return the same record with its own time, for another thread."""
+        """Return another reader of the same record with its own time, for another thread."""
         # The index is shared, so complete it before another thread reads it.
         self._sort()
         made = copy(self)
@@ -292,8 +292,8 @@ class Tape:
         return contact is not None and contact.problem is not None and contact.at_ms >= answer.at_ms
 
     def _best(self, tracks: Iterable[Track]) -> flight_answer.Answer | None:
-        """Return the valid one among answers of several brokers: first those without a problem, among these those of
-        connected brokers, and among these the newest.
+        """Return the best one of several brokers' answers: an answer without a problem comes before others, among these
+        the answer of a connected broker, among these the newest.
         """
         answers = [(answer, track) for track in tracks if (answer := track.newest(self.at_ms)) is not None]
         if not answers:

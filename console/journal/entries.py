@@ -24,7 +24,7 @@ from console.sensitive import without_secrets
 
 
 class Entry(Struct, frozen=True):
-    """An edit of a change."""
+    """An edit of a change, as the journal records it."""
 
     staged: Staged
     """The edit, based on the state right before it was sent, and the topic that it was bound to. A secret is written
@@ -53,7 +53,7 @@ class Intent(Struct, frozen=True):
 
 
 class Ended(NamedTuple):
-    """The outcome of an edit."""
+    """The outcome of one edit of a change."""
 
     status: Status
     failure: Failure | None = None

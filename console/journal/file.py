@@ -482,7 +482,7 @@ def _failed(journal: Path, done: str, error: OSError) -> journal_segments.Journa
 
 
 def _whole(descriptor: int) -> bool:
-    """Return whether the last line has its end."""
+    """Return whether the last line of a segment has its line end."""
     size = os.fstat(descriptor).st_size
     return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
 

@@ -38,7 +38,7 @@ BELIEVED = timedelta(minutes=10)
 
 
 class Begun(Struct, frozen=True):
-    """The start of an operation."""
+    """The start of an operation: its goal, and who began it."""
 
     context: str
     who: journal_lines.Who
@@ -85,7 +85,7 @@ def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
 
 
 class Folded:
-    """The operations that lines make, as far as the lines are known: later lines are only added.
+    """The operations that the known lines of a journal make; later lines are only added to them.
 
     begun: the operations by number, without their steps and their sent letters.
     """
@@ -167,7 +167,7 @@ class Lease:
         self._mine = mine
 
     def take(self, now: datetime) -> Holder | None:
-        """Take or renew the lease. Return None, or the other holder."""
+        """Take or renew the lease. Return None, or the other process that holds it."""
         descriptor = self._locked()
         try:
             holder = _holder(os.pread(descriptor, LARGEST_LEASE, 0))

@@ -38,7 +38,7 @@ class Where(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line and its segment."""
+    """A line of the journal, and its segment."""
 
     segment: int
     number: int
@@ -57,7 +57,7 @@ class Line(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A segment."""
+    """A file of the journal."""
 
     number: int
     path: Path

@@ -142,7 +142,7 @@ def wrong_steps(requests: Mapping[int, int]) -> int | None:
     """Return the quarters of an hour by which a zone is wrong; None if nothing shows that it is wrong. Pure.
 
     Args:
-        requests: shift in quarters before the records -> number of requests.
+        requests: the quarters of an hour by which requests precede their records -> the number of such requests.
     """
     best = max(requests, key=lambda steps: (requests[steps], steps == 0), default=0)
     is_wrong = best != 0 and requests[best] >= LEAST_REQUESTS and requests[best] > 4 * requests.get(0, 0)

@@ -165,7 +165,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class TableFiles:
-    """A version of a table; -1 if it does not exist."""
+    """The files of one version of a table; the version is -1 if the table does not exist."""
 
     version: int = -1
     columns: tuple[str, ...] = ()

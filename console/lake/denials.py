@@ -1,5 +1,5 @@
-"""The denials of a lake's authorizer logs: who was denied what, since when, and which change came before. Needs no
-Spark. Texts come from clients: untrusted.
+"""The denials in a lake's authorizer logs: the principal, the denied access, the first denial, and the change before
+it. Needs no Spark. Texts come from clients: untrusted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Denied(NamedTuple):
         hosts: the addresses from which it was denied.
         requests: the requests that were denied, by Kafka's names.
         rule: the rule of the last denial, as the broker writes it; None if the broker does not write it.
-        change: the change that most likely made the difference: the removal of an allow, or a deny; else a change that
+        change: the change that most likely caused the denials: the removal of an allow, or a deny; else a change that
             may have, of the ACLs of others on the resource, or of the user's SCRAM credentials. None if there is none.
     """
 
@@ -121,7 +121,7 @@ def _denied(row: Sequence[Any]) -> tuple[Denied, datetime | None]:
 
 
 class Maker(NamedTuple):
-    """A change that may have made denials."""
+    """A change that may have caused denials."""
 
     change: reader.Change
     earliest: datetime
@@ -140,7 +140,7 @@ def _with_changes(tables: reader.Tables, rows: Sequence[tuple[Denied, datetime |
 
 
 def maker_of(row: Denied, allowed: datetime | None, makers: Collection[Maker]) -> reader.Change | None:
-    """Return the change that most likely made the denials; None if no change fits in time and content. allowed: the
+    """Return the change that most likely caused the denials; None if no change fits in time and content. allowed: the
     last time before them that it was allowed; None if unknown.
     """
     since = row.since - BEFORE if allowed is None else allowed

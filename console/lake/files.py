@@ -64,7 +64,7 @@ def is_run_id(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Holder:
-    """A run that writes."""
+    """The run that holds the lock of a lake."""
 
     run_id: str
     job: str
@@ -86,7 +86,7 @@ class Holder:
 
 
 def this_process(run_id: str, job: str) -> Holder:
-    """Return this process as a holder, from now."""
+    """Return this process as a holder of the lock from now on."""
     now = iso_now()
     return Holder(run_id, job, _user(), socket.gethostname(), os.getpid(), now, now)
 
@@ -144,7 +144,7 @@ class LeaseLost(LakeError):
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock that is held."""
+    """A lock of a lake that this process holds."""
 
     former: Holder | None
     """The former holder, if it died without releasing the lock."""
@@ -156,7 +156,7 @@ class Lock:
 
 
 class Entry(NamedTuple):
-    """An entry of a folder."""
+    """A file or folder in a folder."""
 
     name: str
     is_folder: bool
@@ -253,7 +253,8 @@ class Filesystem:
         """Return the Spark settings for access to the same files, including keys.
 
         Args:
-            is_local: Spark's tasks run in a Java of this machine, which has the properties of `java_properties`.
+            is_local: whether Spark's tasks run in a Java of this machine, which has the properties of
+                `java_properties`.
         """
         del is_local
         return {}

@@ -90,7 +90,7 @@ def _union(one: DataFrame, other: DataFrame) -> DataFrame:
 
 
 class News(NamedTuple):
-    """The content of a batch."""
+    """The clusters, entities and hours about which a batch has new rows."""
 
     clusters: frozenset[str]
     whole: frozenset[str]
@@ -108,7 +108,7 @@ class News(NamedTuple):
 
 
 def news_of(keys: DataFrame) -> News:
-    """Return the news of a batch of `new_keys`."""
+    """Return the clusters, entities and hours in a batch of `new_keys`."""
     about = ("of", "cluster_id", "entity_type", "entity_key", "entity_id", "hour")
     counted = (F.bool_or("whole"), F.min("at"), F.count("*"))
     try:
@@ -144,7 +144,7 @@ def news_of(keys: DataFrame) -> News:
 
 
 class Touched(NamedTuple):
-    """The entities to make again."""
+    """The entities and clusters whose rows a batch has to make again."""
 
     whole: frozenset[str] = frozenset()
     """The clusters to make again as a whole."""
@@ -260,7 +260,7 @@ class _Group(NamedTuple):
         )
 
     def holding(self, what: str, table: schema.Table) -> pa.Table:
-        """Return the valid rows of a table, from rows with `made`."""
+        """Return the valid rows of a table, as `holding` finds them by the column `made`."""
         return holding(self.of(what), table)
 
 
@@ -273,7 +273,7 @@ class Renewal:
         self._batch = batch
 
     def renew(self, news: News) -> Touched:
-        """Make the rows that the news may change again. Return the entities whose `history` was made."""
+        """Make again the rows that the news may change. Return the entities whose `history` was made."""
         named = self._names(news)
         found = {*news.entities, *((cluster, type_, key) for (cluster, _), (type_, key) in named.items())}
         clusters = news.clusters
@@ -528,8 +528,9 @@ class Known:
             self._read_covers(unread)
 
     def cover(self, touched: Touched, seen: Mapping[str, Any] | None) -> None:
-        """Extend the covered time by the rows just made. Changes of some entities only add to it: a log that extends
-        revokes none of its changes. seen: the `SEEN` aggregates of the appended rows; None: read them from the table.
+        """Extend the covered time by the rows just made. New changes of some entities only extend it, since a log that
+        grows revokes none of its changes. seen: the `SEEN` aggregates of the appended rows; None: read them from the
+        table.
         """
         self._read_covers(touched.whole)
         some = touched.clusters - touched.whole

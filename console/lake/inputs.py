@@ -26,7 +26,7 @@ class MetadataLog(_Input, frozen=True):
 
 
 class LogOfBroker(_Input, frozen=True):
-    """A log of one broker."""
+    """The log files of one broker's logger."""
 
     paths: tuple[str, ...]
     """Files or shell patterns, also of rotated and gzip files."""
@@ -72,7 +72,7 @@ class RequestTopic(_Input, frozen=True):
 
 
 class Topic(NamedTuple):
-    """A topic."""
+    """A topic with request logs, in the form that Spark needs."""
 
     topic: str
     options: Mapping[str, str]

@@ -183,7 +183,7 @@ Note = journal_lines.Sending | journal_lines.OutcomeLine | journal_lines.Settled
 
 
 class Ending(NamedTuple):
-    """The outcome of an edit."""
+    """The outcome of an edit, as the journal has it."""
 
     status: str
     at: datetime | None = None
@@ -296,7 +296,7 @@ def segments_of(first: Path) -> list[Path]:
 
 
 class _Change(NamedTuple):
-    """A change."""
+    """A change of the journal, with its lines."""
 
     intent: journal_lines.IntentLine
     settings: tuple[tuple[Setting, ...], ...]

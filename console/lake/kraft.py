@@ -37,7 +37,7 @@ class NoMetadataLogError(ValueError):
 
 @dataclass(frozen=True, order=True)
 class LogFile:
-    """A segment or a snapshot."""
+    """A segment or a snapshot of a metadata log."""
 
     offset: int
     """The first offset of a segment; the end offset of a snapshot."""
@@ -319,7 +319,7 @@ Marker = tuple[int, int]
 
 @dataclass(frozen=True)
 class Settled:
-    """The records to leave out."""
+    """The records of a log to leave out, because their transactions are aborted or unfinished."""
 
     aborted: tuple[Range, ...]
     """The ranges of aborted transactions, in order."""
@@ -471,7 +471,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Window:
-    """Consecutive whole batches."""
+    """Consecutive whole batches of a file."""
 
     at: int
     data: bytes
@@ -691,7 +691,7 @@ class ChangedWhileReadError(RuntimeError):
 
 @dataclass(frozen=True)
 class Origin:
-    """The source of bytes."""
+    """The source of bytes: their cluster, file and position."""
 
     cluster_id: str
     path: str

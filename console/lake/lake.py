@@ -8,7 +8,7 @@ landing/polls, landing/journal  deliveries of hosts, until the application has p
 collect/<cluster>.json.gz       the state of a cluster at its last poll
 runs/<run>.json                 reports of the last runs, also of failed ones
 lock, hmac.key                  the holder of the lock; the key of HMACs
-sources.yaml, policies.yaml, baseline.yaml    the operator's
+sources.yaml, policies.yaml, baseline.yaml    files of the operator
 ```
 """
 
@@ -87,7 +87,7 @@ class Report:
 
 
 class Lake:
-    """A lake at a local path or a URI. where: in the form that readers of its files use."""
+    """A lake at a local path or a URI. where: the path or URI in the form that readers of its files use."""
 
     def __init__(self, where: str, files: Filesystem) -> None:
         self.where = where

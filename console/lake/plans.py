@@ -559,8 +559,8 @@ SOURCES: dict[str, type[Source]] = {
 
 
 def borrowed(lent: bytes) -> Filesystem:
-    """Return a filesystem with the access that another process lent. lent: the content of its file of
-    `Filesystem.lent`.
+    """Return a filesystem with the access that another process lent. lent: the content of the file that
+    `Filesystem.lent` wrote.
     """
     if not lent:
         return Filesystem()

@@ -132,7 +132,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A value of a baseline."""
+    """A value that a baseline requires."""
 
     entity_type: str
     names: Names

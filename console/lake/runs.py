@@ -164,7 +164,7 @@ def rules_of(lake: Lake) -> policy_files.Rules:
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of a run."""
+    """The settings of a run of the application."""
 
     lake: Lake
     inputs: Inputs
@@ -237,7 +237,7 @@ def nothing_done() -> Report:
 
 
 def ended(report: Report) -> Report:
-    """Return the report, ended now."""
+    """Return the report with the present time as its end."""
     report.ended = datetime.now(timezone.utc)
     report.status = "done" if report.status == "running" else report.status
     return report
@@ -330,7 +330,7 @@ SECONDS_BETWEEN = 0.25
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a job."""
+    """The progress of a job: its step, and the items done in it."""
 
     job: str
     step: str

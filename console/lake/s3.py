@@ -69,7 +69,7 @@ _NO_OBJECT = ("NoSuchKey", "NotFound", "")
 
 
 class S3Keys(NamedTuple):
-    """Credentials."""
+    """Credentials for a bucket."""
 
     access_key: str
     secret: str
@@ -157,7 +157,7 @@ class S3Files(files.Filesystem):
         )
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
-        """See Filesystem."""
+        """Return an object's bytes; see `Filesystem.read`."""
         if length == 0:
             return b""
         with self._explained("GET", path):
@@ -166,17 +166,17 @@ class S3Files(files.Filesystem):
             return bytes(obstore.get_range(self._store, _key(path), start=start, length=length))
 
     def create(self, path: str, data: bytes, *, private: bool = False) -> None:
-        """See Filesystem. The bucket's own permissions decide who may read it."""
+        """Write a new object; see `Filesystem.create`. The bucket's own permissions decide who may read it."""
         del private
         if not self._put_if(path, data, None):
             raise FileExistsError(17, "there is such an object", path)
 
     def replace(self, path: str, data: bytes) -> None:
-        """See Filesystem."""
+        """Write or replace an object; see `Filesystem.replace`."""
         self._put(path, data)
 
     def entries(self, folder: str) -> list[files.Entry]:
-        """See Filesystem."""
+        """Return the direct contents of a prefix; see `Filesystem.entries`."""
         with self._explained("GET", folder):
             found = obstore.list_with_delimiter(self._store, _key(folder))
         folders = found["common_prefixes"]
@@ -189,13 +189,13 @@ class S3Files(files.Filesystem):
         return sorted(listed)
 
     def remove(self, path: str) -> None:
-        """See Filesystem."""
+        """Delete an object, or all objects under a prefix; see `Filesystem.remove`."""
         with suppress(FileNotFoundError), self._explained("DELETE", path):
             within = [each["path"] for page in obstore.list(self._store, _key(path)) for each in page]
             obstore.delete(self._store, within or [_key(path)])
 
     def here(self, paths: Sequence[str]) -> list[str]:
-        """See Filesystem: downloads copies."""
+        """Download copies of these objects and return their paths; see `Filesystem.here`."""
         places = [self._cache / _key(path) for path in paths]
         missing = [(path, place) for path, place in zip(paths, places, strict=True) if not _used(place)]
         if missing:
@@ -204,7 +204,7 @@ class S3Files(files.Filesystem):
         return [str(place) for place in places]
 
     def spark_settings(self, *, is_local: bool) -> dict[str, str]:
-        """See Filesystem: the settings of Hadoop's S3A for this bucket.
+        """Return the settings of Hadoop's S3A for this bucket; see `Filesystem.spark_settings`.
 
         S3A keeps the keys of its settings as long as a filesystem is open; if keys expire, Java gets the next ones by
         the profile of `java_properties`. Workers on other machines do not have it.
@@ -228,7 +228,9 @@ class S3Files(files.Filesystem):
         return {f"spark.hadoop.fs.s3a.bucket.{self._bucket}.{name}": text for name, text in named.items() if text}
 
     def java_properties(self, lent: str) -> dict[str, str]:
-        """See Filesystem: the file in which the AWS SDK finds keys that expire, so that it looks nowhere else."""
+        """Return the properties that name the file with keys that expire, so that the AWS SDK looks nowhere else; see
+        `Filesystem.java_properties`.
+        """
         file = Path(lent).with_name(_PROFILES)
         if not file.exists():
             return {}
@@ -237,7 +239,9 @@ class S3Files(files.Filesystem):
 
     @contextmanager
     def lent(self) -> Iterator[str]:
-        """See Filesystem. The file has new keys before the old ones expire; so has a file next to it, for Java."""
+        """Yield the path of a file with access to the bucket; see `Filesystem.lent`. The file, and a second one next to
+        it for Java, get new keys before the old ones expire.
+        """
         with tempfile.TemporaryDirectory(prefix="kac-store-") as folder:  # readable by this user only
             file, ended = f"{folder}/store", threading.Event()
 
@@ -265,7 +269,7 @@ class S3Files(files.Filesystem):
 
     @staticmethod
     def borrowed(lent: bytes) -> S3Files:
-        """See `plans.borrowed`."""
+        """Return the access to a bucket that another process lent; see `plans.borrowed`."""
         loan = msgspec.json.decode(lent, type=built(_Loan))
         keys = loan.keys
         ask = None if keys is None else lambda: keys
@@ -273,8 +277,8 @@ class S3Files(files.Filesystem):
 
     @contextmanager
     def lock(self, path: str, holder: files.Holder) -> Iterator[files.Lock]:
-        """See Filesystem: a lease, an object that is written on condition of its former tag, so that one of two
-        concurrent writers is refused. Raises StoreError.
+        """Yield the lake's lock; see `Filesystem.lock`. The lock is a lease: an object that is written on condition of
+        its former tag, so that the store refuses one of two concurrent writers. Raises StoreError.
 
         The holder renews it every few seconds; a lease that was not renewed for longer, by the store's own clock, is
         taken over. A holder that paused and continues is not stopped by the lease, but by its commits, which are also

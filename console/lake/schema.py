@@ -26,7 +26,7 @@ Type = Literal["string", "int", "bigint", "double", "boolean", "timestamp", "str
 
 @dataclass(frozen=True)
 class Column:
-    """A column."""
+    """A column of a table: its name, type and meaning."""
 
     name: str
     type: Type
@@ -49,7 +49,7 @@ maybe = partial(Column, nullable=True)
 
 @dataclass(frozen=True)
 class Table:
-    """A table."""
+    """A table of the lake: its columns, partitions and keys."""
 
     name: str
     layer: str

@@ -48,7 +48,7 @@ class Completer:
         contexts: Sequence[str] = (),
         fields: Callable[[], SeenFields] = SeenFields,
     ) -> None:
-        """Create it.
+        """Create the completer.
 
         Args:
             contexts: names that ``context`` completes.

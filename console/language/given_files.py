@@ -1,4 +1,4 @@
-"""Statements that name files: reading these into them."""
+"""Statements that name files: the contents of the files become a part of the statements."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from console.operations import goals
 
 
 class BeginOperation(BarStatement, frozen=True):
-    """``drain``, ``replace``, ``balance``, ``replication``, ``back``, and ``move`` of a whole topic or with a
-    throttle.
+    """A statement that begins an operation: ``drain``, ``replace``, ``balance``, ``replication``, ``back``, or ``move``
+    of a whole topic or with a throttle.
     """
 
     goal: goals.Worded

@@ -93,7 +93,7 @@ class Staging(Struct, frozen=True):
             raise CommandError(f"topic {clean(topic, 80)} has no partition {number}", hint, span)
 
     def entry(self, target: ConfigResource, key: Key) -> ConfigEntry | None:
-        """Return the entry of a key from the description of the resource, or of another one of its type.
+        """Return the entry of a key in the configs of the resource, or of another resource of its type.
 
         Brokers keep unknown keys for their plug-ins: such a key has to be quoted. Brokers describe a throttle only once
         it is set.

@@ -66,7 +66,7 @@ class Entity(Node, frozen=True):
 
 
 class Key(Node, frozen=True):
-    """A config's or quota's key."""
+    """A key of a config or of a quota, as a statement names it."""
 
     name: str
     quoted: bool = False
@@ -88,7 +88,7 @@ SecretSource = FromFile | Asked
 
 
 class Assign(Node, frozen=True):
-    """``KEY=VALUE``."""
+    """A pair ``KEY=VALUE`` of a statement."""
 
     key: Key
     value: str | SecretSource
@@ -225,13 +225,13 @@ def in_group(group: Name, topic: Name | None = None, partition: int | None = Non
 
 
 class Statement(Node, frozen=True, kw_only=True):
-    """One parsed command."""
+    """A parsed statement of the command language."""
 
     span: Span = NOWHERE
 
 
 class EditStatement(Statement, frozen=True):
-    """A statement that stages edits."""
+    """A statement that stages edits in the plan."""
 
     @property
     def leaves_out_entity(self) -> bool:
@@ -245,17 +245,17 @@ class EditStatement(Statement, frozen=True):
 
     @property
     def reads_file(self) -> bool:
-        """Whether it has a part of its contents in a file of this host."""
+        """Whether a part of the statement's contents is in a file of this host."""
         return False
 
     @property
     def writes_records(self) -> bool:
-        """Whether it writes records, whose contents no plan file may have."""
+        """Whether the statement writes records: a plan file must not contain these."""
         return False
 
 
 class OneEdit(EditStatement, frozen=True):
-    """A statement whose words are an edit, whatever the cluster has."""
+    """A statement that stands for a fixed edit, whatever the state of the cluster."""
 
     edit: Edit
 

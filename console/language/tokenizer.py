@@ -107,7 +107,7 @@ class Flaw(NamedTuple):
 
 
 class RawStatement(Struct, frozen=True):
-    """The words of one statement."""
+    """The words of one statement, not yet parsed."""
 
     words: tuple[Word, ...]
     start: int
@@ -116,7 +116,7 @@ class RawStatement(Struct, frozen=True):
 
 
 class Scan(Struct, frozen=True):
-    """A script as words."""
+    """A script, split into statements and words."""
 
     text: str
     statements: tuple[RawStatement, ...]

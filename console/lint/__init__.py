@@ -1,1 +1,1 @@
-"""Lint: what stands wrong in a cluster before it hurts, by rules over a snapshot. Pure."""
+"""Lint: rules over a snapshot that find wrong or risky settings before they cause harm. Pure."""

@@ -1,6 +1,6 @@
 """Findings that an operator accepts, each with a reason: from a context, or from wanted files. Pure.
 
-A context's settings have them, so this module imports nothing of a plan.
+Contexts load this module for their settings, so it imports nothing of a plan.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _anybody(seen: Seen) -> Iterator[Found]:
 
 
 def _never_allowed(seen: Seen) -> Iterator[Found]:
-    """Yield ALLOWs that one DENY covers whole, as no order makes them count."""
+    """Yield the ALLOWs that one DENY covers completely: they never count, in whatever order the ACLs were added."""
     denied = [acl for acl in seen.snapshot.acls if acl.permission.name == "DENY" and acl.host == _ANY]
     if not denied:
         return

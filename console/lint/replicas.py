@@ -76,8 +76,8 @@ def _single_by_default(seen: Seen) -> Iterator[Found]:
 
 
 def _not_made(seen: Seen) -> Iterator[Found]:
-    """Yield the coordinators' topics that brokers can't create, as they do on first use with the configured number of
-    replicas or not at all; and those that they will create with too few.
+    """Yield findings for coordinators' topics that brokers can't create, and for those that they will create with too
+    few replicas in sync. Brokers create such a topic at its first use, with exactly the configured number of replicas.
     """
     alive = [broker.id for broker in seen.brokers if not broker.fenced]
     for name, key in _FACTORS.items():
@@ -109,7 +109,9 @@ def _may_be_held(snapshot: Snapshot, topic: str) -> bool:
 
 
 def _least(seen: Seen, brokers: Iterable[int], key: str) -> int:
-    """Return the least value of brokers: each creates a topic by its own, and a hidden one may be low enough."""
+    """Return the least value of a key on these brokers. Each broker creates topics by its own value; a value that is
+    hidden counts as 0, because it may be low enough.
+    """
     configs = map(seen.of_brokers.get, brokers)
     return min(((number_in(each, key) if each is not None else None) or 0 for each in configs), default=0)
 

@@ -1,4 +1,4 @@
-"""The report of lint: what the rules find, what an operator accepts, and which rules could not look. Pure."""
+"""The report of lint: what the rules find, what an operator accepts, and which rules could not run. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PARTS = frozenset(part.value for part in Part)
 
 
 class Finding(NamedTuple):
-    """A finding of a rule."""
+    """A finding of a rule, and its acceptance if an operator accepts it."""
 
     rule: Rule
     found: Found
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 class Blind(NamedTuple):
-    """Rules that could not look."""
+    """Rules that could not run, and the reason."""
 
     rules: tuple[str, ...]
     why: str
@@ -60,7 +60,7 @@ class Report(NamedTuple):
 
     @property
     def looked(self) -> int:
-        """The number of rules that looked."""
+        """The number of rules that ran."""
         return len(self.rules) - sum(len(each.rules) for each in self.blind)
 
     @property
@@ -81,8 +81,8 @@ def lint(
     Args:
         seen: the cluster, and the findings that stay. Parts that were not read make no finding.
         name: the text of a subject, which acceptances name.
-        rules: the rules that look.
-        counts: whether a finding belongs into the report.
+        rules: the rules to run.
+        counts: whether a finding belongs in the report.
     """
     blind: dict[str, list[str]] = {}
     findings: list[Finding] = []
@@ -121,7 +121,7 @@ def can_look(seen: Seen, rule: Rule) -> bool:
 
 
 def unread(seen: Seen, rule: Rule) -> str:
-    """Return the reason why a rule can't look: the part that was not read, and its error; ``""`` if it can."""
+    """Return the reason why a rule can't run: the part that was not read, and its error; ``""`` if it can."""
     snapshot = seen.snapshot
     for part in rule.reads:
         whole = next((e.failure for e in snapshot.failures if e.part == part and e.entity in ("", part)), None)

@@ -65,7 +65,7 @@ def _breaking(seen: Seen) -> Iterator[Found]:
 
 
 def _refused(seen: Seen) -> Iterator[Found]:
-    """Yield subjects whose newest version their level refuses, by the versions before it."""
+    """Yield subjects whose newest version their compatibility level refuses, compared with the versions before it."""
     for name in sorted(seen.snapshot.schemas):
         versions = read_versions(seen.snapshot, name)
         if not versions:

@@ -87,7 +87,7 @@ def patterns_on(type_: AclResourceType, name: str) -> Iterator[Pattern]:
 
 
 def covers(pattern: Pattern, type_: AclResourceType, name: str) -> bool:
-    """Return whether a pattern covers the resource of this type and name."""
+    """Return whether a pattern applies to the resource of this type and name."""
     if pattern.resource_type != type_:
         return False
     if pattern.pattern_type == PREFIXED:
@@ -233,7 +233,7 @@ def within_whole(acl: Acl, other: Acl, *, ranges: bool) -> bool:
 
 
 class Request(NamedTuple):
-    """A client's request."""
+    """A client's request, as the authorizer sees it."""
 
     principal: str
     host: str | None
@@ -388,13 +388,14 @@ class AclIndex:
     def decide(self, request: Request) -> Decision:
         """Return the decision of the ACLs on a request, with the ACLs that decide and the ACLs that these override.
 
-        The settings ``super.users`` and ``allow.everyone.if.no.acl.found`` are not part of it: brokers hide both.
+        The decision leaves out ``super.users`` and ``allow.everyone.if.no.acl.found``, settings that brokers hide.
 
         Args:
             request: a host of None matches only the ACLs for all hosts.
 
         Returns:
-            Its `allowed` is None if no ACL applies; `has_acls` then shows which setting of the brokers decides.
+            The decision. `allowed` is None if no ACL applies; `has_acls` then shows which setting of the brokers
+            decides.
         """
         found = [*self.matching(request)]
         denies = tuple(acl for acl in found if acl.permission == DENY)
@@ -413,7 +414,7 @@ class AclIndex:
         Kafka first checks the operation on a resource with the name ``hardcode``: the caller has to do that.
 
         Args:
-            host: the client's address; None for only the ACLs for all hosts.
+            host: the client's address; None to count only the ACLs for all hosts.
             operation: compared literally: operations that imply it do not count here.
 
         Returns:

@@ -1,5 +1,5 @@
-"""Avro's rules for readers and writers with different schemas, without a registry: which records a reader can read, and
-the meaning of each difference of two versions for old and new readers.
+"""Avro's rules for readers and writers with different schemas, without a registry: the records that a reader can read,
+and the effect of each difference between two versions on old and new readers.
 
 The rules are those of the specification's *Schema Resolution*, read as Java's ``SchemaCompatibility`` does: names of
 types are compared without their namespaces, and a union has to be readable in each of the writer's branches.
@@ -45,7 +45,7 @@ class NotAvro(Exception):
 
 
 class AvroField(NamedTuple):
-    """A field of a record."""
+    """A field of an Avro record."""
 
     name: str
     type: AvroType
@@ -55,12 +55,12 @@ class AvroField(NamedTuple):
 
 
 class AvroType(Struct, frozen=True):
-    """A type.
+    """A type of an Avro schema.
 
     Attributes:
         kind: a primitive, ``record``, ``enum``, ``fixed``, ``array``, ``map``, ``union``, or ``named`` for a type that
             is defined elsewhere in the schema.
-        name: the full name of a record, an enum, a fixed, or of the type that is meant.
+        name: the full name of a record, an enum or a fixed; for ``named``, that of the type that is defined elsewhere.
         parts: the items of an array, the values of a map, the branches of a union.
         symbols, default: the symbols of an enum, and its default; None without one.
         size: the bytes of a fixed.
@@ -85,7 +85,7 @@ class AvroSchema(Struct, frozen=True):
     named: Mapping[str, AvroType]
 
     def meant(self, type_: AvroType) -> AvroType:
-        """Return a type itself, if a place only names it."""
+        """Return the type that another type names; the type itself if it is no reference."""
         return self.named[type_.name] if type_.kind == "named" else type_
 
 
@@ -104,13 +104,13 @@ class Problem(NamedTuple):
 
 
 def avro_schema(text: str, references: Iterable[str] = ()) -> AvroSchema:
-    """Return a schema.
+    """Parse the text of an Avro schema.
 
     Args:
-        references: the texts of the schemas that it refers to, each after its own references.
+        references: the texts of the schemas to which the text refers, each after its own references.
 
     Raises:
-        NotAvro: the text is no Avro schema, too deep or too large.
+        NotAvro: the text is not an Avro schema, or is nested too deep or too large.
     """
     reading = _Reading()
     for each in references:
@@ -312,7 +312,7 @@ def _is_named_alike(reads: AvroType, wrote: AvroType) -> bool:
 
 
 class Break(NamedTuple):
-    """A problem of a new version with an old one."""
+    """A problem that readers of a version have with records of another version."""
 
     version: int
     """The number of the former version."""
@@ -377,7 +377,7 @@ def compare(old: AvroSchema, new: AvroSchema, *, whole: bool = False) -> tuple[D
     """Return the differences of two versions, place by place, in the order of the new one.
 
     Args:
-        whole: whether to return also the places that do not differ, for which readers see `SAME`.
+        whole: whether to return also the places that do not differ, with `SAME` as the effect on readers.
     """
     before, after = _places(old), _places(new)
     of_new, of_old = _by_path(problems(new, old)), _by_path(problems(old, new))

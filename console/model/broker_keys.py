@@ -141,7 +141,9 @@ Layers = Callable[[str], Iterable[Synonym]]
 
 
 def layers_of(configs: ConfigSet) -> Layers:
-    """Return a function from a name to the values that a broker's described set has under exactly that name."""
+    """Return a function that takes a name, and returns the values under exactly that name in a broker's
+    described set.
+    """
 
     def layers(name: str) -> Iterable[Synonym]:
         entry = configs.get(name)

@@ -1,8 +1,8 @@
 """Types for msgspec, built before threads use them.
 
-msgspec learns a type's fields when the type is first used. Meanwhile other threads find the type half built, and such a
-thread ends the process (SIGSEGV, msgspec 0.22): two threads that first read a journal at once did. So one thread builds
-each type, and the others wait.
+msgspec learns a type's fields when the type is first used. A thread that uses the type meanwhile finds it half built,
+and crashes the process (SIGSEGV, msgspec 0.22), as two threads did that read their first journal at the same time. So
+one thread builds each type, and the others wait.
 """
 
 from __future__ import annotations

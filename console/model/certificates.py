@@ -17,7 +17,7 @@ MONTH, WEEK = timedelta(days=30), timedelta(days=7)
 
 
 class Listener(NamedTuple):
-    """A listener of a node."""
+    """A listener that a node advertises."""
 
     broker: int
     host: str
@@ -32,7 +32,7 @@ class Listener(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """The certificate of a listener."""
+    """The certificate of a listener: its subject, its issuer and its validity."""
 
     listener: Listener
     subject: str
@@ -54,8 +54,8 @@ class Certificate(NamedTuple):
         return self.ends - now < min(MONTH, (self.ends - self.begins) / 5)
 
     def ends_now(self, now: datetime) -> bool:
-        """Return whether little time is left to renew it: its last week, or the last twentieth of a shorter validity,
-        as a program replaces a certificate of a day.
+        """Return whether little time is left to renew the certificate: less than a week or, if its whole validity is
+        short because a program replaces it, less than a twentieth of that.
 
         Args:
             now: the present time, with its zone.
@@ -81,8 +81,8 @@ def advertised_with_tls(broker: int, configs: ConfigSet) -> Iterator[Listener]:
 
     Args:
         broker: the broker's id.
-        configs: the broker's own. The protocols are in ``listener.security.protocol.map``. For a listener that is not
-            in the map, the name is the protocol.
+        configs: the configs of the broker. The protocols are in ``listener.security.protocol.map``. For a listener
+            that is not in the map, the name is the protocol.
     """
     return (each for each in advertised(broker, configs) if speaks_tls(configs, each.name))
 

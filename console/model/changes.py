@@ -1,4 +1,6 @@
-"""Changes as plain data: a plan compiles into them and the client sends them. One request here is one on the wire."""
+"""Changes as plain data: a plan compiles into requests, and the client sends them. One request here is one request on
+the wire, unless its docstring says otherwise.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,7 @@ class NewTopic(Struct, frozen=True):
 
 
 class OwnTarget(Struct, frozen=True):
-    """A target with a type for itself: two with one name (``topic orders``, ``group orders``) are never equal."""
+    """A target with its own type: two targets with one name (``topic orders``, ``group orders``) are never equal."""
 
     text: ClassVar[str] = ""
     """The text that names the target in a line, formatted with the target: ``feature {0.name}``."""
@@ -114,17 +116,17 @@ class OwnTarget(Struct, frozen=True):
 
     @property
     def data(self) -> dict[str, Data]:
-        """The target as JSON; empty if its own fields are all of it."""
+        """The target as JSON; empty if its fields already represent it."""
         return {}
 
     @property
     def title(self) -> str:
-        """Its name in a line; names in it are untrusted and not escaped."""
+        """The target's name in a line; names in it are untrusted and not escaped."""
         return self.text.format(self)
 
 
 class TopicTarget(OwnTarget, frozen=True):
-    """A topic itself, not its configs."""
+    """A target that is the topic itself, not its configs."""
 
     text: ClassVar[str] = "topic {0.name}"
 
@@ -137,14 +139,14 @@ class TopicTarget(OwnTarget, frozen=True):
 
 
 class PartitionTarget(NamedTuple):
-    """A partition of a topic: its leader."""
+    """A target that is the leader of a partition."""
 
     topic: str
     number: int
 
 
 class MoveTarget(OwnTarget, frozen=True):
-    """A partition of a topic: its reassignment."""
+    """A target that is the reassignment of a partition."""
 
     text: ClassVar[str] = "move of {0.topic}/{0.number}"
 
@@ -153,7 +155,7 @@ class MoveTarget(OwnTarget, frozen=True):
 
 
 class ReplicaTarget(OwnTarget, frozen=True):
-    """A broker's replica of a partition: its log directory."""
+    """A target that is the log directory of a broker's replica."""
 
     text: ClassVar[str] = "replica of {0.topic}/{0.number} on broker {0.broker}"
 
@@ -163,7 +165,7 @@ class ReplicaTarget(OwnTarget, frozen=True):
 
 
 class LogTarget(OwnTarget, frozen=True):
-    """A partition of a topic: its records."""
+    """A target that is the records of a partition."""
 
     text: ClassVar[str] = "records of {0.topic}/{0.number}"
 
@@ -172,7 +174,7 @@ class LogTarget(OwnTarget, frozen=True):
 
 
 class NewRecords(OwnTarget, frozen=True):
-    """Records to write to a partition."""
+    """A target that is a batch of records to write to a partition."""
 
     topic: str
     number: int
@@ -186,7 +188,7 @@ class NewRecords(OwnTarget, frozen=True):
 
 
 class ProducerTarget(OwnTarget, frozen=True):
-    """A producer's transaction on a partition."""
+    """A target that is a producer's transaction in a partition."""
 
     text: ClassVar[str] = "producer {0.producer_id} on {0.topic}/{0.number}"
 
@@ -196,7 +198,7 @@ class ProducerTarget(OwnTarget, frozen=True):
 
 
 class GroupTarget(OwnTarget, frozen=True):
-    """A group itself, not its configs."""
+    """A target that is the group itself, not its configs."""
 
     name: str
 
@@ -207,7 +209,7 @@ class GroupTarget(OwnTarget, frozen=True):
 
 
 class GroupOffsetTarget(OwnTarget, frozen=True):
-    """The offset that a group committed for a partition."""
+    """A target that is the offset that a group committed for a partition."""
 
     group: str
     topic: str
@@ -220,7 +222,7 @@ class GroupOffsetTarget(OwnTarget, frozen=True):
 
 
 class BrokerTarget(OwnTarget, frozen=True):
-    """A broker's registration."""
+    """A target that is the registration of a broker."""
 
     text: ClassVar[str] = "registration of broker {0.id}"
 
@@ -228,7 +230,7 @@ class BrokerTarget(OwnTarget, frozen=True):
 
 
 class FeatureTarget(OwnTarget, frozen=True):
-    """A feature's finalized level."""
+    """A target that is the finalized level of a feature."""
 
     text: ClassVar[str] = "feature {0.name}"
     part: ClassVar[Part | None] = Part.FEATURES
@@ -237,7 +239,7 @@ class FeatureTarget(OwnTarget, frozen=True):
 
 
 class VoterTarget(OwnTarget, frozen=True):
-    """A voter of the quorum: a controller with its log directory."""
+    """A target that is a voter of the quorum: a controller with its log directory."""
 
     part: ClassVar[Part | None] = Part.QUORUM
 
@@ -281,7 +283,7 @@ class CreatePartitions(ChangeRequest, frozen=True):
 
 
 class CreateAcls(ChangeRequest, frozen=True):
-    """One CreateAcls; no validate-only."""
+    """One CreateAcls; the protocol has no validate-only for it."""
 
     counted: ClassVar[tuple[str, ...]] = ("acls", "ACL")
 
@@ -289,7 +291,7 @@ class CreateAcls(ChangeRequest, frozen=True):
 
 
 class DeleteAcls(ChangeRequest, frozen=True):
-    """One DeleteAcls with a filter for exactly each of these bindings; no validate-only."""
+    """One DeleteAcls with a filter for exactly each of these bindings; the protocol has no validate-only for it."""
 
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("acls", "ACL")
@@ -307,7 +309,7 @@ class ScramUser(OwnTarget, frozen=True):
 
 
 class AlterScram(ChangeRequest, frozen=True):
-    """One AlterUserScramCredentials; no validate-only."""
+    """One AlterUserScramCredentials; the protocol has no validate-only for it."""
 
     kafka_name: ClassVar[str] = "AlterUserScramCredentials"
 
@@ -390,7 +392,7 @@ class CommitOffsets(_OfGroup, frozen=True):
 
 
 class DeleteOffsets(_OfGroup, frozen=True):
-    """One OffsetDelete for a group."""
+    """One OffsetDelete for the offsets of a group."""
 
     kafka_name: ClassVar[str] = "OffsetDelete"
     counted: ClassVar[tuple[str, ...]] = ("targets", "offset")
@@ -415,7 +417,7 @@ class DeleteShareGroupOffsets(_OfGroup, frozen=True):
 
 
 class DeleteGroups(ChangeRequest, frozen=True):
-    """DeleteGroups, one to each coordinator."""
+    """DeleteGroups for these groups, one request to each coordinator."""
 
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("names", "group")
@@ -425,7 +427,8 @@ class DeleteGroups(ChangeRequest, frozen=True):
 
 class DeleteRecords(ChangeRequest, frozen=True):
     """DeleteRecords, one request to each leader: partition -> the offset before which the broker deletes its records.
-    No validate-only."""
+    The protocol has no validate-only for it.
+    """
 
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("before", "partition")
@@ -436,7 +439,9 @@ class DeleteRecords(ChangeRequest, frozen=True):
 
 
 class ProduceRecords(ChangeRequest, frozen=True):
-    """Produce, one request to each leader: a batch -> its records, one of each partition. No validate-only."""
+    """Produce, one request to each leader: target -> its records, one batch for each partition. The protocol has no
+    validate-only for it.
+    """
 
     kafka_name: ClassVar[str] = "Produce"
 
@@ -450,7 +455,7 @@ class ProduceRecords(ChangeRequest, frozen=True):
 
 
 class UnregisterBroker(ChangeRequest, frozen=True):
-    """One UnregisterBroker; no validate-only."""
+    """One UnregisterBroker; the protocol has no validate-only for it."""
 
     about: ClassVar[str] = "broker {0.broker_id}"
 
@@ -476,7 +481,7 @@ class _OfVoter(ChangeRequest, frozen=True):
 
 
 class AddVoter(_OfVoter, frozen=True):
-    """One AddRaftVoter; no validate-only."""
+    """One AddRaftVoter; the protocol has no validate-only for it."""
 
     kafka_name: ClassVar[str] = "AddRaftVoter"
 
@@ -490,7 +495,7 @@ class AddVoter(_OfVoter, frozen=True):
 
 
 class RemoveVoter(_OfVoter, frozen=True):
-    """One RemoveRaftVoter; no validate-only."""
+    """One RemoveRaftVoter; the protocol has no validate-only for it."""
 
     kafka_name: ClassVar[str] = "RemoveRaftVoter"
 
@@ -514,7 +519,7 @@ class ShownOnce(NamedTuple):
 
 
 class Status(StrEnum):
-    """The result of a change."""
+    """The possible outcomes of a change."""
 
     APPLIED = "applied"
     VALID = "valid"
@@ -546,5 +551,5 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether it was applied, is valid, or can't be checked."""
+        """Whether the change was applied, is valid, or can't be checked."""
         return self.status in (Status.APPLIED, Status.VALID, Status.UNCHECKED)

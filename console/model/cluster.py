@@ -67,7 +67,7 @@ class ReplicaSizes(Sequence[ReplicaSize]):
         return map(ReplicaSize, topics, self._partitions, self._sizes, self._lags, map(bool, self._futures))
 
     def on_disk(self) -> Iterator[tuple[str, int, int]]:
-        """Yield topic, partition and bytes of the replicas that are no copies from another directory."""
+        """Yield topic, partition and bytes of each replica, without copies from another directory of the broker."""
         topics = map(self._names.__getitem__, self._places)
         each = zip(topics, self._partitions, self._sizes, strict=True)
         return compress(each, map(not_, self._futures)) if self.moving else each
@@ -186,7 +186,9 @@ class QuorumReplica(Struct, frozen=True):
 
 
 class VoterEndpoint(NamedTuple):
-    """The address at which other voters reach a voter: a controller listener, which clients may be unable to reach."""
+    """The address at which the other voters reach a voter: a controller's listener, which clients may be unable to
+    reach.
+    """
 
     id: int
     listener: str
@@ -231,7 +233,7 @@ class ClusterFeatures(Struct, frozen=True):
 
 
 class Partition(NamedTuple):
-    """A partition."""
+    """A partition of a topic, with its leader and its replicas."""
 
     number: int
     leader: int
@@ -247,7 +249,7 @@ class Partition(NamedTuple):
 
     @property
     def under_replicated(self) -> bool:
-        """Whether it has fewer in-sync replicas than replicas, observers not counted."""
+        """Whether the partition has fewer in-sync replicas than replicas, observers not counted."""
         return len(self.isr) + len(self.observers) < len(self.replicas)
 
 
@@ -467,12 +469,12 @@ class GroupMember(Struct, frozen=True):
 
     @property
     def has_target(self) -> bool:
-        """Whether its assignment is its target assignment."""
+        """Whether the member's assignment is its target assignment."""
         return (self.target is None or self.assignment == self.target) and self.tasks == self.target_tasks
 
 
 class Group(Struct, frozen=True):
-    """A group."""
+    """A group, with its state and, once it was described, its members."""
 
     name: str
     state: str
@@ -501,7 +503,7 @@ class Group(Struct, frozen=True):
 
     @property
     def is_vacant(self) -> bool:
-        """Whether it has no members."""
+        """Whether the group has no members."""
         return self.state in ("Empty", "Dead")
 
     @property
@@ -524,7 +526,7 @@ class ScramListing(Struct, frozen=True):
 
 
 class GroupListing(Struct, frozen=True):
-    """Groups by name."""
+    """Groups by name, and the failures of groups and brokers."""
 
     groups: Mapping[str, Group]
     failures: Mapping[str, Failure] = field(default_factory=dict)
@@ -658,7 +660,7 @@ class TieredOffsets(NamedTuple):
 
 
 class LogSpan(NamedTuple):
-    """Offsets of a partition."""
+    """The start and the end of a partition's log, and its first offset since a time."""
 
     earliest: int
     """The offset of the first record."""

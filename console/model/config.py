@@ -150,7 +150,7 @@ def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | 
         entry: the entry of the key; None if the set has no such key.
         resource: the resource that the entry belongs to.
 
-        Returns:
+    Returns:
         None if the resource inherits its value. A `Synonym` with a value of None has a hidden value.
     """
     if entry is None or not is_override(entry, resource):
@@ -187,7 +187,7 @@ def min_isr(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | No
     Args:
         configs: described sets, including those of topics.
 
-        Returns:
+    Returns:
         None if the topic's configs were not read, or the value is not a number.
     """
     entry = entry_in(configs, topic_resource(topic), "min.insync.replicas")

@@ -36,7 +36,7 @@ TOPICS, PATTERN = "topics", "topics.regex"
 
 
 class Task(Struct, frozen=True):
-    """A task of a connector."""
+    """A task of a connector, with its state and its worker."""
 
     number: int
     state: str
@@ -65,12 +65,12 @@ class Connector(Struct, frozen=True):
     topics: tuple[str, ...] = ()
 
     def tasks_in(self, state: str) -> tuple[Task, ...]:
-        """Return its tasks in a state."""
+        """Return the connector's tasks in a state."""
         return tuple(task for task in self.tasks if task.state == state)
 
     @property
     def wanted_state(self) -> str:
-        """The state that an operator gave it last: `RUNNING`, `PAUSED` or `STOPPED`."""
+        """The state that an operator last gave the connector: `RUNNING`, `PAUSED` or `STOPPED`."""
         return self.state if self.state in (PAUSED, STOPPED) else RUNNING
 
     @property
@@ -80,7 +80,7 @@ class Connector(Struct, frozen=True):
 
 
 class Plugin(Struct, frozen=True):
-    """An installed plugin."""
+    """A plugin that a worker has installed."""
 
     class_name: str
     kind: str
@@ -106,7 +106,7 @@ class Worker(Struct, frozen=True):
 
 
 class ConnectCluster(Struct, frozen=True):
-    """A Connect cluster."""
+    """A Connect cluster as one of its workers describes it."""
 
     name: str
     workers: tuple[Worker, ...] = ()
@@ -121,8 +121,8 @@ class ConnectCluster(Struct, frozen=True):
 
 
 class ConnectListing(NamedTuple):
-    """The answers of the Connect clusters: clusters, configs of their connectors, and cluster -> the reason why it did
-    not answer.
+    """The answers of the Connect clusters, the configs of their connectors, and cluster -> the reason why it did not
+    answer.
     """
 
     clusters: Mapping[str, ConnectCluster]
@@ -131,7 +131,7 @@ class ConnectListing(NamedTuple):
 
 
 class StatesSeen(Struct, frozen=True):
-    """The states of a connector and its tasks, and since when they are known."""
+    """The states of a connector and its tasks, and the time since which they are known."""
 
     states: tuple[str, ...]
     """The state of the connector itself, then those of its tasks."""
@@ -238,7 +238,7 @@ def logger_entry(levels: ConfigSet, name: str) -> ConfigEntry | None:
     """Return a logger of a Connect cluster with its level; its own, else that of the nearest one above it.
 
     Args:
-        levels: the levels of the loggers that have one of their own.
+        levels: the levels of the loggers that set their own.
     """
     above = name
     while (found := levels.get(above)) is None and above != ROOT_LOGGER:
@@ -247,8 +247,9 @@ def logger_entry(levels: ConfigSet, name: str) -> ConfigEntry | None:
 
 
 def plugin_version(plugins: Collection[Plugin], class_name: str) -> str:
-    """Return the version of a connector's class as a config names it; several ones with commas, ``""`` if the worker
-    names none."""
+    """Return the installed version of the class that a config names; several versions with commas, ``""`` if the worker
+    reports none.
+    """
     found = {each.version for each in plugins if is_class(each.class_name, class_name)}
     return ", ".join(sorted(found - {""}))
 
@@ -340,7 +341,7 @@ class AlterConnectLoggers(ChangeRequest, frozen=True):
 
 
 class CreateConnector(_OfConnector, frozen=True):
-    """POST /connectors."""
+    """POST /connectors: creates a connector."""
 
     kafka_name: ClassVar[str] = "POST /connectors"
 
@@ -350,7 +351,7 @@ class CreateConnector(_OfConnector, frozen=True):
 
 
 class DeleteConnector(_OfConnector, frozen=True):
-    """DELETE /connectors/NAME."""
+    """DELETE /connectors/NAME: deletes a connector."""
 
     kafka_name: ClassVar[str] = "DELETE /connectors/NAME"
     is_loss: ClassVar[bool] = True
@@ -382,7 +383,7 @@ class RestartConnector(_OfConnector, frozen=True):
 
 
 class AlterConnectorOffsets(_OfConnector, frozen=True):
-    """PATCH /connectors/NAME/offsets, or DELETE for all; the connector has to be STOPPED (KIP-875)."""
+    """PATCH /connectors/NAME/offsets, or DELETE for all offsets; the connector has to be STOPPED (KIP-875)."""
 
     kafka_name: ClassVar[str] = "PATCH /connectors/NAME/offsets"
 

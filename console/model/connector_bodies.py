@@ -19,7 +19,7 @@ STATES = {"": "", RUNNING: "", PAUSED: PAUSED, STOPPED: STOPPED}
 
 
 class ConnectorText(NamedTuple):
-    """A connector in a file."""
+    """A connector as the text of a file describes it."""
 
     name: str
     """The name without the Connect cluster; ``""`` if the text has none."""

@@ -32,7 +32,7 @@ class Convention(Struct, frozen=True):
         name: the name of the tool.
         topic, partition, offset: the headers with the place of the record that failed.
         exceptions: the headers with the exception's class, the one nearest to the cause first.
-        message: the header with its text.
+        message: the header with the exception's text.
         group: the header with the group that failed; ``b""`` if there is none.
         drops: the beginning of the names of this tool's headers: a record that is sent again has none of them.
         is_binary: whether partition and offset are big-endian numbers; text otherwise.
@@ -52,7 +52,7 @@ class Convention(Struct, frozen=True):
 
     @property
     def told_by(self) -> tuple[bytes, ...]:
-        """The headers by which the exception is known, the first one that is there."""
+        """The headers that may have the exception; the first one in a record counts."""
         return (*self.exceptions, self.message)
 
 
@@ -189,11 +189,12 @@ def _number(data: bytes | None, size: int) -> int:
 
 
 def letter_of(record: Record, group: str | None) -> NewRecord:
-    """Return the letter of a record that is passed over: its key, value and headers, and where it is and was written
-    when. It goes to the partition of its key, and its own time is that of sending, so that retention keeps it.
+    """Return the letter for a record that is passed over: its key, value and headers, and new headers with its place
+    and its time. The letter goes to the partition of its key, and its own time is that of sending, so that retention
+    keeps it.
 
     Args:
-        group: the one that goes on behind it; None if it is deleted.
+        group: the group that continues behind the record; None if the record is deleted.
     """
     why = "deleted" if group is None else f"skipped by group {group}"
     own = {
@@ -210,7 +211,7 @@ def letter_of(record: Record, group: str | None) -> NewRecord:
 
 def application_headers(headers: tuple[Header, ...], origin: Origin | None) -> tuple[Header, ...]:
     """Return the headers with which a letter is sent again: without those of any convention. A record that was passed
-    over comes back as it was, so it loses only kac's own: it may be a letter of another tool.
+    over loses only kac's own headers: it may be a letter of another tool, and is sent again as it was.
 
     Args:
         origin: the origin of the letter.
@@ -228,9 +229,10 @@ class Redrive(Struct, frozen=True, tag="redrive"):
     Attributes:
         topic: the dead-letter topic.
         where: a condition for the letters; ``""`` for all.
-        to: the topic that gets them; ``""`` for the original topic of each.
-        ends: the end of each partition when it began: later letters are not sent.
-        topic_id: the topic's id then; ``""`` of brokers that have none. Another topic of that name has other letters.
+        to: the topic that gets the letters; ``""`` for the original topic of each.
+        ends: the end of each partition when the redrive began: later letters are not sent.
+        topic_id: the id of the dead-letter topic at that time; ``""`` if brokers have no topic ids. A topic with
+            another id and the same name has other letters.
         reached: the first offset of each partition that earlier operations did not look at, by the journal.
         behind: the last of these operations; 0 for none.
         noted: the letters that they sent, by the journal.
@@ -247,7 +249,9 @@ class Redrive(Struct, frozen=True, tag="redrive"):
 
     @property
     def group(self) -> str:
-        """The group with the positions, and the transactional id: the same for the same letters and target."""
+        """The name of the group with the redrive's positions, also its transactional id: the same for the same letters
+        and target.
+        """
         about = json_text([self.where, self.to]).encode()
         return f"{GROUP_PREFIX}{self.topic}-{sha256(about).hexdigest()[:_HASH]}"
 
@@ -261,7 +265,7 @@ def is_selection_of(group: str, topic: str) -> bool:
 
 
 class Stays(StrEnum):
-    """The reason why a letter stays."""
+    """The reasons why a letter stays in the dead-letter topic."""
 
     NOT_CHOSEN = "not chosen"
     NO_ORIGIN = "without headers that name a topic"
@@ -279,7 +283,7 @@ UNSEEN = -1
 
 
 class Letter(Struct, frozen=True):
-    """A letter that is sent again."""
+    """A letter that a redrive sends again."""
 
     partition: int
     offset: int
@@ -289,15 +293,15 @@ class Letter(Struct, frozen=True):
 
 
 def addressed(record: Record, goal: Redrive, partitions: Mapping[str, int], *, is_chosen: bool) -> Letter | Stays:
-    """Return a letter as it is sent, or why it stays.
+    """Return a letter as it is sent, or the reason why it stays.
 
-    It goes to the partition in which it failed, if it goes to its original topic and the topic still has it; else to
-    that of its key. Its time is that of sending.
+    A letter to its original topic goes to the partition in which it failed, if the topic still has that partition; any
+    other letter goes to the partition of its key. Its time is that of sending.
 
     Args:
         record: the record as the broker sent it.
         partitions: the number of partitions of each topic that exists, or `UNSEEN`.
-        is_chosen: whether the operator's selection has it.
+        is_chosen: whether the operator's selection includes the letter.
     """
     if not is_chosen:
         return Stays.NOT_CHOSEN
@@ -339,7 +343,7 @@ def _is_text(name: bytes) -> bool:
 
 
 class Position(Struct, frozen=True):
-    """The progress of a redrive in a partition, as its group has it.
+    """The progress of a redrive in a partition, from the offset that its group committed.
 
     Attributes:
         offset: the first letter that was not looked at.
@@ -409,7 +413,9 @@ _UP_TO = {Age.HOUR: _HOUR, Age.DAY: 24 * _HOUR, Age.WEEK: 7 * 24 * _HOUR}
 
 
 def age_of(timestamp: int, now: int) -> Age:
-    """Return the age of a letter. timestamp, now: ms since 1970; one that is no time has no age."""
+    """Return the age of a letter. timestamp, now: ms since 1970; the age of a timestamp outside of the calendar is
+    unknown.
+    """
     if not 0 <= timestamp <= LAST_MS:
         return Age.UNKNOWN
     return next((age for age, most in _UP_TO.items() if timestamp >= now - most), Age.OLDER)
@@ -419,11 +425,11 @@ class Pile(Struct):
     """The letters of one original topic, exception and age.
 
     Attributes:
-        by: the header that has the exception; ``b""`` for none.
+        by: the name of the header with the exception; ``b""`` without one.
         count: the number of letters.
         chosen: the number of letters that are sent.
         first, last: the earliest and the latest time of the letters, ms since 1970; -1 without any.
-        example: partition and offset of one in the dead-letter topic.
+        example: partition and offset of one of the letters in the dead-letter topic.
         message: the text of the example's exception.
     """
 
@@ -479,12 +485,12 @@ class Survey(Struct):
 
     @property
     def count(self) -> int:
-        """The letters."""
+        """The number of letters."""
         return sum(each.count for each in self.piles.values())
 
     @property
     def chosen(self) -> int:
-        """The letters that are sent."""
+        """The number of letters that are sent."""
         return sum(each.chosen for each in self.piles.values())
 
     @property

@@ -1,5 +1,5 @@
-"""Rules of a context for contents without a reference to a schema: which topics' keys or values are numbers, are in a
-schema of a file, or are decoded by a program. Pure.
+"""Rules of a context for contents without a reference to a schema: the topics whose keys or values are numbers, have a
+schema in a file, or are decoded by a program. Pure.
 """
 
 from __future__ import annotations

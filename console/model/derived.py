@@ -22,7 +22,7 @@ class Derived(Generic[T]):
     """A value that is computed again when one of its inputs is another object."""
 
     def __init__(self, first: T) -> None:
-        """Create it. first: the value before any input is known."""
+        """Create a derived value. first: the value before any input is known."""
         self._value = first
         self._made_of: tuple[object, ...] = ()
 

@@ -23,7 +23,7 @@ CORDONED, CORDONS_FROM = "cordoned.log.dirs", 30
 
 
 class FeatureLevel(NamedTuple):
-    """A level of a feature."""
+    """A level of a feature: its name, its change, and the levels of other features that it needs."""
 
     name: str
     """The name: for metadata.version a name such as ``4.0-IV1``; for another feature, the level of metadata.version

@@ -39,7 +39,7 @@ What = Literal["under-replicated", "offline", "written", "read", "behind", "thro
 
 
 class Measure(NamedTuple):
-    """A measured quantity."""
+    """A measured quantity, of the cluster or of one entity."""
 
     what: What
     about: str = ""
@@ -48,7 +48,7 @@ class Measure(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The cluster at one time."""
+    """The values of the cluster at one time."""
 
     slot: int
     """Unix seconds divided by `EVERY`."""

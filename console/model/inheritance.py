@@ -228,7 +228,7 @@ def _below(entry: config.ConfigEntry | None, key: str) -> Inherited:
 
 
 def _told(entry: config.ConfigEntry, resource: config.ConfigResource) -> Inherited | None:
-    """Return the value without the resource's override from the entry's own synonyms; None if they do not show it."""
+    """Return the value that an entry's own synonyms show below the resource's override; None if they show none."""
     own = config.own_source(resource)
     for synonym in entry.synonyms:
         if synonym.source != own:

@@ -32,7 +32,7 @@ WithoutSecrets = Callable[[Any], Any]
 
 
 def internal_decoders(without_secrets: WithoutSecrets) -> tuple[OwnDecoder, ...]:
-    """Return the decoders of these records, the first of which that claims a key or a value decodes it."""
+    """Return the decoders of these records. The first decoder that claims a key or a value decodes it."""
     return (
         OwnDecoder(_is_always, _coordinators_part, _COORDINATED.__contains__, _is_always),
         OwnDecoder(_is_of_mirror, _mirrors_part, lambda topic: _mirror_topic(topic) != "", _is_always),

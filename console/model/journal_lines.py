@@ -72,7 +72,7 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Request(Struct, frozen=True):
-    """A request of a change."""
+    """A request of a change, with the indexes of its edits."""
 
     api: str
     """Kafka's name of the request."""
@@ -90,7 +90,7 @@ class Place(NamedTuple):
 
 
 class EditLine(Struct, frozen=True, omit_defaults=True):
-    """An edit of a change."""
+    """An edit of a change, as a line of the journal has it."""
 
     edit: Json
     """The edit in JSON."""
@@ -133,7 +133,7 @@ class Sending(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="se
 
 
 class EndedLine(Struct, frozen=True, omit_defaults=True):
-    """The result of an edit."""
+    """The outcome of one edit, as a line of the journal has it."""
 
     status: HowItEnded
     """One of `STATUSES`."""
@@ -177,14 +177,14 @@ class Decided(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="de
 
 
 class Told(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="told"):
-    """An operator has seen that a change stopped in the middle."""
+    """A note that an operator has seen that a change stopped in the middle."""
 
     change: int
     at: Time
 
 
 class Closed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="closed"):
-    """An edit that is no longer to be taken back, and the reason."""
+    """A note that an edit is no longer to be taken back, with the reason."""
 
     place: Place
     at: Time
@@ -192,7 +192,7 @@ class Closed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="clo
 
 
 class Mended(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="mended"):
-    """The line before was cut, and an operator ended it by hand."""
+    """A note that the line before it was cut, and that an operator ended it by hand."""
 
     at: Time
     who: Who
@@ -204,7 +204,7 @@ request, and its end."""
 
 
 class OperationLine(Struct, frozen=True):
-    """A line of an operation."""
+    """A line of the journal about an operation."""
 
     change: int
     """The number of the operation, from the same sequence as the numbers of changes."""
@@ -279,7 +279,7 @@ class RawLine(NamedTuple):
 
     @property
     def whole(self) -> bytes:
-        """The line with its end. Raises BadLine for a cut line or one that is too long."""
+        """The line's bytes with the line feed. Raises BadLine for a cut line or one that is too long."""
         if not self.is_ended:
             raise CutLine("it was cut short")
         if self.size > LONGEST_LINE:

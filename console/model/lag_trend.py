@@ -60,7 +60,7 @@ class PartitionTrend(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The observed movement of a commit."""
+    """The movement of a group's commit in a partition, as the polls show it."""
 
     committed: int
     since: float | None
@@ -382,7 +382,9 @@ def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: fl
 
 
 def _drains(now: PartitionLag, stands: Standing, rate: float | None, since: float) -> bool:
-    """Return whether a member works off what waits in a partition, with more than a step of commits left."""
+    """Return whether a member works off the records that wait in a partition, and more than a step of
+    commits is left.
+    """
     moves = stands.moved is not None and stands.moved > since
     return moves and rate is not None and rate < 0 and now.lag > stands.step
 

@@ -35,7 +35,7 @@ class Late(NamedTuple):
 
 
 class Views(Struct, frozen=True):
-    """The comparison so far."""
+    """The comparison of the brokers' Metadata responses so far."""
 
     epochs: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """(topic id, partition) -> the highest leader epoch in any response."""

@@ -1,4 +1,5 @@
-"""MirrorMaker 2 as a cluster shows it that it copies to: heartbeats, checkpoints and offset syncs of each flow. Pure.
+"""MirrorMaker 2, from the records on the cluster that it copies to: heartbeats, checkpoints and offset syncs of each
+flow. Pure.
 
 A flow copies from one cluster to another, by their aliases in MirrorMaker's settings. MirrorMaker writes a heartbeat of
 each flow into ``heartbeats`` of the flow's target; the source's own ``heartbeats`` are copied like any topic, and
@@ -77,7 +78,7 @@ Key = tuple[str | int, ...]
 
 
 class Kept(NamedTuple):
-    """The newest record of a key."""
+    """The newest record of MirrorMaker with a key."""
 
     record: MirrorRecord
     at_ms: int
@@ -192,12 +193,12 @@ class Flow(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """MirrorMaker's name of it: ``SOURCE->TARGET``."""
+        """MirrorMaker's name of the flow: ``SOURCE->TARGET``."""
         return f"{self.source}->{self.target or '?'}"
 
     @property
     def groups(self) -> list[str]:
-        """The groups that it has checkpoints of."""
+        """The groups for which the flow has checkpoints."""
         return sorted({each.group for each, _ in self.checkpoints})
 
     def copy_of(self, topic: str) -> str:
@@ -206,7 +207,7 @@ class Flow(Struct, frozen=True):
 
 
 class MirrorConnector(NamedTuple):
-    """A connector of MirrorMaker's."""
+    """A connector of MirrorMaker 2, with its flow."""
 
     name: str
     """kac's name of the connector."""
@@ -344,8 +345,9 @@ the minimum seconds if only one heartbeat is known. By default MirrorMaker write
 
 
 def syncs_topic(alias: str) -> str:
-    """Return the topic of offset syncs with the cluster of an alias: at the source it has the target's, at the target
-    the source's."""
+    """Return the name of the topic of offset syncs. alias: the alias of the other cluster: at the source that of the
+    target, at the target that of the source.
+    """
     return f"mm2-offset-syncs.{alias}.internal"
 
 
@@ -359,8 +361,8 @@ def source_topic(flow: Flow, copy: str, names: Collection[str]) -> str:
 
 
 def copied_up_to(sync: OffsetSync, end: int) -> int:
-    """Return the offset at the source up to which all is copied. MirrorMaker writes a sync whenever offsets at the
-    source leave some out, so that each record after one is a record here.
+    """Return the offset at the source up to which all records are copied. MirrorMaker writes a new sync whenever the
+    source skips offsets, so each record after the last sync at the source is one record here.
 
     Args:
         end: the end of the copy's partition.
@@ -392,5 +394,5 @@ def is_silent(beat: Beat | None, now: datetime) -> bool:
 
 
 def newest(times: Iterable[int]) -> int | None:
-    """Return the latest time; None of none."""
+    """Return the latest time; None without times."""
     return max(times, default=None)

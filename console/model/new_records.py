@@ -59,12 +59,12 @@ class NewRecord(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def most_in_batch(self) -> int:
-        """An upper bound of its bytes in a batch without compression."""
+        """An upper bound of the record's bytes in a batch without compression."""
         return self.size + _OF_RECORD + _OF_HEADER * len(self.headers)
 
     @property
     def hash(self) -> str:
-        """A hash of its key, value, headers and given time; other records have another one."""
+        """A hash of the record's key, value, headers and given time; other records have another one."""
         made = sha256()
         for part in (self.key, self.value, *(each for header in self.headers for each in header)):
             made.update(b"-" if part is None else b"%d:" % len(part))
@@ -80,7 +80,7 @@ class NewRecord(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class NotARecord(ValueError):
-    """A line is no record that can be written. The text has the reason, without contents."""
+    """A line that is not a record which can be written. The text has the reason, without contents."""
 
 
 def records_of_lines(data: bytes, by_schema: Container[str] = ()) -> tuple[NewRecord, ...]:
@@ -90,7 +90,7 @@ def records_of_lines(data: bytes, by_schema: Container[str] = ()) -> tuple[NewRe
         by_schema: the parts, ``key`` and ``value``, that are JSON to encode by a schema.
 
     Raises:
-        NotARecord: a line is no record, with its number; or there are more than `MOST_RECORDS`.
+        NotARecord: a line, given by its number, is not a record; or there are more than `MOST_RECORDS`.
     """
     made = []
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -109,7 +109,8 @@ def record_of_line(line: bytes, by_schema: Container[str] = ()) -> NewRecord:
     """Return the record of a JSON line.
 
     Raises:
-        NotARecord: it is no JSON object, or the contents of a key, value or header are missing, hidden or decoded.
+        NotARecord: the line is not a JSON object, or the contents of a key, value or header are missing, hidden or
+            decoded.
     """
     try:
         data: Any = json_of(line, may_repeat=True)
@@ -230,8 +231,9 @@ def of_record(record: Record) -> NewRecord:
 
 
 def partition_of(record: NewRecord, count: int) -> int:
-    """Return the partition of a record in a topic with so many: the given one, else that of Java's partitioner for its
-    key. A record without a key goes where its value's hash says: equal records to one partition, others anywhere.
+    """Return the partition of a record in a topic with `count` partitions: the record's own, else that of Java's
+    partitioner for its key. The hash of the value decides for a record without a key, so equal records go to one
+    partition.
     """
     if record.partition is not None:
         return record.partition
@@ -251,8 +253,8 @@ def by_partition(records: Iterable[NewRecord], count: int) -> dict[int, list[New
 def batched(
     records: Iterable[NewRecord], most: int = BYTES_OF_BATCH, count: int = RECORDS_OF_BATCH
 ) -> Iterator[list[NewRecord]]:
-    """Yield the batches of a partition's records, in their order. A record beyond the limit has one of its own, so that
-    a broker that refuses it refuses no other.
+    """Yield the batches of a partition's records, in their order. A record beyond the limit gets its own batch, so that
+    a broker that refuses it refuses no other record.
 
     Args:
         most: the largest number of bytes in one batch.

@@ -47,7 +47,9 @@ def holds_nothing(snapshot: Snapshot, node: int) -> str:
 
 
 def no_such(snapshot: Snapshot, name: str) -> tuple[str, str]:
-    """Return an error for an unknown broker id, with the known ids; for controllers if kac is connected to them."""
+    """Return the message and the hint for an unknown broker id, with the known ids; for an unknown controller if kac is
+    connected to controllers.
+    """
     cluster = snapshot.cluster
     word = "controller" if cluster.controllers and not cluster.brokers else "broker"
     ids = sorted(node.id for node in cluster.brokers or cluster.controllers)

@@ -30,7 +30,7 @@ class LogOffsets(NamedTuple):
 
     @property
     def waiting(self) -> int:
-        """The records that are written, but not readable with read_committed."""
+        """The number of records that are written, but not readable with read_committed."""
         return max(0, self.end - self.stable)
 
 
@@ -42,7 +42,7 @@ class Newest(NamedTuple):
 
 
 class ObservedLog(NamedTuple):
-    """The observations of a log."""
+    """The observations of one partition's log over the polls."""
 
     last: LogOffsets
     at: float
@@ -84,7 +84,7 @@ class Fall(NamedTuple):
 
 
 class ObservedLogs(Struct, frozen=True):
-    """The observations of all logs."""
+    """The observations of all partitions' logs over the polls."""
 
     at: float = 0.0
     """The time of the last read, Unix seconds."""
@@ -106,8 +106,8 @@ class ObservedLogs(Struct, frozen=True):
         return -1.0 if known is None or known.stable_since is None else known.at - known.stable_since
 
     def untrimmed(self, numbers: Callable[[str], Iterable[int]]) -> Iterator[Place]:
-        """Yield the partitions that grow and keep their first record, while another one of their topic lost its own
-        twice: what deletes the records there stops here.
+        """Yield the partitions that grow and keep their first record, while another partition of the topic has lost its
+        first record twice: the deletion of old records has stopped in the yielded ones.
 
         Args:
             numbers: returns the partitions of a topic.

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 
 class About(NamedTuple):
-    """The description of a part."""
+    """The description of a part: its nouns, and how it is read."""
 
     noun: str = ""
     """The name of the part in messages; empty: the part's own name."""

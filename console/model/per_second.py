@@ -1,4 +1,4 @@
-"""A cap on items a second, for a display that follows a fast source. Pure."""
+"""A limit of items a second, for a display that follows a fast source. Pure."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def voters_text(known: KnownVoters | None) -> str:
 
 
 def voters_in_short(known: KnownVoters | None) -> str:
-    """Return the same in half a line of 80 cells."""
+    """Return the known voters as `voters_text` does, but in half a line of 80 cells."""
     if known is None or known.at is None:
         return voters_text(known)
     return f"as of {time_of_day(known.at)} voters {', '.join(map(str, known.ids))}"

@@ -58,17 +58,17 @@ class QuotaEntity(tuple[str | None, ...]):
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types of its components."""
+        """The types of the entity's components."""
         return cast("tuple[str, ...]", self[::2])
 
     @property
     def is_combined(self) -> bool:
-        """Whether it has several components, such as a user and a client."""
+        """Whether the entity has several components, such as a user and a client."""
         return len(self) > 2
 
     @property
     def parts(self) -> tuple[QuotaPart, ...]:
-        """Its components."""
+        """The entity's components."""
         return tuple(map(QuotaPart, self.types, self[1::2]))
 
     @classmethod
@@ -204,7 +204,7 @@ class QuotaKey(NamedTuple):
 
     @property
     def is_byte_rate(self) -> bool:
-        """Whether it counts bytes."""
+        """Whether the quota limits a rate of bytes."""
         return self.unit == "B/s"
 
 
@@ -289,7 +289,7 @@ class Effective(NamedTuple):
 
     @property
     def level(self) -> int:
-        """The entity's level, 1 to 8; for addresses 1 or 2."""
+        """The level of the quota's entity, 1 to 8; for addresses 1 or 2."""
         return level_of(self.entity)
 
 

@@ -157,7 +157,9 @@ class _Counting:
         self._made: dict[tuple[int, int], Counter] = {}
 
     def after(self, known: Counter | None, value: int) -> Counter:
-        """Return `count` of them. The known counters must outlive this object, which identifies them by `id`."""
+        """Return a counter after one more reading, as `count` does. The known counters must outlive this object, which
+        identifies them by `id`.
+        """
         made = self._made.get((id(known), value))
         if made is None:
             made = self._made[id(known), value] = count(known, value, self._at, self._source)

@@ -70,7 +70,7 @@ class Literal(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A compiled condition."""
+    """A compiled condition on records."""
 
     text: str
     fields: tuple[str, ...]
@@ -82,14 +82,14 @@ class Condition(NamedTuple):
     run: Callable[[dict[str, Any]], Any]
 
     def holds(self, record: Record) -> bool:
-        """Return whether it holds for a record, in the form that may be shown."""
+        """Return whether the condition holds for a record, in the form that may be shown."""
         for root, literal in zip(self.roots, self.literals, strict=True):
             if not any(literal.may_be_in(part) for part in _parts(record, root)):
                 return False
         return self.holds_for(fields_of(record, self.fields))
 
     def holds_for(self, fields: dict[str, Any]) -> bool:
-        """Return whether it holds for the values of its variables."""
+        """Return whether the condition holds for these values of its variables."""
         try:
             return self.run(fields) is True
         except Exception:  # noqa: BLE001 a missing field, another type, a number out of range: it does not hold

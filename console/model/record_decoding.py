@@ -22,7 +22,7 @@ KEY, VALUE = "key", "value"
 
 
 class Decoded(NamedTuple):
-    """A decoded key or value."""
+    """The result of decoding a key or a value."""
 
     form: str
     """The encoding, as in `Encoding`."""
@@ -174,7 +174,7 @@ class RecordDecoder:
     def _by_own(
         self, own: OwnDecoder, record: Record, data: bytes, part: str, allowance: schemas.Allowance
     ) -> tuple[bytes | None, Encoding]:
-        """Return the same of a part that an own decoder claims."""
+        """Return the displayable form of a key or a value that an own decoder reads, and the result of the decoding."""
         try:
             found = own.decode(record, part, allowance)
         except schemas.NotDecoded as problem:

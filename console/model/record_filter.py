@@ -35,8 +35,8 @@ class RecordFilter(Struct, frozen=True):
         return self.key.encode() if self.key and not any(sign in self.key for sign in "*?[") else None
 
     def literals(self) -> tuple[Literal, ...]:
-        """Return the texts that the contents of every record that passes hold. They are those of the contents that are
-        shown: masks and schemas make other bytes of contents.
+        """Return the texts that the contents of every record that passes hold. These are texts of the contents as
+        shown: masks and schemas change the bytes of contents.
         """
         found = [Literal(self.text.encode(), is_escapable=False)] if self.text else []
         if (key := self.whole_key) is not None and self.key.isascii():

@@ -22,7 +22,7 @@ from console.model.record_conditions import decoded_json
 
 
 class Anything(Enum):
-    """The step ``[*]``."""
+    """The step ``[*]`` of a path: any element."""
 
     ANY = "*"
 
@@ -40,7 +40,7 @@ MASKED = "••••"
 
 
 class Deep(Enum):
-    """The step ``**``."""
+    """The step ``**`` of a path: any number of members and elements."""
 
     DEEP = "**"
 

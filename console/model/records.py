@@ -130,7 +130,7 @@ Place = tuple[str, int]
 
 
 class Last(Struct, frozen=True, tag=True):
-    """The newest records that pass the filter."""
+    """A start of a search: the newest records that pass the filter."""
 
     count: int = DEFAULT_COUNT
     before: Mapping[Place, int] | None = None
@@ -138,33 +138,33 @@ class Last(Struct, frozen=True, tag=True):
 
 
 class First(Struct, frozen=True, tag=True):
-    """From the oldest record on."""
+    """A start of a search: the oldest record of each partition."""
 
 
 class FromEnd(Struct, frozen=True, tag=True):
-    """From the end of the log on: only records that are written after the start of the search."""
+    """A start of a search: the end of the log, so that it finds only records that are written later."""
 
 
 class FromOffset(Struct, frozen=True, tag=True):
-    """From an offset of each partition on."""
+    """A start of a search: one offset for every partition."""
 
     offset: int
 
 
 class FromOffsets(Struct, frozen=True, tag=True):
-    """From an own offset of each partition on, to continue a search; other partitions are left out."""
+    """A start of a search: an offset for each partition, to continue a search; other partitions are left out."""
 
     offsets: Mapping[Place, int]
 
 
 class FromTime(Struct, frozen=True, tag=True):
-    """From the first record at or after a time, ms since 1970."""
+    """A start of a search: the first record at or after a time, ms since 1970."""
 
     timestamp: int
 
 
 class OfGroup(Struct, frozen=True, tag=True):
-    """From a group's committed offsets on: the first is the record that it has not committed."""
+    """A start of a search: the offsets that a group committed; the first record is the next one that it would read."""
 
     group: str
 
@@ -173,13 +173,13 @@ Start = Last | First | FromEnd | FromOffset | FromOffsets | FromTime | OfGroup
 
 
 class ToOffset(Struct, frozen=True, tag=True):
-    """Until an offset of each partition, which is excluded."""
+    """An end of a search: an offset in every partition, which is excluded."""
 
     offset: int
 
 
 class ToTime(Struct, frozen=True, tag=True):
-    """Until the first record at or after a time, ms since 1970; that record is excluded."""
+    """An end of a search: the first record at or after a time, ms since 1970; that record is excluded."""
 
     timestamp: int
 
@@ -226,7 +226,7 @@ class Scanned(NamedTuple):
 
 
 class Progress(Struct, frozen=True):
-    """The progress of a search."""
+    """The progress of a search, and the reason why it stopped."""
 
     scanned: tuple[Scanned, ...] = ()
     looked_at: int = 0

@@ -13,8 +13,9 @@ MOST_TOPICS = 20
 
 
 class IdUse(NamedTuple):
-    """A subject in the newest records of a topic: the part, the records with it, and all that were read; its versions,
-    if the references say them."""
+    """A subject in the newest records of a topic: the part of the records, the number of records that name it and of
+    all that were read, and its versions, if the references have them.
+    """
 
     topic: str
     part: str
@@ -43,7 +44,9 @@ def id_uses(snapshot: Snapshot, subject: Subject) -> list[IdUse]:
 
 
 def subjects_in(snapshot: Snapshot, topic: str) -> list[tuple[str, IdUse]]:
-    """Return the subjects that the newest records of a topic name by ids. An id is of each subject that has it."""
+    """Return the subjects that the newest records of a topic name by ids. An id counts for every subject
+    that has it.
+    """
     return [
         (name, use)
         for name in sorted(snapshot.schemas)

@@ -143,7 +143,7 @@ class Allowance:
         self.renew()
 
     def renew(self) -> None:
-        """Allow as much again: a search has no end, and each of its records may use all of it."""
+        """Restore the whole budget: a search has no end, and each of its records may use all of the budget."""
         self.values = MOST_VALUES
         self.bytes = MOST_MADE
         self.seconds = MOST_SECONDS
@@ -172,12 +172,12 @@ _CONTEXT = re.compile(r"^:\.[^:]*:")
 
 
 def no_encoding(_document: bytes) -> bytes:
-    """Raise NotDecoded: nothing is encoded by this schema."""
+    """Raise NotDecoded: a schema of this kind can't encode."""
     raise NotDecoded("nothing is encoded by it")
 
 
 class SchemaText(Struct, frozen=True):
-    """A schema in the registry."""
+    """The text of a schema in the registry."""
 
     kind: str
     text: str
@@ -197,7 +197,7 @@ class SchemaText(Struct, frozen=True):
 
 
 class Schema(Struct, frozen=True):
-    """A compiled schema."""
+    """A compiled schema, which decodes contents and encodes them."""
 
     key: SchemaKey
     kind: str
@@ -223,7 +223,9 @@ class Schema(Struct, frozen=True):
         return b"\x00" + self.key.id.to_bytes(4, "big") + self.encode(document)
 
     def is_of(self, topic: str) -> bool:
-        """Return whether it is registered for a topic, or by its own name for any; True if its subjects are unknown."""
+        """Return whether the schema is registered for a topic, or under its own name for any topic; True if its
+        subjects are unknown.
+        """
         names = [_CONTEXT.sub("", each) for each in self.subjects]
         return not names or any(each in (topic, self.name) or each.startswith(f"{topic}-") for each in names)
 

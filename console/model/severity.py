@@ -19,7 +19,7 @@ class Severity(StrEnum):
 
 
 class Certainty(StrEnum):
-    """The certainty of a cause."""
+    """The possible certainties of a cause."""
 
     CERTAIN = "certain"
     """The evidence proves the cause."""

@@ -247,7 +247,9 @@ def _read_at(snapshot: Snapshot, part: Part, at: datetime) -> Mapping[str, datet
 def entered(
     enter: Callable[[Snapshot, Any, datetime], Snapshot], found: object, known: Snapshot, at: datetime
 ) -> Snapshot:
-    """Return the snapshot with a response, entered by `enter`; for a `partial` that takes the snapshot last."""
+    """Return the snapshot with a response, which the function `enter` puts into it. Takes the snapshot last, for use
+    with `partial`.
+    """
     return enter(known, found, at)
 
 
@@ -329,7 +331,7 @@ def with_connect(snapshot: Snapshot, listing: model_connect.ConnectListing, at: 
 
 
 def with_no_connect(snapshot: Snapshot, at: datetime) -> Snapshot:
-    """Return the snapshot of a context that names no Connect cluster: then there is no connector, whatever its name."""
+    """Return the snapshot for a context that names no Connect cluster: no connector exists."""
     return with_connect(snapshot, model_connect.ConnectListing({}, {}, {}), at)
 
 
@@ -375,7 +377,7 @@ def with_schemas(snapshot: Snapshot, listing: SchemaListing, at: datetime) -> Sn
 
 
 def with_subjects(snapshot: Snapshot, names: Collection[str], listing: SchemaListing, at: datetime) -> Snapshot:
-    """Return the snapshot with a new description of some subjects; one that is gone leaves it."""
+    """Return the snapshot with a new description of some subjects; a subject that no longer exists is removed."""
     others = {name: each for name, each in snapshot.schemas.items() if name not in names}
     found = with_schemas(snapshot, listing._replace(subjects={**others, **listing.subjects}), at)
     failures = [(each.entity, each.failure) for each in snapshot.failures if each.part == Part.SCHEMAS]
@@ -389,7 +391,9 @@ MOST_SCHEMA_TEXTS, MOST_SCHEMA_CHARACTERS = 200, 16 << 20
 
 
 def with_schema_texts(snapshot: Snapshot, read: SchemaTexts) -> Snapshot:
-    """Return the snapshot with more texts of schemas; those that were read first leave it if they become too many."""
+    """Return the snapshot with more texts of schemas; if there are too many, the texts that were read first are
+    removed.
+    """
     texts = {**{key: each for key, each in snapshot.schema_texts.items() if key not in read.texts}, **read.texts}
     size = sum(len(each.text) for each in texts.values())
     while len(texts) > MOST_SCHEMA_TEXTS or (size > MOST_SCHEMA_CHARACTERS and len(texts) > 1):
@@ -718,7 +722,7 @@ def with_tiered(
 
 
 def with_offsets_at(snapshot: Snapshot, found: Mapping[tuple[str, int, int], int]) -> Snapshot:
-    """Return the snapshot with more offsets by time."""
+    """Return the snapshot with offsets of partitions at some times added to those that it has."""
     return replace(snapshot, offsets_at={**snapshot.offsets_at, **found})
 
 
@@ -784,5 +788,6 @@ def with_replica_logs(
     _at: datetime,
 ) -> Snapshot:
     """Return the snapshot with the state of the replicas of the requested partitions; partitions that were not found
-    become unknown. For a `partial` that takes the snapshot last."""
+    become unknown. Takes the snapshot last, for use with `partial`.
+    """
     return replace(snapshot, replica_logs=merged(snapshot.replica_logs, found, frozenset(asked) - found.keys()))

@@ -1,8 +1,8 @@
 """The subjects of a schema registry: their versions, references and configs, the topics that use them; and the requests
 that change them.
 
-The level that a new version is checked by (``compatibility``) and what a subject accepts (``mode``) are configs of a
-subject. The default of all subjects is the config resource without a name.
+The compatibility level by which a new version is checked (``compatibility``), and whether a subject accepts new
+versions (``mode``), are configs of a subject. The default of all subjects is the config resource without a name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SchemaReference(NamedTuple):
 
     @property
     def text(self) -> str:
-        """``NAME:SUBJECT:VERSION``."""
+        """The reference as ``NAME:SUBJECT:VERSION``."""
         return f"{self.name}:{self.subject}:{self.version}"
 
 
@@ -88,13 +88,13 @@ class Subject(Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """The kind of its newest version, also of a deleted one."""
+        """The kind of the subject's newest version, also of a deleted one."""
         newest = self.newest or (self.versions[-1] if self.versions else None)
         return "" if newest is None else newest.kind
 
     @property
     def is_deleted(self) -> bool:
-        """Whether it is soft-deleted as a whole."""
+        """Whether the subject is soft-deleted as a whole."""
         return self.newest is None
 
     def version(self, number: int) -> SchemaVersion | None:
@@ -103,8 +103,8 @@ class Subject(Struct, frozen=True):
 
 
 class SchemaListing(NamedTuple):
-    """The registry's answers: subjects, configs of subjects and of the default, subject -> the reason why it was not
-    read.
+    """The registry's answers: the subjects, the configs of subjects and of the default, and subject -> the reason why
+    it was not read.
     """
 
     subjects: Mapping[str, Subject] = {}
@@ -136,7 +136,9 @@ def level_of(configs: Mapping[ConfigResource, ConfigSet], subject: str) -> str:
 
 
 def users_of(subjects: Mapping[str, Subject], name: str) -> Iterator[tuple[str, SchemaVersion, SchemaReference]]:
-    """Yield the versions that refer to a subject, soft-deleted ones also, each with its subject and the reference."""
+    """Yield the versions that refer to a subject, including soft-deleted ones, each with its subject and
+    the reference.
+    """
     for other in subjects.values():
         for version in other.versions:
             yield from ((other.name, version, each) for each in version.references if each.subject == name)
@@ -221,7 +223,7 @@ class AlterSchemaConfigs(ChangeRequest, frozen=True):
 
 
 class RegisterSchema(ChangeRequest, frozen=True):
-    """POST /subjects/NAME/versions."""
+    """POST /subjects/NAME/versions: registers a schema."""
 
     kafka_name: ClassVar[str] = "POST /subjects/NAME/versions"
     about: ClassVar[str] = "schema {0.name}"

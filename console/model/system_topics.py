@@ -125,7 +125,7 @@ _STRIMZI = SystemTopic("Strimzi's operators", "what the operators keep of topics
 
 
 class _Named(NamedTuple):
-    """Names of topics."""
+    """A pattern of topic names, and the system that owns such topics."""
 
     pattern: re.Pattern[str]
     what: SystemTopic

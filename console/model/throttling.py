@@ -46,7 +46,7 @@ class Throttled(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """A request of a client."""
+    """A request of a client, as a broker's log has it."""
 
     at: int
     """The time of the line in seconds, read as UTC, as the log has no zone."""

@@ -37,7 +37,7 @@ class EndsSeen(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """An offset in a partition."""
+    """An offset in a partition, whose record's time is of interest."""
 
     topic: str
     partition: int
@@ -58,7 +58,7 @@ class Written(NamedTuple):
     """The first offset that may have a record; lower ones are markers of transactions, or were compacted away."""
 
     def says_of(self, committed: int) -> bool:
-        """Return whether it applies to the record at a committed offset."""
+        """Return whether the time is that of the record at a committed offset."""
         return self.refused or self.offset == committed
 
 

@@ -61,14 +61,16 @@ def ends_soon(token: DelegationToken, now: int, period: int) -> bool:
 
 
 def is_replaced(token: DelegationToken, tokens: Iterable[DelegationToken]) -> bool:
-    """Return whether its owner has a newer one that lasts longer: some programs create a token instead of renewing."""
+    """Return whether the owner of a token has a newer token that lasts longer: some programs create a token instead of
+    renewing one.
+    """
     return any(
         each.owner == token.owner and each.issued > token.issued and each.expires > token.expires for each in tokens
     )
 
 
 class NewToken(OwnTarget, frozen=True):
-    """A token to create."""
+    """A target that is a token to create for an owner."""
 
     part: ClassVar[Part | None] = Part.TOKENS
 
@@ -82,7 +84,7 @@ class NewToken(OwnTarget, frozen=True):
 
 
 class TokenTarget(OwnTarget, frozen=True):
-    """A token, by its id."""
+    """A target that is an existing token, by its id."""
 
     text: ClassVar[str] = "token {0.id}"
     part: ClassVar[Part | None] = Part.TOKENS
@@ -91,7 +93,7 @@ class TokenTarget(OwnTarget, frozen=True):
 
 
 class CreateToken(ChangeRequest, frozen=True):
-    """One CreateDelegationToken."""
+    """One CreateDelegationToken request."""
 
     kafka_name: ClassVar[str] = "CreateDelegationToken"
 
@@ -117,12 +119,12 @@ class TokenChange(ChangeRequest, frozen=True):
 
 
 class RenewToken(TokenChange, frozen=True):
-    """One RenewDelegationToken. period_ms: -1 for the broker's configured period."""
+    """One RenewDelegationToken request. period_ms: -1 for the broker's configured period."""
 
     kafka_name: ClassVar[str] = "RenewDelegationToken"
 
 
 class ExpireToken(TokenChange, frozen=True):
-    """One ExpireDelegationToken. period_ms: -1 to expire it immediately."""
+    """One ExpireDelegationToken request. period_ms: -1 to expire it immediately."""
 
     kafka_name: ClassVar[str] = "ExpireDelegationToken"

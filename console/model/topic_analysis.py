@@ -63,7 +63,9 @@ at least this share of all records."""
 
 
 class Quantiles(NamedTuple):
-    """The distribution of sizes in bytes. Those at `RANKS` come from a sketch; the least and the largest are exact."""
+    """The distribution of sizes in bytes. The sizes at `RANKS` come from a sketch; the smallest and the largest are
+    exact.
+    """
 
     least: int
     at: tuple[int, ...]
@@ -103,7 +105,7 @@ class HeavyKey(NamedTuple):
 
 
 class PartitionCount(NamedTuple):
-    """The counts of one partition."""
+    """The number of records and bytes of one partition, and the time of its newest record."""
 
     number: int
     records: int
@@ -135,8 +137,8 @@ class Gap(NamedTuple):
 
 
 class Times(NamedTuple):
-    """The times of the records, in ms since 1970. Records of no time, of the future or of before 2011 are counted
-    apart; `first`, `last` and the timeline leave them out.
+    """The times of the records, in ms since 1970. Records without a time, with a time in the future, or with one before
+    2011 are counted separately; `first`, `last` and the timeline leave them out.
     """
 
     first: int = -1
@@ -202,12 +204,12 @@ class TopicAnalysis(Struct, frozen=True):
 
     @property
     def range(self) -> int:
-        """The number of offsets of the range that it is about."""
+        """The number of offsets in the analysed range."""
         return sum(max(0, each.end - each.first) for each in self.progress.scanned)
 
     @property
     def in_all(self) -> int:
-        """The records of the range, estimated by the offsets that were read."""
+        """The number of records in the range, estimated from the offsets that were read."""
         done = self.progress.done
         return self.records if self.is_whole or not done else round(self.records * self.range / done)
 
@@ -347,7 +349,9 @@ class Counting:
         return known.tried if known is not None else 0
 
     def learn(self, part: str, key: SchemaKey, why: str) -> None:
-        """Note the result of decoding a record that was counted. why: the reason if it is not decoded, else ``""``."""
+        """Note the result of decoding a record that was counted. why: the reason why the record can't be decoded;
+        ``""`` if it can.
+        """
         known = self._schemas.get((part, key))
         if known is not None:
             self._schemas[part, key] = known._replace(
@@ -490,7 +494,7 @@ class _Bucket(NamedTuple):
     last: int
 
     def joined(self, other: _Bucket) -> _Bucket:
-        """Return both together."""
+        """Return this bucket and another one as one bucket."""
         return _Bucket(self.records + other.records, min(self.first, other.first), max(self.last, other.last))
 
 

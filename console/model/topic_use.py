@@ -1,4 +1,4 @@
-"""Whose a topic is: the connectors, groups and producers that read or write it, each with how sure that is. Pure."""
+"""The users of a topic: the connectors, groups and producers that read or write it, each with its certainty. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOPIC, _WRITE = AclResourceType.parse("TOPIC"), AclOperation.parse("WRITE")
 
 
 class TopicUse(NamedTuple):
-    """A use of a topic."""
+    """A use of a topic: who reads or writes it, and how sure that is."""
 
     what: str
     """The kind of use: `READS`, `WRITES`, `KEEPS` or `DESCRIBES`."""

@@ -98,7 +98,7 @@ class StableOffsets(NamedTuple):
 
     @property
     def waiting(self) -> int:
-        """The records between them: written, but not readable with read_committed."""
+        """The number of records between the two: written, but not readable with read_committed."""
         return max(0, self.end - self.stable)
 
 
@@ -113,7 +113,7 @@ class OpenTransaction(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Its topic and partition number."""
+        """The topic and the partition number of the transaction."""
         return self.topic, self.partition
 
 

@@ -21,8 +21,8 @@ class Watched(NamedTuple):
     """Whether `name` is a pattern for `fnmatch`."""
 
     def among(self, names: Iterable[str]) -> list[str]:
-        """Return those of the names that the subject matches, in their order. kac's name of a connector has its Connect
-        cluster before a slash, which may be left out.
+        """Return the names that the subject matches, in their order. kac's name of a connector has its Connect cluster
+        before a slash, which may be left out.
         """
         return [each for each in names if any(map(self._is, (each, *self._short(each))))]
 

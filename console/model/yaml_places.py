@@ -165,7 +165,7 @@ class Plain(str):
 
 @dataclass(frozen=True)
 class Document:
-    """A document of a file."""
+    """A document of a YAML file, with the lines of its values."""
 
     source: str
     data: Any
@@ -304,7 +304,7 @@ class Node:
         return FileProblem(self.document.source, self.document.line(self.path), message, hint)
 
     def fail(self, message: str, hint: str = "") -> NoReturn:
-        """Raise `problem`."""
+        """Raise the error of `problem`."""
         raise self.problem(message, hint)
 
     def named(self) -> dict[str, Node]:

@@ -16,7 +16,7 @@ from console.operations.proposal import DirMove, Proposal, Relocation
 
 
 class BrokerForecast(NamedTuple):
-    """A broker before and after."""
+    """A broker's replicas, leaders and bytes before and after the moves."""
 
     id: int
     replicas: tuple[int, int]
@@ -34,7 +34,7 @@ class BrokerForecast(NamedTuple):
 
 
 class DirForecast(NamedTuple):
-    """A log directory of a broker before and after."""
+    """The bytes of a log directory before and after the moves."""
 
     broker: int
     path: str

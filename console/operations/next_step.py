@@ -38,7 +38,7 @@ BLOCKING = frozenset({Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS})
 
 
 class Send(Struct, frozen=True):
-    """Send these edits as one change."""
+    """The decision to send these edits as one change."""
 
     step: Step
     """The record that the journal gets before the change."""
@@ -48,7 +48,7 @@ class Send(Struct, frozen=True):
 
 
 class Wait(Struct, frozen=True):
-    """Nothing can be sent now."""
+    """The decision that nothing can be sent now."""
 
     copies: bool
     """Whether moves of the operation are under way."""
@@ -57,7 +57,7 @@ class Wait(Struct, frozen=True):
 
 
 class End(Struct, frozen=True):
-    """The operation is over: DONE or CANCELLED."""
+    """The decision that the operation is over: DONE or CANCELLED."""
 
     state: State
 

@@ -22,7 +22,7 @@ from console.plan.kinds.moves import moves_in
 
 
 class State(StrEnum):
-    """The state of an operation."""
+    """The states of an operation."""
 
     WAITING = "waiting"
     """The next step can't be sent yet."""
@@ -58,10 +58,10 @@ class SentLetters(Struct, frozen=True):
     back.
 
     Attributes:
-        reached: partition of the dead-letter topic -> the first offset that was not looked at.
-        written: topic, partition, offset of the first record (-1 if no broker said it), and number of records.
+        reached: partition of the dead-letter topic -> the first offset that the redrive has not looked at yet.
+        written: topic, partition, offset of the first record (-1 if no broker returned it), and number of records.
         hash: the hash of all records, in their order.
-        is_canary: whether it has one letter, to see what becomes of it.
+        is_canary: whether it has a single letter, sent first to see what becomes of it.
     """
 
     at: datetime
@@ -79,7 +79,7 @@ class Letters(Struct, frozen=True):
         left: offsets that were not looked at.
         came_back: sent letters that are in the dead-letter topic again.
         newer: other letters since the beginning.
-        canary: the fate of the first letter; ``""`` until that is known.
+        canary: the fate of the letter that was sent first; ``""`` until it is known.
     """
 
     sent: int = 0
@@ -97,7 +97,7 @@ class Letters(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """The progress of an operation."""
+    """The last recorded progress of an operation."""
 
     at: datetime
     state: State
@@ -112,12 +112,12 @@ class Progress(Struct, frozen=True):
 
     @property
     def is_held_up(self) -> bool:
-        """Whether it waits, and no broker copies for it meanwhile."""
+        """Whether the operation waits, and no broker copies for it meanwhile."""
         return self.state in (State.WAITING, State.STALLED) and bool(self.waits)
 
 
 class Operation(Struct, frozen=True):
-    """Long work on a cluster."""
+    """An operation on a cluster: its goal, its steps so far, and its progress."""
 
     number: int
     """The number of the operation, from the same sequence as the numbers of changes."""
@@ -149,7 +149,7 @@ class Operation(Struct, frozen=True):
 
     @property
     def is_held_up(self) -> bool:
-        """Whether it waits, and no broker copies for it meanwhile."""
+        """Whether the operation waits, and no broker copies for it meanwhile."""
         return self.progress is not None and self.progress.is_held_up
 
     def moves(self) -> Mapping[model_snapshot.TopicPartition, Relocation]:
@@ -179,17 +179,17 @@ class Operation(Struct, frozen=True):
 
     @property
     def letters(self) -> Letters | None:
-        """Its letters if it is a redrive that has begun to work; None otherwise."""
+        """The letters of a redrive that has begun to work; None for other operations."""
         return self.progress.letters if self.progress is not None else None
 
     @property
     def has_moves(self) -> bool:
-        """Whether it has moved replicas, or was about to."""
+        """Whether the operation has moved replicas, or was about to move some."""
         return any(step.moves or step.dirs for step in self.steps)
 
     @property
     def bytes(self) -> int:
-        """Bytes that its moves copy."""
+        """The bytes that the operation's moves copy."""
         return sum(move.bytes for move in self.moves().values()) + sum(move.size for move in self.dir_moves().values())
 
     def owned(self) -> Owned:

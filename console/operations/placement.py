@@ -51,7 +51,7 @@ class Placed(Struct, frozen=True):
 
 
 class Placement(Struct, frozen=True):
-    """All brokers and all partitions."""
+    """All brokers that may hold replicas, and all partitions with their replicas."""
 
     hosts: Mapping[int, Host]
     partitions: tuple[Placed, ...]

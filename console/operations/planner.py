@@ -183,7 +183,7 @@ class _Filling:
         """Return the replicas of a partition for the goal.
 
         Raises:
-            _NoPlace: it has to wait.
+            _NoPlace: the partition has to wait.
         """
         match goal:
             case goals.Drain(brokers=brokers):

@@ -86,7 +86,7 @@ def _wanted(moves: Iterable[Relocation], dirs: Iterable[DirMove]) -> tuple[Seque
 
 
 class Throttles(Struct, frozen=True):
-    """Throttles that are set."""
+    """The throttles that a step of an operation sets."""
 
     rate: int = 0
     """The rate in bytes per second."""
@@ -127,7 +127,7 @@ class Owned(NamedTuple):
         )
 
     def places(self) -> frozenset[ConfigPlace]:
-        """Return the entities and keys."""
+        """Return the entities and keys of the throttles."""
         rates = ((broker_resource(broker), key) for broker, key in self.rates)
         return frozenset((*rates, *((topic_resource(topic), key) for topic, key in self.lists)))
 

@@ -35,7 +35,7 @@ _LAST = "\U0010ffff"
 
 
 class Move(NamedTuple):
-    """Access that moves for a principal."""
+    """An access that a principal loses or gains by a plan."""
 
     operations: tuple[AclOperation, ...]
     names: tuple[str, ...]
@@ -60,7 +60,7 @@ class Change(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """The moves for a principal."""
+    """The accesses that a principal loses or gains, and the number of resources that were not evaluated."""
 
     moves: list[Move]
     unjudged: int

@@ -25,7 +25,7 @@ from console.plan.staged import Described, Draft, Verdict, Was
 
 
 class Reversal(NamedTuple):
-    """The reversal of an edit."""
+    """The edits that revert an edit, and the part that they do not restore."""
 
     edits: tuple[Edit, ...]
     """The edits that together revert the edit; empty if that is impossible."""
@@ -69,7 +69,7 @@ class EditKind:
     """Whether it is a loss for an operator that an edit can't be reverted."""
 
     def kept(self, was: Any) -> Any:
-        """Return the form of a state for files."""
+        """Return the form of a state that files store."""
         return was
 
     def state_of(self, kept: Any) -> Was:
@@ -84,15 +84,15 @@ class EditKind:
         that only brokers can make are left out: a staged edit may still fail.
 
         Raises:
-            Refused: it can't be staged.
+            Refused: the edit can't be staged.
         """
         raise NotImplementedError
 
     # -- the present state ---------------------------------------------------------------------------------------------
 
     def current(self, edit: Any, seen: Described) -> Was:
-        """Return the state of its target: None if it is absent, UNREAD if that part was not read. An unread target
-        never counts as absent: an apply would overwrite it unseen.
+        """Return the state of the edit's target: None if the target is absent, UNREAD if that part was not read. An
+        unread target never counts as absent: an apply would overwrite it unseen.
         """
         raise NotImplementedError
 
@@ -148,7 +148,7 @@ class EditKind:
         return line.verb
 
     def implies(self, edit: Any) -> tuple[Edit, ...]:
-        """Return additional edits that it makes, which an edit staged for their slot overrides."""
+        """Return the additional edits that this edit makes; an edit that is staged for the slot of one overrides it."""
         return ()
 
     def effects(self, edit: Any, draft: Draft) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ class EditKind:
         return {}
 
     def reversal(self, edit: Any, was: Any, recorded: Mapping[str, str]) -> Reversal:
-        """Return its reversal, from the result of `recorded`."""
+        """Return the reversal of an edit. recorded: the facts that `recorded` returned."""
         return Reversal((), self.left, self.no_way_back)
 
     def with_secrets(self, edit: Any, secrets: Mapping[str, Secret]) -> tuple[Edit, str]:
@@ -172,7 +172,7 @@ class EditKind:
         not restore even with all of them.
 
         Args:
-            edit: the reversal without them; the edit itself if that has none.
+            edit: the reversal without the secrets; the original edit if the reversal has no edit.
         """
         raise NotImplementedError
 
@@ -181,7 +181,7 @@ class EditKind:
         return self.is_loss
 
     def relapses(self, edit: Any, snapshot: Snapshot) -> float:
-        """Return the seconds within which the cluster itself may revert it after it was applied; 0: never."""
+        """Return the seconds after the apply within which the cluster itself may revert the edit; 0: never."""
         return 0.0
 
     def doubt(self, edit: Any, change: int, same_topic: bool) -> str:
@@ -210,7 +210,9 @@ class Removal(EditKind):
 
 
 def each_line(command: Callable[[Any, DiffLine], Command]) -> Callable[[Target, Sequence[DiffLine]], Iterable[Command]]:
-    """Return the commands of a batch in which each edit has its own. command: (edit, its line) -> its command."""
+    """Return a function that makes the commands of a batch, one for each edit. command: a function from an edit and its
+    line to its command.
+    """
     return lambda _target, lines: (command(line.edit, line) for line in lines)
 
 

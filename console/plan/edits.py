@@ -35,7 +35,7 @@ def _op(name: str) -> str:
 
 
 class Passed(NamedTuple):
-    """A place at which records are passed over."""
+    """A place at which a plan passes over records: a partition, and a group or a deletion."""
 
     group: str | None
     """The group that continues behind the records; None if the records are deleted."""
@@ -80,17 +80,19 @@ class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=T
 
     @property
     def holds_secret(self) -> bool:
-        """Whether it has a value that must not be written to a file."""
+        """Whether the edit has a value that must not be written to a file."""
         return False
 
     @property
     def passes(self) -> Passed | None:
-        """The place at which it passes over records; None if it does not."""
+        """The place at which the edit passes over records; None if it passes over none."""
         return None
 
     @property
     def first_for(self) -> tuple[Passed, ...]:
-        """The places at which no records are passed over before it is applied: it has letters of them."""
+        """The places at which records may be passed over only after this edit is applied, because it writes their
+        letters.
+        """
         return ()
 
 
@@ -153,7 +155,7 @@ class SetQuota(_QuotaEdit, frozen=True):
 
 
 class UnsetQuota(_QuotaEdit, frozen=True):
-    """Remove an entity's quota."""
+    """Remove the quota of an entity."""
 
 
 class _AclEdit(Edit, frozen=True):
@@ -166,11 +168,11 @@ class _AclEdit(Edit, frozen=True):
 
 
 class AddAcl(_AclEdit, frozen=True):
-    """Create a binding."""
+    """Create an ACL."""
 
 
 class RemoveAcl(_AclEdit, frozen=True):
-    """Delete exactly this binding."""
+    """Delete exactly this ACL."""
 
 
 class CreateTopic(Edit, frozen=True):
@@ -240,7 +242,7 @@ class UpsertScram(_ScramEdit, frozen=True):
 
 
 class DeleteScram(_ScramEdit, frozen=True):
-    """Delete a SCRAM credential."""
+    """Delete the SCRAM credential of a user and a mechanism."""
 
 
 class _OnTopic(Edit, frozen=True):
@@ -277,7 +279,7 @@ class TrimLog(_OnTopic, frozen=True):
 
     @property
     def passes(self) -> Passed:
-        """The partition, from which they are deleted."""
+        """The partition whose records are deleted."""
         return Passed(None, self.topic, self.partition)
 
 
@@ -293,8 +295,8 @@ class WriteRecords(_OnTopic, frozen=True):
         strays: records whose key belongs to another partition by Java's partitioner.
         schemas: the subjects and ids by which values and keys were encoded; ``""`` for none.
         again: the groups in which dead letters failed that are sent again; None for other records.
-        first_for: the edits of the plan that pass over the records of which these are the letters: none of them is sent
-            unless all letters are written.
+        first_for: the places at which the plan passes over the records whose letters these are: kac sends those edits
+            only once all letters are written.
     """
 
     partition: int
@@ -326,7 +328,7 @@ class _Election(_OnTopic, frozen=True):
 
     @property
     def target(self) -> changes.PartitionTarget:
-        """The partition, for its leader."""
+        """The partition whose leader changes."""
         return changes.PartitionTarget(self.topic, self.partition)
 
 
@@ -343,7 +345,7 @@ class _OfMove(_OnTopic, frozen=True):
 
     @property
     def target(self) -> changes.MoveTarget:
-        """The partition, for its move."""
+        """The partition that moves."""
         return changes.MoveTarget(self.topic, self.partition)
 
 
@@ -477,7 +479,7 @@ BROKERS_OWN, AT_ONCE = -1, -1
 
 
 class MakeToken(Edit, frozen=True):
-    """Create a token."""
+    """Create a delegation token."""
 
     owner: str = ""
     """The principal that the token belongs to; ``""`` for the client's own."""
@@ -502,7 +504,7 @@ class _TokenEdit(Edit, frozen=True):
 
 
 class Renew(_TokenEdit, frozen=True):
-    """Make a token expire after a period from now on; `BROKERS_OWN` for the period of the broker's configs."""
+    """Renew a token for a period from now on; `BROKERS_OWN` for the period in the broker's configs."""
 
 
 class Expire(_TokenEdit, frozen=True):
@@ -519,7 +521,7 @@ class _ConnectorEdit(Edit, frozen=True):
 
 
 class CreateConnector(_ConnectorEdit, frozen=True):
-    """Create a connector."""
+    """Create a connector with a config."""
 
     config: Mapping[str, MaybeSecret]
     state: str = ""
@@ -548,7 +550,7 @@ class ResumeConnector(_ConnectorEdit, frozen=True):
 
 
 class RestartConnector(_ConnectorEdit, frozen=True):
-    """Restart a connector."""
+    """Restart a connector, some of its tasks, or both."""
 
     only_failed: bool = False
     """Whether to restart only failed instances."""
@@ -567,7 +569,7 @@ class ChangeConnectorOffsets(Edit, frozen=True):
 
     @property
     def target(self) -> connect.ConnectorOffsetsTarget:
-        """The connector, for its offsets."""
+        """The connector whose offsets change."""
         return connect.ConnectorOffsetsTarget(self.name)
 
 

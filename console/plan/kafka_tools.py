@@ -22,7 +22,7 @@ _TRIMMED = "".join(map(chr, range(0x21)))
 
 
 class Command(NamedTuple):
-    """One command."""
+    """A command of one of Kafka's tools, and a note on it."""
 
     words: tuple[str, ...]
     """The program and its arguments; empty if no command can make the change."""

@@ -1,6 +1,7 @@
-"""Warnings about limits of brokers: below what is used now, or in contradiction to another setting. Pure.
+"""Warnings about limits of brokers that are below the present use, or contradict another setting. Pure.
 
-`contradictions` and `used_connections` judge a cluster as it stands; the warnings name what an edit adds to that.
+`contradictions` and `used_connections` judge a cluster as it stands; the warnings name only the problems that an edit
+adds.
 """
 
 from __future__ import annotations
@@ -130,8 +131,8 @@ IN_ALL, BY_ADDRESS = "max.connections", "max.connections.per.ip"
 
 
 def used_connections(topics: Mapping[str, Topic], groups: Iterable[Group]) -> Mapping[int, Counter[str]]:
-    """Return broker -> address -> the least number of its connections: one of each member of a group that the broker
-    coordinates, or that reads a partition that the broker leads. Producers and tools come on top.
+    """Return broker -> address -> the least number of connections from there: one for each member of a group that the
+    broker coordinates, or that reads a partition that the broker leads. Producers and tools come on top.
     """
     found: dict[int, Counter[str]] = {}
     for group in groups:

@@ -280,7 +280,7 @@ class Staging:
 
 
 class _Held(NamedTuple):
-    """The slots of letters and of edits that pass over their records, none of which is staged, as one can't be."""
+    """The slots of letters and of edits that pass over their records. None of them is staged, because one can't be."""
 
     slots: frozenset[Slot]
     why: Refused

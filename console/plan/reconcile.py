@@ -139,7 +139,7 @@ def not_sent(step: Step, why: Failure, status: Status = Status.NOT_APPLIED) -> t
 
 
 class ApplyReport(Struct, frozen=True):
-    """The result of a check or an apply."""
+    """The result of a check or an apply: the outcomes, the conflicts and the warnings."""
 
     results: tuple[StepResult, ...]
     sent: bool
@@ -172,7 +172,7 @@ class ApplyReport(Struct, frozen=True):
 
 
 class ApplyOptions(Struct, frozen=True):
-    """Options of an apply."""
+    """The options of an apply: whether it only checks, and what the operator accepts."""
 
     valid_only: bool = False
     """Whether to send the valid edits if others fail the check."""
@@ -211,7 +211,7 @@ class InFlight(Struct, frozen=True):
 
     @property
     def unknown(self) -> str:
-        """The message after the wait for the response has ended."""
+        """The message for a request whose response did not come in time."""
         if self.change is None:
             return "outcome unknown: no journal is kept, describe what the plan touched"
         return f"outcome unknown: change {self.change}, `kac history` settles it"

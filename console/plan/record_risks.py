@@ -1,6 +1,6 @@
 """Warnings about what brokers refuse of producers: records without keys in a compacted topic, batches above a new
-limit, and records whose times are outside of a limit. The first two know what was written lately from the newest
-batches of some partitions; without these the texts say so, or there is none.
+limit, and records whose times are outside of a limit. The first two use the newest batches of some partitions; without
+these, the text says so, or there is no warning.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Seque
 
 
 def cut_note(place: int, count: int, limit: int, what: str = "records") -> str:
-    """Return the note of a request that is one of several, with the limit; ``""`` for a single request."""
+    """Return the note on a request that is one of several because of a limit; ``""`` for a single request."""
     return f"{place + 1} of {count}: a controller takes at most {limit:,} {what} in one change" if count > 1 else ""
 
 

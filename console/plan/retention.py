@@ -48,7 +48,7 @@ class RetentionCut(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A range of bytes."""
+    """A range of a number of bytes."""
 
     least: int
     most: int

@@ -164,7 +164,7 @@ NOTHING = RiskNeeds()
 
 
 class Risk(NamedTuple):
-    """A warning about one edit."""
+    """A warning about an edit: its name and its text."""
 
     slot: Slot
     name: str
@@ -176,7 +176,7 @@ class Risk(NamedTuple):
 
     @property
     def accepted_as(self) -> str:
-        """The form that accepts it in a script: ``NAME``, or ``NAME=SUBJECT``."""
+        """The text that accepts the warning in a script: ``NAME``, or ``NAME=SUBJECT``."""
         return f"{self.name}={self.subject}" if self.subject else self.name
 
 
@@ -200,7 +200,7 @@ class RiskFacts(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True, dict=True):
-    """A plan on a cluster."""
+    """A plan and the cluster before and after it, for the rules of warnings."""
 
     before: Snapshot
     """The snapshot before the plan."""

@@ -26,13 +26,15 @@ class _Growth(NamedTuple):
     """The growth in bytes per second."""
 
     def fills(self, log_dir: LogDir) -> bool:
-        """Return whether they fill a directory's disk soon: what was written in half a minute says nothing of weeks."""
+        """Return whether the replicas fill a directory's disk soon: what was written in half a minute says nothing of
+        weeks.
+        """
         return self.size > log_dir.usable_bytes and log_dir.usable_bytes < self.rate * SOON
 
 
 def no_room(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a retention with which topics outgrow a directory, as fast as clients write to them now. What
-    was too much before is not the edit's doing, and what is not known to be written does not grow.
+    """Yield a warning for a retention with which topics outgrow a directory at their present write rates. A topic that
+    outgrows it without the edit, or whose write rate is unknown, causes no warning.
     """
     key = topic_key(edit)
     if key not in KEEPING or not judged.before.log_dirs:

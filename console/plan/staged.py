@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Unread(Enum):
-    """The type of `UNREAD`."""
+    """The type of the value `UNREAD`."""
 
     UNREAD = "unread"
 

@@ -319,7 +319,7 @@ def unclean(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 class Kept(NamedTuple):
-    """A topic's retention."""
+    """The retention of a topic."""
 
     deletes: bool
     """Whether the topic deletes records; only then the limits count."""

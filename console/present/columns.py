@@ -142,9 +142,9 @@ class Columns(Generic[R]):
     """The columns of a noun, in their order on the screen.
 
     Attributes:
-        orders: the names of columns in the order of a view, if it differs; those that it leaves out come last.
-        tie: the sort key of rows that are equal in the sorted column; without it they keep their order.
-        lead: the sort key before that of any column, smallest first.
+        orders: the names of columns in the order of a view, if that differs; columns that it does not name come last.
+        tie: the sort key of rows that are equal in the sorted column; None to keep their order.
+        lead: the sort key that comes before that of any column, smallest first.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class Columns(Generic[R]):
         return tuple(sorted(columns, key=lambda column: places.get(column.name, len(places))))
 
     def without(self, names: Collection[str]) -> Columns[R]:
-        """Return these columns without some, for a table in which those are empty.
+        """Return the columns without some that are empty in a table.
 
         Args:
             names: the columns to leave out, by `Column.name`.
@@ -227,7 +227,7 @@ def highest_first(value: float | None) -> float:
 
 
 def letter_column(name: str, cell: Callable[[R], Cell], width: int = 1) -> Column[R]:
-    """Return a column of the screen without a title, for a letter: a state or a staged edit.
+    """Return a column of the screen without a title, whose cells are single letters: a state or a staged edit.
 
     Args:
         width: the width in cells.
@@ -244,7 +244,7 @@ def overrides_column(
     Args:
         get: the number; None if they were not read.
         priority: the priority of the column on a narrow screen.
-        order: sort key in place of the number.
+        order: the sort key; None to sort by the number.
     """
 
     def cell(row: R) -> Cell:
@@ -311,8 +311,8 @@ def rate_columns(
 
     Args:
         get: the rate of a row; `ABSENT` for a row without one.
-        bytes_priority: the priority of the column on a narrow screen: the higher, the longer it stays.
-        records_priority: the priority of the other column.
+        bytes_priority: the priority of the column of bytes on a narrow screen: the higher, the longer it stays.
+        records_priority: the priority of the column of records.
     """
 
     def of(field: Callable[[Rate], float | None]) -> Callable[[R], Data | Absent]:

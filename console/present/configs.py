@@ -42,8 +42,9 @@ class ConfigRow(NamedTuple):
 
 
 def own_count(entries: ConfigSet, resource: ConfigResource) -> int:
-    """Return the number of keys that an entity sets itself; 0 for loggers, as a broker describes every level as its
-    own."""
+    """Return the number of keys that an entity sets itself; 0 for loggers, since a broker describes every level as set
+    by itself.
+    """
     return 0 if resource.type.entity.has_levels else entries.count_overrides(resource)
 
 
@@ -118,7 +119,7 @@ def flag_words(row: ConfigRow) -> str:
 
 
 class ConfigLine(NamedTuple):
-    """A row for display."""
+    """A row of an entity's configs, with the marks that the screen adds to it."""
 
     row: ConfigRow
     broker: int | None = None
@@ -227,7 +228,7 @@ CONFIGS: columns.Columns[ConfigLine] = columns.Columns(
 
 
 class EntityFacts(NamedTuple):
-    """Facts about entities with configs."""
+    """Functions that look up facts about entities with configs."""
 
     overrides: Callable[[ConfigResource], int | None]
     """Returns the number of keys that an entity sets itself; None if they were not read."""
@@ -475,8 +476,9 @@ def details(
 
 
 def described_by(resource: ConfigResource, snapshot: Snapshot) -> int | None:
-    """Return the broker that is the source of a resource's inherited values: itself, or the one that described the
-    topics."""
+    """Return the broker that is the source of a resource's inherited values: the resource itself if it is a broker,
+    else the broker that described the topics.
+    """
     broker_id = long_number(resource.name)
     if broker_id is not None and names.resource_word(resource.type) in ("broker", "logger"):
         return broker_id

@@ -87,17 +87,17 @@ class ConnectorRow(NamedTuple):
 
     @property
     def class_name(self) -> str:
-        """The class as the config has it."""
+        """The connector's class, as its config names it."""
         return connect.value_of(self.config, connect.CLASS)
 
     @property
     def version(self) -> str:
-        """The version of its plugin; ``""`` if the worker does not name it."""
+        """The version of the connector's plugin; ``""`` if the worker does not report it."""
         return connect.plugin_version(self.cluster.plugins, self.class_name)
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The topics that its config lists, and those that it used."""
+        """The topics that the connector's config lists, and those that it has used."""
         return tuple(dict.fromkeys((*connect.listed_topics(self.config), *self.connector.topics)))
 
     @property
@@ -107,23 +107,23 @@ class ConnectorRow(NamedTuple):
 
     @property
     def dead_letters(self) -> str:
-        """The topic of its dead letters; ``""`` without one."""
+        """The topic of the connector's dead letters; ``""`` without one."""
         return connect.dead_letters(self.config)
 
     @property
     def behind(self) -> Behind:
-        """The time for which the next record that its group reads has waited."""
+        """The time for which the next record of the sink's group has waited."""
         return UNSEEN if self.trend is None else self.trend.longest_behind
 
     @property
     def cause(self) -> str:
-        """The root cause of its failure, else that of the first failed task; ``""`` without a failure."""
+        """The root cause of the connector's failure, else that of the first failed task; ``""`` without a failure."""
         traces = (self.connector.trace, *(task.trace for task in self.connector.tasks_in(connect.FAILED)))
         return next(filter(None, map(connect.cause_line, traces)), "")
 
     @property
     def in_trouble(self) -> bool:
-        """Whether it or a task has failed, a task has no worker, or its state is unknown."""
+        """Whether the connector or a task has failed, a task has no worker, or the state is unknown."""
         unassigned = self.connector.state == connect.UNASSIGNED or self.connector.tasks_in(connect.UNASSIGNED)
         return self.unanswered is not None or self.connector.failed or bool(unassigned)
 
@@ -193,7 +193,9 @@ def _dead_cell(row: ConnectorRow) -> Cell:
 
 
 def since_text(row: ConnectorRow) -> str:
-    """Return the time of day since when its states are known: ``09:41:07``; ``< 09:41:07`` if they are older."""
+    """Return the time of day since which the states of a connector have been the same: ``09:41:07``; ``< 09:41:07`` if
+    kac first read them then.
+    """
     if row.seen is None:
         return ""
     return f"{'< ' if row.seen.is_first else ''}{columns.clock(row.seen.since)}"
@@ -447,7 +449,7 @@ class WorkerRow(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """The reason why it did not answer; ``""`` if it did."""
+        """The reason why the worker did not answer; ``""`` if it did."""
         return "" if self.worker.failure is None else failure_text(self.worker.failure)
 
 
@@ -500,7 +502,7 @@ WORKERS: columns.Columns[WorkerRow] = columns.Columns(
 
 
 class PluginRow(NamedTuple):
-    """An installed plugin."""
+    """An installed plugin, and the number of connectors that use it."""
 
     cluster: str
     plugin: connect.Plugin

@@ -25,7 +25,7 @@ class PileRow(NamedTuple):
 
     @property
     def exception(self) -> str:
-        """The exception; dots if contents are hidden."""
+        """The exception of the pile; dots if contents are hidden."""
         return HIDDEN if self.masked and self.pile.exception else self.pile.exception
 
 
@@ -105,7 +105,9 @@ PILES: columns.Columns[PileRow] = columns.Columns(
 
 
 def pile_rows(found: Survey, *, masked: bool) -> list[PileRow]:
-    """Return the piles: the exceptions of a topic with the most letters first, the youngest letters of each first."""
+    """Return the rows of the piles: by original topic and exception, those with the most letters first, and within them
+    the youngest letters first.
+    """
     totals: dict[tuple[str, str], int] = {}
     for each in found.piles.values():
         about = each.topic, each.exception
@@ -120,7 +122,7 @@ def pile_rows(found: Survey, *, masked: bool) -> list[PileRow]:
 
 
 def chosen_lines(found: Survey, *, masked: bool) -> list[str]:
-    """Return the letters that are sent, a line for each of the first rows: for a question, which has little room."""
+    """Return lines on the letters that are sent, one for each of the first piles: a question has little room."""
     rows = [each for each in pile_rows(found, masked=masked) if each.pile.chosen]
     lines = [
         f"{row.pile.chosen:,} of {row.pile.topic or 'no topic'}: "
@@ -168,8 +170,8 @@ def staying_lines(goal: Redrive, found: Survey) -> Iterator[str]:
 
 
 def others_line(found: Survey) -> str:
-    """Return the number of letters that other selections sent, as far as these were read: letters chosen here may be
-    among them. ``""`` if none was sent.
+    """Return a line with the number of letters that other selections sent, as far as these were read: letters chosen
+    here may be among them. Return ``""`` if they sent none.
     """
     by = sorted(group for group, count in found.others.items() if count)
     if not by and not found.unread:

@@ -14,7 +14,7 @@ from console.present.text import Cell, Line, clean
 
 
 class FeatureRow(NamedTuple):
-    """A feature."""
+    """A feature, its finalized level, and the levels that nodes support."""
 
     name: str
     level: int

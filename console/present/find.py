@@ -43,7 +43,7 @@ class Hit(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """The hits of a pane."""
+    """The hits in one pane."""
 
     pane: str
     total: int
@@ -53,7 +53,7 @@ class Hits(NamedTuple):
 
 
 class Known(NamedTuple):
-    """The data that is searched."""
+    """The data that the search covers."""
 
     snapshot: Snapshot
     plan: Plan

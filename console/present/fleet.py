@@ -50,7 +50,7 @@ MOST_CAUSES = 12
 
 
 class Health(NamedTuple):
-    """A look at a cluster."""
+    """The result of one look at a cluster."""
 
     at: datetime
     """The time of the look, UTC."""
@@ -111,7 +111,7 @@ def health(
 
 
 class FleetRow(NamedTuple):
-    """A context."""
+    """A context, with the last look at its cluster."""
 
     name: str
     origin: str = ""
@@ -133,7 +133,7 @@ class FleetRow(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The verdict in a word."""
+        """The verdict as one word."""
         if self.problem:
             return UNUSABLE
         # kac never looks at a context that is unusable or asks for a secret: test these before the results of looks.
@@ -159,7 +159,7 @@ class FleetRow(NamedTuple):
 
     @property
     def began(self) -> datetime | None:
-        """The beginning of the worst trouble, UTC; None if it is unknown, or there is none."""
+        """The time at which the worst trouble began, UTC; None if it is unknown, or if there is no trouble."""
         # Ignore the last look: its counts stay visible, but its causes are those of a cluster that answered.
         if self.failure is not None:
             return self.since
@@ -168,7 +168,7 @@ class FleetRow(NamedTuple):
 
     @property
     def cause(self) -> str:
-        """The worst cause, or why there is no verdict; ``""`` if nothing is wrong. Untrusted text."""
+        """The worst cause, or the reason why there is no verdict; ``""`` if nothing is wrong. Untrusted text."""
         if self.problem or self.asks:
             return self.problem or ASKS_TEXT
         if self.failure is not None:

@@ -48,7 +48,7 @@ _TIME_STEPS = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18_000, 43_
 
 
 class Axis(NamedTuple):
-    """The time axis."""
+    """The time axis of a chart."""
 
     seconds: int
     """The seconds of a column."""
@@ -68,7 +68,7 @@ class Axis(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A column of time, which the cursor in time is on."""
+    """A column of the time axis, on which the cursor in time is."""
 
     at: int
     """The beginning of the column, Unix seconds."""
@@ -77,16 +77,16 @@ class Moment(NamedTuple):
 
     @property
     def begins(self) -> datetime:
-        """Its begin, UTC."""
+        """The time at which the column begins, UTC."""
         return datetime.fromtimestamp(self.at, UTC)
 
     @property
     def ends(self) -> datetime:
-        """The begin of the next column, UTC."""
+        """The time at which the next column begins, UTC."""
         return datetime.fromtimestamp(self.at + self.seconds, UTC)
 
     def column(self, axis: Axis) -> int | None:
-        """Return its column on an axis; None if it is not drawn there."""
+        """Return the number of the column on an axis; None if the axis does not show it."""
         column = self.at // axis.seconds
         return column if axis.first <= column <= axis.last else None
 
@@ -104,7 +104,7 @@ class Moment(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A change."""
+    """A change that is marked on the time axis."""
 
     at: datetime
     """The time, with its zone."""
@@ -137,7 +137,7 @@ class Graph(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Graphs over one axis."""
+    """The graphs over one time axis, and the changes below them."""
 
     axis: Axis
     graphs: tuple[Graph, ...]
@@ -203,7 +203,7 @@ def resampled(values: Mapping[int, float], every: int, seconds: int) -> dict[int
 
 
 def heights(graphs: Sequence[Graph], room: int) -> list[int]:
-    """Return the lines of each graph, as many as fit into a room for all of them; flat ones have one."""
+    """Return the number of lines of each graph, as many as fit into `room` lines for all; a flat graph has one line."""
     tall = [not each.is_flat for each in graphs]
     spare = max(0, room - len(graphs))
     each_has, more = divmod(spare, sum(tall)) if any(tall) else (0, 0)
@@ -218,7 +218,7 @@ def heights(graphs: Sequence[Graph], room: int) -> list[int]:
 
 
 def axis_line(chart: Chart, width: int, moment: int | None = None) -> Line:
-    """Return the times of day. moment: the column of the cursor; None without one."""
+    """Return the line with the times of day. moment: the column of the cursor; None without a cursor."""
     axis = chart.axis
     every = next((each for each in LABELS if each // axis.seconds >= LABEL_CELLS), LABELS[-1])
     line = [" "] * axis.columns
@@ -241,7 +241,7 @@ def axis_line(chart: Chart, width: int, moment: int | None = None) -> Line:
 
 
 def changes_line(chart: Chart, width: int, moment: int | None = None) -> Line:
-    """Return the marks of the changes, and their number; with a cursor, those of its column."""
+    """Return the line with the marks of the changes, and their number; with a cursor, the number in its column."""
     counts = chart.changes
     count = sum(counts.values()) if moment is None else counts.get(moment, 0)
     signs = (_mark(chart, at, moment, TROUBLE) for at in range(chart.axis.first, chart.axis.last + 1))
@@ -249,7 +249,8 @@ def changes_line(chart: Chart, width: int, moment: int | None = None) -> Line:
 
 
 def graph_lines(chart: Chart, graph: Graph, rows: int, width: int, moment: int | None = None) -> list[Line]:
-    """Return the lines of one graph: with its scale from two lines on, else with its newest value next to the title.
+    """Return the lines of one graph. With two lines or more it has a scale; with one line, its newest value is next to
+    the title.
 
     Args:
         rows: the number of lines.
@@ -281,9 +282,9 @@ def laid_out(
     """Return the lines of a whole chart, each with its graph.
 
     Args:
-        room: most lines. The last graphs are left out if not all fit.
-        more: the key that shows those; then the last line counts them.
-        cursor: the time of the cursor, whose values are shown instead of the newest ones; None without one.
+        room: the largest number of lines. The last graphs are left out if not all fit.
+        more: the key that shows the graphs that were left out; the last line then counts them.
+        cursor: the column of the cursor, whose values are shown instead of the newest ones; None without a cursor.
     """
     if room < 2:
         return []

@@ -128,12 +128,12 @@ class GroupRow(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """The growth of its lag in records a second."""
+        """The growth of the group's lag in records a second."""
         return None if self.trend is None else self.trend.rate
 
     @property
     def behind(self) -> Behind:
-        """The longest wait of a next record in any of its partitions."""
+        """The longest wait of a next record in any of the group's partitions."""
         return UNSEEN if self.trend is None else self.trend.longest_behind
 
     @property
@@ -250,7 +250,7 @@ class PartitionRow(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """The growth of its lag in records a second."""
+        """The growth of the lag in the partition, in records a second."""
         return None if self.trend is None else self.trend.rate
 
     @property

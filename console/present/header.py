@@ -92,7 +92,7 @@ def finalized(snapshot: Snapshot) -> str:
 
 
 class Facts(Struct, frozen=True):
-    """The counts in the header."""
+    """The counts that the header shows."""
 
     brokers: int
     topics: int | None
@@ -102,7 +102,7 @@ class Facts(Struct, frozen=True):
 
 
 def facts(snapshot: Snapshot, counts: TopicCounts) -> Facts:
-    """Count for the header. counts: the counts of the snapshot's topics."""
+    """Return the counts for the header. counts: the counts of the snapshot's topics."""
     read = Part.TOPICS in snapshot.read_at and not are_topics_hidden(snapshot)
     return Facts(
         len(snapshot.cluster.brokers),

@@ -111,7 +111,7 @@ _ALONE = frozenset({"", "sure", "branch"})
 
 
 class Told(NamedTuple):
-    """A column as text."""
+    """A column of a table, as sentences name it."""
 
     name: str
     """The name in lower case; ``""`` for the column with the names of rows."""
@@ -122,7 +122,7 @@ class Told(NamedTuple):
 
 
 def row_words(columns: Sequence[Told], cells: Sequence[Cell]) -> dict[str, str]:
-    """Return column -> text for the cells that say something; the name of the row first, its letters last."""
+    """Return column -> text for the cells with a meaning; the name of the row first, its letters last."""
     found: dict[str, str] = {}
     letters: dict[str, str] = {}
     for column, cell in zip(columns, cells, strict=False):
@@ -145,8 +145,8 @@ def row_text(columns: Sequence[Told], words: Mapping[str, str], usual: Mapping[s
     """Return a row as one line: its severity, its name, then each column with its value, without unknown ones.
 
     Args:
-        usual: column -> the value that was printed for all rows, and is left out. A row without it says so, also where
-            its own value is unknown or empty.
+        usual: column -> the value that was printed for all rows, and is left out. The line of a row without that value
+            says so, even if its own value is unknown or empty.
     """
     alone = _ALONE | {column.name for column in columns if column.is_letter}
     told = {**words, **{name: NONE for name in usual if words.get(name) is None}}
@@ -164,7 +164,9 @@ all of them."""
 
 
 def usual_values(columns: Sequence[Told], rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return column -> the value that most rows have, for columns with one: kac prints it once, not in each row."""
+    """Return column -> the value that most rows have, for columns with such a value: kac prints it once, not in each
+    row.
+    """
     found: dict[str, str] = {}
     for column in columns:
         if not column.name or column.is_letter or column.name == _FIRST or len(rows) < LEAST_ROWS:
@@ -243,7 +245,7 @@ extreme."""
 
 
 class Course(NamedTuple):
-    """The course of a series."""
+    """The course of a series of values: its trend and its extremes."""
 
     word: str
     """``rose``, ``fell``, ``steady`` or ``varied``."""
@@ -311,7 +313,7 @@ def amount_text(value: float, unit: str) -> str:
 
 
 class Sentence(NamedTuple):
-    """The course of a series as text. Times are Unix seconds."""
+    """The course of a series, with the values from which its text is made. Times are Unix seconds."""
 
     text: str
     word: str
@@ -324,8 +326,8 @@ class Sentence(NamedTuple):
     """The time from which on the word is true."""
 
     def is_worth_telling(self, before: Sentence) -> bool:
-        """Return whether, since it was told, the course became another one or began at another time, or a value moved
-        by `LEAST_CHANGE`. A beginning that left the half hour meanwhile stays true.
+        """Return whether the sentence differs enough from one that was told before: another course, another beginning,
+        or a value that moved by `LEAST_CHANGE`. A beginning that left the half hour meanwhile stays true.
         """
         pairs = zip(before.values, self.values, strict=True)
         has_moved = any(abs(is_ - was) > LEAST_CHANGE * max(abs(was), abs(is_)) for was, is_ in pairs)
@@ -337,8 +339,9 @@ Key = TypeVar("Key")
 
 
 def still_told(before: Mapping[Key, Sentence], now: Mapping[Key, Sentence]) -> dict[Key, Sentence]:
-    """Return the sentences of now, and instead of those that say nearly the same the ones told before: a line of text
-    then stays as it is while a value wavers."""
+    """Return the present sentences, each replaced by the one told before if that says nearly the same: so a line of
+    text stays unchanged while a value wavers.
+    """
     kept = (key for key, each in now.items() if key in before and not each.is_worth_telling(before[key]))
     return {**now, **{key: before[key] for key in kept}}
 

@@ -19,7 +19,7 @@ from console.present.text import Cell, Line, clean, joined
 
 
 class ChangeTexts(NamedTuple):
-    """A change as text."""
+    """The fields of a change as texts."""
 
     entity: str
     key: str

@@ -142,7 +142,7 @@ the newest one that it copied from the source. checkpoint, sync: age of the newe
 
 
 class CheckpointRow(NamedTuple):
-    """A translated offset."""
+    """An offset of a group that a flow has translated."""
 
     flow: mirror.Flow
     checkpoint: mirror.Checkpoint
@@ -153,7 +153,7 @@ class CheckpointRow(NamedTuple):
 
 
 class SyncRow(NamedTuple):
-    """A partition of a copy."""
+    """The last offset sync of a partition of a copy."""
 
     flow: mirror.Flow
     topic: str
@@ -211,7 +211,7 @@ SYNCS: columns.Columns[SyncRow] = columns.Columns(
 
 
 class LagRow(NamedTuple):
-    """A partition of a copy next to that of the source."""
+    """A partition of a copy, with its partition at the source."""
 
     flow: mirror.Flow
     topic: str
@@ -223,7 +223,7 @@ class LagRow(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """The records that are not copied; None if that is unknown."""
+        """The number of records that are not copied yet; None if unknown."""
         return None if self.copied is None else max(0, self.end - self.copied)
 
 

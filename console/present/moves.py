@@ -55,12 +55,12 @@ class MoveRow(NamedTuple):
 
     @property
     def still(self) -> tuple[int, ...]:
-        """Brokers that receive no bytes although some are missing."""
+        """The brokers that receive no bytes although some are missing."""
         return tuple(broker for broker, copy in self.copies if copy.rests >= STALLS)
 
     @property
     def stuck(self) -> bool:
-        """Whether it makes no progress."""
+        """Whether the move makes no progress."""
         if self.place is None:
             return self.operation is not None and self.operation.is_held_up
         return bool(self.dead or self.still)
@@ -339,7 +339,7 @@ COPIES: columns.Columns[CopyRow] = columns.Columns(
 
 
 class OperationRow(NamedTuple):
-    """An operation, open or ended."""
+    """An operation, open or ended, and the process that works on it."""
 
     operation: Operation
     holder: Origin | None = None
@@ -347,17 +347,17 @@ class OperationRow(NamedTuple):
 
     @property
     def progress(self) -> Progress | None:
-        """Its progress; None before the first poll, and after its end."""
+        """The operation's progress; None before the first poll, and after its end."""
         return self.operation.progress if self.operation.ended is None else None
 
     @property
     def copied(self) -> int:
-        """The bytes that it has copied so far; 0 after its end, and of a redrive."""
+        """The bytes that the operation has copied so far; 0 after its end, and for a redrive."""
         return self.progress.copied if self.progress is not None and self.operation.letters is None else 0
 
     @property
     def left(self) -> int:
-        """The bytes that it has yet to copy."""
+        """The bytes that the operation has yet to copy."""
         return self.progress.left if self.progress is not None and self.operation.letters is None else 0
 
     @property

@@ -36,7 +36,7 @@ def source(code: codes.ConfigSource, broker: int | None = None) -> str:
     """Return the source of a value in the words of an operator.
 
     Args:
-        broker: the broker with the dynamic config; None leaves it out.
+        broker: the broker with the dynamic config; None if the text should not name it.
     """
     if code == codes.DYNAMIC_BROKER_CONFIG and broker is not None:
         return f"broker {broker}"
@@ -51,7 +51,7 @@ def named(name: str | None) -> str:
 
 
 def spoken(name: str) -> str:
-    """Return a name in a line: ``''`` for the empty one, as it is typed."""
+    """Return a name for a line of text: the empty name as ``''``, the form in which it is typed."""
     return clean(name) or "''"
 
 

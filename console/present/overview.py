@@ -31,7 +31,7 @@ MOST_OF_A_KIND = (8, 4, 2, 1)
 
 
 class Shown(NamedTuple):
-    """The data of the drawing."""
+    """The data from which the chart of a cluster is drawn."""
 
     samples: Sequence[half_hour.Sample]
     """The samples, the earliest first; without any there are no graphs."""
@@ -92,14 +92,14 @@ def own_chart(
 
 
 def overview_chart(shown: Shown, width: int, room: int | None = None) -> Chart | None:
-    """Return the chart of the cluster, as of the first sample in the newest column: it changes once a column.
+    """Return the chart of the cluster as of the first sample in the newest column, so that it changes once per column.
 
     If there are many brokers, disks or groups, those with the highest values have their own graphs, and the others
     share one. Groups and disks that are gone have none.
 
     Args:
         width: the width in cells.
-        room: most graphs; None for no limit.
+        room: the largest number of graphs; None for no limit.
     """
     if not shown.samples:
         return None

@@ -83,7 +83,7 @@ _LETTERS: dict[Status, Span] = {
 
 
 class RowKey(NamedTuple):
-    """The identity of a row."""
+    """The identity of a row of the plan."""
 
     slot: Slot
     key: str
@@ -91,7 +91,7 @@ class RowKey(NamedTuple):
 
 
 class PlanRow(NamedTuple):
-    """One change."""
+    """A change of the plan as a row."""
 
     key: Hashable
     name: str
@@ -109,7 +109,7 @@ class PlanRow(NamedTuple):
 
 
 class PlanGroup(NamedTuple):
-    """The changes of one entity."""
+    """The changes of one entity in the plan."""
 
     key: Hashable
     title: str

@@ -13,7 +13,7 @@ from console.present.text import Cell, clean
 
 
 class QuorumRow(NamedTuple):
-    """A replica of the metadata log."""
+    """A replica of the metadata log, with its role and its lag."""
 
     replica: QuorumReplica
     role: str

@@ -193,12 +193,12 @@ class RecordRow(NamedTuple):
 
     @property
     def is_odd(self) -> bool:
-        """Whether its kind differs from the others, or it can't be decoded."""
+        """Whether the record's kind differs from that of the others, or the record can't be decoded."""
         return self.odd or isinstance(self.item, Undecodable)
 
     @property
     def offset(self) -> int:
-        """Its first offset."""
+        """The record's offset, or the first of the offsets that can't be decoded."""
         return self.item.first if isinstance(self.item, Undecodable) else self.item.offset
 
 
@@ -214,7 +214,7 @@ def record_rows(
     Args:
         form: one of `FORMS`.
         masked: hide keys, values and headers.
-        known: kinds of rows made before; those of new rows are added.
+        known: the kinds of records in rows made before; the kinds of the new rows are added.
 
     Returns:
         For one partition by offset; for several by time, with undecodable offsets first.
@@ -498,7 +498,7 @@ def progress_text(progress: model.Progress, *, finds: bool = True) -> str:
     """Return the progress of a search: ``1,200,000 of 2,000,000 looked at, 3 found, 3.1M/s, 1 s left``.
 
     Args:
-        finds: whether it looks for some records; False if it reads all.
+        finds: whether the search selects some records; False if it reads all.
     """
     of = f" of {progress.of:,}" if progress.of > progress.looked_at else ""
     text = f"{progress.looked_at:,}{of} looked at" + (f", {progress.found:,} found" if finds else "")

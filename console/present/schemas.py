@@ -33,7 +33,7 @@ class SchemaRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The subject."""
+        """The name of the subject."""
         return self.subject.name
 
     @property
@@ -49,7 +49,7 @@ class SchemaRow(NamedTuple):
         return (newest.id or None) if newest is not None else None
 
     def value(self, key: str) -> str | None:
-        """Return the effective value of a config; None if the registry has none."""
+        """Return the effective value of a config; None if the registry has no value."""
         entry = None if self.configs is None else self.configs.get(key)
         return None if entry is None else entry.value
 
@@ -220,7 +220,7 @@ VERSIONS: columns.Columns[subjects.SchemaVersion] = columns.Columns(
 
 
 class VersionDiff(NamedTuple):
-    """Two versions of a subject."""
+    """The differences between two versions of a subject."""
 
     old: int
     new: int
@@ -357,7 +357,7 @@ SIDE_BY_SIDE = 110
 
 
 def diff_lines(snapshot: Snapshot, subject: subjects.Subject, diff: VersionDiff | None, width: int) -> list[Line]:
-    """Return two versions field by field, with the meaning of each difference for old and new readers.
+    """Return two versions field by field, with the effect of each difference on old and new readers.
 
     Args:
         diff: the differences between the two versions; None if the subject has fewer than two.

@@ -14,7 +14,7 @@ TURN, CHANGE, QUIET, UNKNOWN, HERE = "!", "┆", "─", "·", "█"
 
 
 class Span(NamedTuple):
-    """The times of a record, milliseconds since 1970."""
+    """The first and the last time of a record, milliseconds since 1970."""
 
     begins: int
     ends: int

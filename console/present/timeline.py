@@ -21,7 +21,7 @@ _STATES = {"applied": ("✓", "ok"), "failed": ("✗", "failed")}
 
 
 class PastRow(NamedTuple):
-    """A change. Two of `change`, `number` and `event` are None."""
+    """A change as a row. It is in one of `change`, `number` and `event`; the other two are None."""
 
     key: Hashable
     when: str

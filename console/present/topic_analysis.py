@@ -255,7 +255,7 @@ def timeline(times: model.Times, width: int) -> str:
 
 
 def analysis_data(found: Analysed, *, masked: bool) -> dict[str, Data]:
-    """Return an analysis as the object of JSON.
+    """Return an analysis as a JSON object.
 
     Args:
         masked: whether keys and names of headers are left out.

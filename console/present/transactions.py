@@ -42,17 +42,17 @@ class TransactionRow(NamedTuple):
 
     @property
     def hangs(self) -> bool:
-        """Whether its verdict is that it hangs."""
+        """Whether the verdict is that the transaction hangs."""
         return self.verdict is not None and self.verdict.standing is model_transactions.Standing.HANGS
 
     @property
     def transactional_id(self) -> str:
-        """Its transactional id; ``""`` if it is unknown."""
+        """The transactional id; ``""`` if it is unknown."""
         return self.transaction.id if self.transaction is not None else ""
 
     @property
     def word(self) -> str:
-        """Its verdict as a word."""
+        """The verdict on the transaction as a word."""
         if self.failure is not None:
             return UNKNOWN
         return self.verdict.standing.value if self.verdict is not None else "no record"
@@ -239,7 +239,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
 
 
 class CoordinatedRow(NamedTuple):
-    """A transactional id in its coordinator's response."""
+    """A transactional id, as its coordinator describes it."""
 
     transaction: model_transactions.Transaction
     now_ms: int = 0

@@ -44,7 +44,7 @@ LABEL = 11
 
 
 class CauseRow(NamedTuple):
-    """A row of the causes."""
+    """A cause of a verdict as a row."""
 
     named: Named
     muted: datetime | None = None
@@ -54,12 +54,12 @@ class CauseRow(NamedTuple):
 
     @property
     def claim(self) -> Claim:
-        """The claim of its cause."""
+        """The claim of the cause."""
         return self.named.claim
 
     @property
     def counts(self) -> bool:
-        """Whether it counts as trouble: it is sure, not muted, and more than information."""
+        """Whether the cause counts as trouble: it is certain, not muted, and more severe than information."""
         return self.muted is None and self.claim.counts
 
 
@@ -73,7 +73,7 @@ def cause_rows(
         seen: cause id -> when it was first seen, UTC.
 
     Returns:
-        The sure ones, the possible ones, information, and the muted ones; the worst of each first.
+        Certain causes, possible ones, information, and muted ones; the worst of each first.
     """
     from console.model.severity import Severity
 
@@ -140,9 +140,11 @@ def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None
 
 
 def cause_id(claim: Claim) -> str:
-    """Return the id of a cause, from its name and subject: the same in every verdict, and another one for each subject;
-    that of a row with `members` is its name, as other members may be the worst later.
-    In names, spaces, colons and ``%`` are quoted as in a URL, as the id has its words between colons."""
+    """Return the id of a cause, made of its name and its subject: the same in every verdict, and different for each
+    subject. The id of a row with `members` is only the name, since another member may be the worst later.
+
+    Colons separate the words of an id, so spaces, colons and ``%`` in names are quoted as in a URL.
+    """
     from msgspec.structs import replace
 
     if claim.members:
@@ -155,7 +157,9 @@ def cause_id(claim: Claim) -> str:
 
 
 def member_ids(claim: Claim) -> frozenset[str]:
-    """Return the ids that a mute of a cause keeps: those of its members, so that one that comes later counts."""
+    """Return the ids that a mute of a cause covers: those of its present members, so that a member that comes later
+    counts.
+    """
     return frozenset(map(cause_id, claim.members or (claim,)))
 
 
@@ -169,7 +173,7 @@ def _quoted(name: str) -> str:
 
 
 def alarms(verdict: Verdict, muted: Mapping[str, datetime]) -> int:
-    """Return the number of troubles that are sure and not muted: causes, and symptoms without one. Each has a row."""
+    """Return the number of rows that are certain trouble and not muted: causes, and symptoms without a cause."""
     return sum(row.counts for row in cause_rows(verdict, muted))
 
 
@@ -273,7 +277,7 @@ CAUSES: Columns[CauseRow] = Columns(
 
 
 class Staging(NamedTuple):
-    """The effect of a cause's key."""
+    """The effect of the key that stages a cause's next step."""
 
     text: str
     command: str
@@ -337,7 +341,9 @@ def _step_lines(claim: Claim, staging: Staging | None) -> Iterator[Line]:
 
 
 def staging_lines(staging: Staging) -> Iterator[Line]:
-    """Yield the effect of the key of the fix, its refusal if it would be refused, its risks, and the other steps."""
+    """Yield lines on the effect of the key that stages the fix, on its refusal if it would be refused, on its risks,
+    and on the other steps.
+    """
     word = "F stages" if staging.is_change else "F opens"
     yield [*_labelled(word, clean(staging.text, 200)), (f": {staging.command}", "strong")]
     if staging.refused:

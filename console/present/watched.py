@@ -45,7 +45,7 @@ WIDE, LINE_CELLS, SHORT_CELLS = 150, 45, 15
 
 
 class Beside(NamedTuple):
-    """The data besides the snapshot that rows need."""
+    """The data besides the snapshot that the rows of the pane need."""
 
     rates: Mapping[str, Rate] = MappingProxyType({})
     """Topic -> its rate, if known."""
@@ -86,7 +86,9 @@ class WatchRow(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """The kind and the name: unique, since the first subject that means an entity has its row."""
+        """The kind and the name of the entity: unique, since only the first subject that matches an entity gets a row
+        for it.
+        """
         return self.subject.kind, self.name
 
 
@@ -98,8 +100,9 @@ class _State(NamedTuple):
 
 
 def watch_rows(subjects: Iterable[Watched], snapshot: Snapshot, beside: Beside) -> list[WatchRow]:
-    """Return a row for each entity that is watched, and for each subject that means none: the worst first, those that
-    are equally bad in the order of the subjects."""
+    """Return a row for each entity that is watched, and for each subject that matches no entity: the worst first, those
+    that are equally bad in the order of the subjects.
+    """
     made = _Rows(snapshot, beside)
     rows: dict[tuple[str, str], WatchRow] = {}
     for subject in subjects:

@@ -114,7 +114,7 @@ class Question(Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether it needs an answer."""
+        """Whether the question needs an answer."""
         return self.yes or bool(self.typed)
 
 
@@ -185,8 +185,9 @@ class Unattended(Struct):
 
 
 class NotApplied(Exception):
-    """An attempt sent nothing: no operator was available, or the answer was no; an earlier one may have sent something.
-    hint: the next step, with the flag's name."""
+    """An attempt that sent nothing, because no operator was available, or the answer was no. An earlier attempt may
+    have sent something. hint: the next step, with the flag's name.
+    """
 
     def __init__(self, message: str, hint: str = "", risks: tuple[Risk, ...] = ()) -> None:
         super().__init__(message)
@@ -216,8 +217,8 @@ async def apply_flow(
         Refused: the context is read-only, the plan is being applied already, another cluster answers, or the journal
             can't be written.
         AdminError: the connection was lost before anything was sent.
-        Ended: a signal ended it.
-        Interrupted: it was cancelled; its report was shown.
+        Ended: a signal ended the apply.
+        Interrupted: the apply was cancelled; its report was shown.
     """
     run = ApplyRun(options)
     # Show former changes first: one with an unknown outcome may have changed the same keys as the plan.
@@ -258,7 +259,9 @@ async def apply_flow(
 
 
 def _may_go_over(front: FrontEnd, report: ApplyReport, asks: Asks, flags: Flags) -> bool:
-    """Return whether the operator can be asked about a report's conflicts; if not, say that they stand."""
+    """Return whether the operator can be asked about a report's conflicts; if not, print that the other changes were
+    not overwritten.
+    """
     can = bool(report.conflicts) and asks.over and not asks.silent and front.can_ask
     if report.conflicts and not can:
         front.tell(f"another client's changes were not overwritten; {flags.force}")
@@ -355,7 +358,7 @@ def _question(plan: Plan, context: Context, run: ApplyRun, asks: Asks, flags: Fl
 
 
 def _shown(front: FrontEnd, run: ApplyRun, asks: Asks) -> ApplyRun:
-    """Return the run, accepting the warnings that a drop-in shows without a question."""
+    """Return the run, accepting the warnings that a replacement for a Kafka tool shows without a question."""
     if asks.risks or not run.risks:
         return run
     # Warnings that require typing (`risk.subject`) are shown when they stop the apply.

@@ -79,7 +79,7 @@ class ApplyRun(Struct, frozen=True):
 
     @property
     def change(self) -> int | None:
-        """The number in the journal; None without a journal."""
+        """The number of the change in the journal; None without a journal."""
         return self.recorded.number if self.recorded is not None else None
 
     @property
@@ -89,7 +89,7 @@ class ApplyRun(Struct, frozen=True):
 
     @property
     def slots(self) -> dict[Slot, int]:
-        """The number of each edit in the change; later rebases of the plan keep it."""
+        """The number that each edit has within the change; it stays the same when the plan is rebased."""
         return {staged.edit.slot: index for index, staged in enumerate(self.plan.staged)}
 
     @property
@@ -105,8 +105,9 @@ class ApplyRun(Struct, frozen=True):
         """Return the run with newly accepted warnings and changes.
 
         Args:
-            risks: warnings that no longer stop it.
-            conflicts: other clients' changes that are overwritten; a further change of the same key stops it again.
+            risks: warnings that no longer stop the apply.
+            conflicts: other clients' changes that are overwritten; a further change of the same key stops the apply
+                again.
         """
         seen, accepted = (*self.options.seen, *risks), (*self.options.accepted, *conflicts)
         return replace(self, options=replace(self.options, seen=seen, accepted=accepted))

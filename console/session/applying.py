@@ -82,7 +82,8 @@ SKIPPED = Failure("SKIPPED", "not sent: a change that it depends on failed", "Co
 
 
 async def check_plan(session: Session) -> plan_reconcile.ApplyReport:
-    """Let the brokers validate a session's plan: requests with a validate-only form are sent in it. Nothing is changed.
+    """Let the brokers validate a session's plan: send its requests in their validate-only form, if they have one.
+    Nothing is changed.
 
     Returns:
         A report of the check; edits without such a form are UNCHECKED in it.
@@ -100,11 +101,11 @@ async def check_plan(session: Session) -> plan_reconcile.ApplyReport:
 async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
     """Check a session's plan, record it in the journal, send it, and describe the changed resources again.
 
-    Nothing is sent if a check fails, unless `valid_only`; if another client changed a value of the plan since it was
-    read, unless `force` or `accepted`; if there are warnings that are not accepted.
+    Nothing is sent if a check fails, unless `valid_only` is set; if another client changed a value of the plan since it
+    was read, unless `force` or `accepted` allows it; or if there are warnings that are not accepted.
 
-    It is never cancelled midway: a first cancellation waits for the request in flight, sends nothing more and raises
-    Interrupted with the report. A second one stops waiting: the outcome is unknown.
+    The call is never cancelled midway: a first cancellation waits for the request in flight, sends nothing more and
+    raises Interrupted with the report. A second one stops waiting: the outcome is unknown.
 
     Args:
         run: the apply so far; results of a former attempt are dropped.
@@ -116,7 +117,7 @@ async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
         Refused: nothing was sent: the context is read-only, the plan is being applied already, another cluster answers,
             or the journal can't be written.
         AdminError: nothing was sent: the connection to the cluster is lost.
-        Interrupted: it was cancelled; the report has the requests that were sent.
+        Interrupted: the call was cancelled; the report has the requests that were sent.
     """
     session.refuse_to_work()
     task = asyncio.ensure_future(_take_steps(session, run.again()))
@@ -193,8 +194,9 @@ async def _set_back(
     looked: Callable[[Iterable[Staged]], Awaitable[Snapshot]],
     now: Snapshot,
 ) -> tuple[plan_conflicts.Conflict, ...]:
-    """Read applied edits again if their value is the former one, or if the cluster itself may revert them, until it did
-    or no longer can. Return those that were reverted."""
+    """Read applied edits again and return those that were reverted. Edits whose value is the former one are read until
+    it is the new one, and edits that the cluster itself may revert until one is reverted; both for a limited time.
+    """
     done = tuple(applied)
     late = _as_before(done, now)
     began = time.monotonic()

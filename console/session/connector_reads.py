@@ -1,5 +1,5 @@
-"""Reads around connectors and topics: the groups of sinks, the records in topics of dead letters, users of topics; what
-classes define; offsets; the ends of copies.
+"""Reads about connectors and topics: the groups of sinks, the records in topics of dead letters, the users of topics,
+the keys that classes define, offsets, and the ends of copies.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ FEW_GROUPS = 100
 
 
 def sink_groups(snapshot: Snapshot) -> list[str]:
-    """Return the groups of sinks, of those that were listed, by name."""
+    """Return the listed groups that belong to sinks, by name."""
     groups = {row.group for row in connector_rows(snapshot) if row.group is not None}
     return sorted(groups & snapshot.groups.keys())
 
 
 def asked_for_users(snapshot: Snapshot) -> list[str]:
-    """Return the groups to ask for the topics that they read: all listed ones if they are few, else those of sinks."""
+    """Return the groups whose topics to read, to find the users of topics: all listed groups if they are few, else
+    those of sinks.
+    """
     return sorted(snapshot.groups) if len(snapshot.groups) <= FEW_GROUPS else sink_groups(snapshot)
 
 

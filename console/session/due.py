@@ -53,7 +53,7 @@ def due_table(expiring: Sequence[Due], now: datetime) -> Table:
 
 
 class Taken(NamedTuple):
-    """The result of `take_back`."""
+    """The result of `take_back`: whether an edit failed, and whether a warning stopped one."""
 
     failed: bool = False
     """Whether an edit could not be reverted."""
@@ -64,7 +64,7 @@ class Taken(NamedTuple):
 async def take_back(
     session: Session, tell: Callable[[Result], None], operator: Operator, accept: Iterable[str] = ()
 ) -> Taken:
-    """Revert everything that is due.
+    """Revert all edits that are due.
 
     The edits of one change go in one apply. If one of them can't be reverted, each goes alone, so that a deleted topic
     or another client's change blocks no other edit. An edit that can't be reverted is shown, and stays due until it is
@@ -78,7 +78,7 @@ async def take_back(
         Whether any edit is left.
 
     Raises:
-        Refused, AdminError: earlier edits are reverted.
+        Refused, AdminError: nothing more was sent; edits before the error may be reverted.
     """
     past = await read_open(await session.journal())
     now = datetime.now(UTC)
@@ -108,8 +108,9 @@ class _Taking:
     options: ApplyOptions
 
     async def whole(self, some: Sequence[Due]) -> Sequence[Due]:
-        """Revert all of these in one apply. Return those that have to be reverted alone; a failure is shown only with
-        those."""
+        """Revert all of these in one apply. Return those that have to be reverted alone: only `alone` shows why one
+        can't be reverted.
+        """
         report = await self._stage(some)
         if report.notes or report.staging.refused:
             self.session.discard()

@@ -53,8 +53,8 @@ def authors(
     Args:
         latest: the changes of the journal, the latest first; only as many are read as may match.
         at: the time when `new` was known, UTC.
-        taken: place -> the last change that made an earlier difference of it: a change makes only one difference of a
-            place.
+        taken: place -> the last change that made an earlier difference at the place: a change makes only one difference
+            at a place.
     """
     places = grouped((slot, each.place) for each in differences_ if (slot := slot_of(each)) is not None)
     if not places:

@@ -55,7 +55,7 @@ class EventReads(scheduler.Scheduler):
         every: Mapping[Part, float],
         may: Callable[[scheduler.Scheduled, scheduler.Turn], bool] = lambda *_: True,
     ) -> None:
-        """Create it; `run` reads.
+        """Create the reads; `run` does them.
 
         Args:
             every: part -> seconds between two reads of it. For configs: those of one resource, if resources are few.
@@ -138,8 +138,10 @@ class EventReads(scheduler.Scheduler):
 async def longest_ago(
     resources: Iterable[ConfigResource], read_at: Mapping[ConfigResource, datetime], before: datetime, most: int
 ) -> tuple[datetime, list[ConfigResource]]:
-    """Return the oldest read time, NEVER if one was never read; and the resources that were read before a time: so many
-    at most, never-read ones first, then the oldest. The loop has a turn after each AT_A_TIME of them."""
+    """Return the oldest read time of the resources, NEVER if one was never read; and at most `most` resources that were
+    read before a time: never-read ones first, then those read longest ago. Yields to the event loop after each
+    AT_A_TIME of them.
+    """
     found: list[tuple[datetime, ConfigResource]] = []
     oldest, left = datetime.max.replace(tzinfo=UTC), iter(resources)
     while some := list(islice(left, AT_A_TIME)):
@@ -159,7 +161,7 @@ def gaps(snapshot: Snapshot, settings: ConnectionSettings, now: datetime) -> lis
     """Return the parts that are not watched, not read yet, or late, a few words each; empty if all are watched.
 
     Args:
-        settings: the settings of the context; what they do not name is not missed.
+        settings: the settings of the context; parts of services that they do not name are left out.
     """
     texts = []
     refused = {failure.part for failure in snapshot.failures if not failure.entity}
@@ -177,7 +179,7 @@ def gaps(snapshot: Snapshot, settings: ConnectionSettings, now: datetime) -> lis
 
 
 def unseen_since(snapshot: Snapshot, now: datetime) -> datetime | None:
-    """Return the time since when changes of some configs may be unseen; None if all were read just now."""
+    """Return the time since which kac may have missed changes of some configs; None if all were read just now."""
     oldest = min(snapshot.configs_at.values(), default=now)
     return oldest if now - oldest > timedelta(seconds=2 * FOR_EVENTS[Part.CONFIGS]) else None
 

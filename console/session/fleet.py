@@ -50,7 +50,7 @@ class Looks:
     fetched once, and again only after a refused login."""
 
     def __init__(self, context: Context) -> None:
-        """Create it; the first look connects."""
+        """Create the looks at a cluster; the first look connects."""
         self._context = context
         self._unlocked: Context | None = None
         self._open: AsyncExitStack | None = None
@@ -138,7 +138,7 @@ class Fleet(Scheduler):
     """
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
-        """Create it without contexts. changed: called after each look."""
+        """Create a fleet without contexts. changed: called after each look."""
         super().__init__(())
         self._changed = changed
         self._contexts: dict[str, Context] = {}
@@ -148,7 +148,9 @@ class Fleet(Scheduler):
         self.rows: dict[str, FleetRow] = {}
 
     def take(self, contexts: Sequence[Context | BrokenContext]) -> None:
-        """Take the configured contexts. Those that are the same keep their looks, and the time of the next one."""
+        """Replace the contexts by the configured ones. Unchanged contexts keep their looks, and the time of the next
+        one.
+        """
         known, self._contexts = self._contexts, {}
         rows: dict[str, FleetRow] = {}
         for each in contexts:
@@ -174,7 +176,9 @@ class Fleet(Scheduler):
         await asyncio.gather(*self._tasks.values())
 
     async def leave(self) -> None:
-        """Cancel the looks under way and close all clients. What was seen stays; the next looks connect again."""
+        """Cancel the looks under way and close all clients. The results of former looks stay; the next looks connect
+        again.
+        """
         await self.close()
         for name, row in self.rows.items():
             if name in self._turns and row.health is None and row.failure is None:

@@ -176,7 +176,7 @@ async def reconcile_unfinished(
 ) -> tuple[Found, ...]:
     """Search the cluster for edits of unknown outcome, and record those that it has, if the journal can be written.
 
-    The others stay unknown: their requests may still arrive. For requests that were sent right before, it waits at most
+    The others stay unknown: their requests may still arrive. For requests that were sent just before, wait at most
     `IN_FLIGHT` seconds in all. Raises AdminError if the connection to the cluster is lost.
     """
     from console.admin.link import delays
@@ -229,8 +229,10 @@ def _unknown_edits(changes: Iterable[Change]) -> list[Edit]:
 def seen_now(
     past: History, change: Change, indexes: Iterable[int], now: Snapshot
 ) -> tuple[dict[int, Status], dict[int, str]]:
-    """Return the status of edits by their numbers in the change, APPLIED if the cluster shows them, else UNKNOWN; and
-    the ids of the topics that they created. An edit whose key a later change may have changed stays UNKNOWN. Pure."""
+    """Return edit -> its status, APPLIED if the cluster shows it, else UNKNOWN; and edit -> the id of the topic that it
+    created. Edits are named by their numbers in the change. An edit whose key a later change may have changed stays
+    UNKNOWN. Pure.
+    """
     from console.plan.reconcile import verdicts
 
     open_ = frozenset(indexes)

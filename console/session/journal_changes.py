@@ -70,8 +70,9 @@ LOOKED_BACK = 200
 
 
 async def lines_of_the_past(staged: Sequence[Staged], journal: Callable[[], Awaitable[JournalFile]]) -> tuple[str, ...]:
-    """Return the lines that the journal's latest changes have on a plan: a setting that another client reverts, and
-    letters that are written already. Empty without a journal, or if it can't be read."""
+    """Return lines on a plan from the journal's latest changes: settings that another client reverts, and letters that
+    are written already. Empty without a journal, or if it can't be read.
+    """
     from console.journal.segments import JournalError
     from console.session.session import NoJournal
     from console.session.snapshot_reader import Refused
@@ -88,8 +89,9 @@ async def lines_of_the_past(staged: Sequence[Staged], journal: Callable[[], Awai
 
 
 def past_lines(made: MadeBefore, written: WrittenBefore, changes: Iterable[Change]) -> tuple[str, ...]:
-    """Pass changes to both searches, the latest first, and return their lines. One change at a time is in memory: its
-    letters may take megabytes. It stops when nothing is left to find."""
+    """Pass changes to both searches, the latest first, and return their lines. Stop when nothing is left to find. Only
+    one change at a time is in memory, since its letters may take megabytes.
+    """
     for change in changes:
         made.see(change)
         written.see(change)
@@ -100,11 +102,13 @@ def past_lines(made: MadeBefore, written: WrittenBefore, changes: Iterable[Chang
 
 class WrittenBefore:
     """The search for letters of a plan that former changes have written, or may have. left: topic -> the hashes of
-    which it is not known yet that they were written."""
+    letters that no change so far has written.
+    """
 
     def __init__(self, letters: Iterable[WriteRecords], here: Origin) -> None:
-        """Begin. here: this process, which sends the same batch under the same numbers after a lost answer, so that
-        brokers write it once."""
+        """Begin the search. here: this process, which sends the same batch under the same numbers after a lost answer,
+        so that brokers write it once.
+        """
         some = tuple(letters)
         self._wanted = {topic: _hashes(of) for topic, of in grouped([(each.topic, each) for each in some]).items()}
         self.left = dict(self._wanted)
@@ -113,7 +117,7 @@ class WrittenBefore:
         self._by: dict[tuple[str, bool], dict[int, None]] = {}
 
     def see(self, change: Change) -> None:
-        """Search the next change, an earlier one than those before."""
+        """Search the next change, which is earlier than those before."""
         is_here = _process(change.intent.origin) == self._here
         for edit in _letters(change, State.APPLIED):
             if there := self._in(edit, self.left):
@@ -132,7 +136,7 @@ class WrittenBefore:
         return wanted & Counter(each for each in edit.hashes if each in wanted)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each topic that got such letters, or may have got them."""
+        """Yield a line for each topic to which an earlier change wrote some of these letters, or may have."""
         for topic, wanted in self._wanted.items():
             known, doubtful = wanted - self.left[topic], self._doubtful[topic] & self.left[topic]
             if not (count := (known + doubtful).total()):
@@ -169,11 +173,11 @@ class MadeBefore:
     left: the edits whose search goes on, by their slots."""
 
     def __init__(self, mine: Mapping[Slot, Staged]) -> None:
-        """Begin. mine: the plan's edits by their slots."""
+        """Begin the search. mine: the plan's edits by their slots."""
         self.left, self._found = dict(mine), dict[Slot, tuple[int, ...]]()
 
     def see(self, change: Change) -> None:
-        """Search the next change, an earlier one than those before."""
+        """Search the next change, which is earlier than those before."""
         for place in change.in_state(State.APPLIED) if self.left else ():
             was = change.entries[place].staged
             slot = was.edit.slot
@@ -187,7 +191,7 @@ class MadeBefore:
                 del self.left[slot]
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each edit that was made before, and so was set back."""
+        """Yield a line for each edit that a former change made already, and that another client then set back."""
         return (_set_back_line(slot, numbers) for slot, numbers in self._found.items())
 
 
@@ -265,7 +269,7 @@ async def mend(journal: JournalFile, principal: str) -> bool:
 
 
 class Back(NamedTuple):
-    """The reversal of an edit."""
+    """The reversal of an edit of a past change, or the reason why there is none."""
 
     staged: tuple[Staged, ...]
     """The edits that revert it, based on the edit's result; empty if it can't be reverted."""
@@ -400,7 +404,7 @@ async def stage_revert(session: Session, number: int, ask: AskSecret | None = No
         ask: a function that asks for secrets that are kept nowhere; None leaves them out.
 
     Raises:
-        Refused: for an unknown number.
+        Refused: there is no change with this number.
         AdminError: the connection to the cluster is lost.
     """
     journal = await session.journal()

@@ -196,7 +196,7 @@ def suggested(usage: Usage) -> plan_edits.Edit | NoEdit:
 
 
 class Unknown(Enum):
-    """The type of `UNKNOWN`."""
+    """The type of the value `UNKNOWN`."""
 
     UNKNOWN = "unknown"
 
@@ -208,7 +208,7 @@ AS_THE_LAKE_SAYS = "as the lake says"
 
 
 class Wish(Struct, frozen=True):
-    """A proposal of the lake."""
+    """A proposal from the lake: an edit to stage, or the reason why there is none."""
 
     edit: plan_edits.Edit | NoEdit
     """The edit, or the reason why it is not possible."""
@@ -224,7 +224,7 @@ class Wish(Struct, frozen=True):
 
 
 class Wished(Struct, frozen=True):
-    """The result of staging."""
+    """The result of staging proposals."""
 
     report: StageReport | None
     """The report of the staged edits; None if no edit was staged."""
@@ -317,8 +317,9 @@ def _moved(edit: plan_edits.Edit, wish: Wish, known: Snapshot) -> list[str]:
 
 
 def value_now(edit: plan_edits.Edit, known: Snapshot, *, effective: bool = False) -> Value:
-    """Return the cluster's value of an edit's key: the own one, or the one in a broker's file; None without either.
-    effective: the effective value instead, None for a default."""
+    """Return the present value of an edit's key: the entity's own, or that in a broker's file; None without either.
+    effective: whether to return the effective value instead; None for a default.
+    """
     place = edit.target
     if not isinstance(place, ConfigResource | QuotaEntity):
         return UNKNOWN

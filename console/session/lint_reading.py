@@ -1,5 +1,5 @@
-"""Read what the rules of lint judge. A part that brokers refuse is in the snapshot's failures: the report says which
-rules could not look.
+"""Read the parts of a cluster that the rules of lint judge. A part that brokers refuse is in the snapshot's failures:
+the report says which rules could not run.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _LARGE = frozenset({Part.QUOTAS, Part.ACLS, Part.LOG_DIRS})
 async def read_for_lint(
     reader: SnapshotReader, rules: Iterable[Rule], old: timedelta | None = None, subjects: Iterable[str] = ()
 ) -> Seen:
-    """Read all parts that rules need, but for those that the reader's snapshot has.
+    """Read all parts that rules need, except for those that the reader's snapshot has already.
 
     Args:
         old: age from which on a part is read again; None: never.
-        subjects: the subjects whose versions are compared in any case.
+        subjects: the subjects whose versions are compared, in addition to the first `MOST_SUBJECTS`.
 
     Raises:
         Refused: it is the wrong cluster.

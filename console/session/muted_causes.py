@@ -23,7 +23,7 @@ MOST = 1_000
 
 
 class _File(Struct):
-    """The contents of the file."""
+    """The contents of the file of muted causes."""
 
     v: int = 1
     """The version of the format."""
@@ -71,7 +71,7 @@ class MutedCauses:
 
 
 def of_this_user() -> MutedCauses:
-    """Return the file in the state directory."""
+    """Return the file of muted causes in this user's state directory."""
     from console.log_file import state_directory
 
     return MutedCauses(state_directory(os.environ) / "muted.json")

@@ -49,7 +49,9 @@ NEEDS = Needs(parts=PARTS, every=frozenset({TOPIC, BROKER}))
 
 
 def needs_of(goal: Goal) -> Needs:
-    """Return the reads that the plan of a goal is based on: a node that it names may be a controller."""
+    """Return the parts to read for the plan of a goal. They include the quorum, since a node that the goal names may be
+    a controller.
+    """
     return NEEDS | Needs(nodes=brokers_of(goal))
 
 
@@ -75,8 +77,9 @@ class Operations(NamedTuple):
 
 
 async def read_operations(session: Session, ended: int = 0) -> Operations:
-    """Read the operations of the cluster from this host's journal. ended: most ended ones, the last first. Raises
-    Refused, AdminError."""
+    """Read the operations of the cluster from this host's journal. ended: the largest number of ended operations, the
+    last first. Raises Refused, AdminError.
+    """
     now, mine = session.clock.now(), this_process(session.front_end)
     return await in_journal(await session.journal(), lambda journal: _read(journal, ended, now, mine))
 
@@ -94,7 +97,7 @@ def _read(journal: JournalFile, ended: int, now: datetime, mine: Origin) -> Oper
 async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
     """Record the beginning of an operation, and return its number.
 
-    Raises Refused: in a read-only context, without a journal, while another operation is open; AdminError.
+    Raises Refused if the context is read-only, there is no journal, or another operation is open; and AdminError.
     """
     await refuse_a_second(session)
     async with OperationWork(await session.journal(), this_process(session.front_end), session.clock) as work:
@@ -106,7 +109,9 @@ async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
 
 
 async def refuse_a_second(session: Session) -> None:
-    """Raise Refused if no operation can begin: in a read-only context, without a journal, while one is open."""
+    """Raise Refused if no operation can begin: the context is read-only, there is no journal, or another operation is
+    open.
+    """
     session.refuse_if_read_only()
     if not session.context.journal:
         remedy = "Leave out --no-journal, or plan with kac moves GOAL --script."
@@ -134,8 +139,8 @@ def _begun(operation: Operation) -> str:
 
 
 def goes_on_text(operation: Operation) -> str:
-    """Return a line about an operation that goes on: who began it and, of a redrive, the number of letters
-    sent before.
+    """Return a line about an operation that continues: who began it and, for a redrive, the number of letters sent
+    before.
     """
     sent = sum(count for letters in operation.sent for *_, count in letters.written)
     before = f"; it has sent {plural(sent, 'letter')} before" if isinstance(operation.goal, Redrive) else ""
@@ -154,9 +159,9 @@ async def ask_of(
     """Record an operator's request to an operation; the process that works on it carries it out with its next poll.
 
     Args:
-        throttle: bytes per second, of a redrive letters, 0 for no throttle; None: unchanged.
-        give_up: leave its throttles on brokers that do not answer.
-        pause: whether a redrive waits; None: unchanged.
+        throttle: bytes per second, or letters per second of a redrive; 0 for no throttle; None to leave it unchanged.
+        give_up: whether to leave the operation's throttles on brokers that do not answer.
+        pause: whether a redrive waits; None to leave that unchanged.
 
     Returns:
         The operation.

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Pace(Struct, frozen=True):
-    """The pace of polls."""
+    """The intervals between the polls of an operation, and its patience without progress."""
 
     first: float = 0.5
     """The seconds between two polls after progress."""

@@ -1,5 +1,6 @@
-"""The throttles that operations of this host's journal hold. They are no leftovers while an operation works, nor until
-the configs were read again after its end."""
+"""The throttles that operations of this host's journal hold. They do not count as leftovers while the operation works,
+nor before the configs were read again after its end.
+"""
 
 from __future__ import annotations
 

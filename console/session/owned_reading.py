@@ -1,4 +1,4 @@
-"""Read the values that running moves and operations own, which are therefore no wanted state."""
+"""Read the values that running moves and operations own, and that therefore are not part of a wanted state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def read_owned(
 
     Args:
         snapshot: a snapshot with everything read (`reading.read_everything`).
-        operations: reads those of the journal.
+        operations: returns the operations of the journal.
 
     Raises:
         Refused, AdminError: the journal can't be read.

@@ -1,5 +1,5 @@
-"""The reads of each part: their intervals while events are followed, on the screen next to its panes, and for triage;
-and the operation that reads it, if that is a single one.
+"""For each part of a cluster: the intervals at which kac reads it while events are followed, for the screen next to its
+panes, and for triage; and the operation that reads it, if a single one does.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ SERVICES: Mapping[Part, Callable[[ConnectionSettings], object]] = {
 
 
 def is_had(part: Part, settings: ConnectionSettings) -> bool:
-    """Return whether what a context connects to has a part: controllers have few, and services are in the settings."""
+    """Return whether the peers of a context have a part: controllers have few parts, and services have to be in the
+    settings.
+    """
     if settings.controllers and not part.about.at_controllers:
         return False
     return part not in SERVICES or bool(SERVICES[part](settings))
@@ -91,7 +93,7 @@ FOR_SCREEN = {part: each.screen for part, each in PACES.items() if each.screen i
 
 
 class Listed(NamedTuple):
-    """A part that one operation describes and that has no other state."""
+    """A part that one operation reads, and whose answer changes nothing else in the snapshot."""
 
     module: str
     """A module of `console.admin`, imported when the part is first read."""

@@ -54,7 +54,9 @@ class RateReader:
 
     async def read(self, in_view: Iterable[Place] = (), silent: Collection[int] = ()) -> None:
         """Read the end offsets of partitions in view, and the next ones in turn. Values that can't be read stay
-        unknown; a call during another one does nothing. silent: brokers without requests, as they would not answer."""
+        unknown; a call during another one does nothing. silent: the brokers that get no requests, since they would not
+        answer.
+        """
         from console.admin.errors import AdminError
 
         # Skip the tick while a read is under way: slow brokers must not get more load.

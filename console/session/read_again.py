@@ -24,8 +24,9 @@ log = logging.getLogger(__name__)
 
 
 async def read_again(session: Session, edits: Iterable[Edit]) -> None:
-    """Read the targets of edits into the session; for the cluster default also the brokers. Never raises: failures to
-    read are in the snapshot. Nothing is read from another cluster than before."""
+    """Read the targets of edits into the session; if the cluster default is a target, also all brokers. Never raises:
+    failures to read are in the snapshot. Nothing is read from another cluster than before.
+    """
     from console.admin.errors import AdminError
 
     try:

@@ -66,7 +66,8 @@ class RecordReader:
             self._decoder = registry_decoder(context.mask, self._registry, own)
 
     async def topics(self, statement: Records) -> tuple[str, ...]:
-        """Return the topics of a statement; each glob names those that exist now, Kafka's own only if it begins so.
+        """Return the topics of a statement. A glob stands for the matching topics that exist now; for Kafka's own
+        topics, only if it begins like their names.
 
         Raises:
             Refused: no topic matches.
@@ -100,7 +101,7 @@ class RecordReader:
             halt: a switch that ends the search early; what was found is still returned.
 
         Raises:
-            Refused: the context says never, or a broker refuses it.
+            Refused: the context forbids reading records, or a broker refuses the request.
             AdminError: the connection to the cluster is lost.
         """
         from console.admin import record_search
@@ -178,8 +179,8 @@ class RecordReader:
         return bool(missing)
 
     async def learn_all(self, found: Sequence[records.Record]) -> str:
-        """Read all schemas of records from the registry. Return why one of them is not known; ``""`` if each is known,
-        or the registry lacks it.
+        """Read all schemas of records from the registry. Return the reason why a schema is still unknown; ``""`` if
+        each one is known, or missing in the registry.
         """
         if self._registry is None:
             return ""
@@ -276,7 +277,7 @@ def search_of(
     """Return the search of a statement.
 
     Args:
-        topics: the names of its topics.
+        topics: the names of the statement's topics.
         now: the base of relative times.
         more: the position at which to continue, instead of the statement's own start.
     """
@@ -318,7 +319,7 @@ def _milliseconds(at: str, now: datetime) -> int:
 
 
 class Collected:
-    """The results of a search, as its portions come in: in memory, and beyond its part in a private file."""
+    """The results of a search, as its portions arrive: in memory, and above a limit in a private file."""
 
     def __init__(self, search: records.Search) -> None:
         from console.admin.record_file import FoundRecords
@@ -332,7 +333,7 @@ class Collected:
         self.progress = records.Progress()
 
     def add(self, portion: records.Portion) -> None:
-        """Take a portion. Raises OSError: the results are larger than memory's part for them, and the disk is full."""
+        """Add a portion. Raises OSError if the results no longer fit into memory, and the disk is full."""
         self._records.extend(portion.records)
         self._places.update((record.topic, record.partition) for record in portion.records)
         self._undecodable += portion.undecodable

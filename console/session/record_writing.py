@@ -1,4 +1,6 @@
-"""The records that a statement writes: made of its words, read from a file or from topics, and encoded by schemas."""
+"""The records that a statement writes: made from its words, or read from a file or from topics, and encoded
+by schemas.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ P = TypeVar("P", bound=PassingStatement)
 
 
 def refuse_to_write(context: Context) -> None:
-    """Raise Refused in a context that forbids to read records, or that masks fields of them."""
+    """Raise Refused in a context that forbids reading records, or that masks fields of them."""
     refuse_if_never(context)
     if context.mask:
         raise Refused(
@@ -61,8 +63,8 @@ async def with_records(
     snapshot: Snapshot,
     tell: Callable[[str], None],
 ) -> S:
-    """Return a statement with the records that it writes; other statements unchanged. Records that are to be kept in a
-    file are there afterwards.
+    """Return a statement with the records that it writes; other statements unchanged. If the statement keeps records in
+    a file, write them to it.
 
     Args:
         reader: reads the records to copy, and the schemas.
@@ -71,7 +73,7 @@ async def with_records(
         tell: receives a line about a file that was written.
 
     Raises:
-        Refused: the context forbids it, or a broker or the registry refuses to be read.
+        Refused: the context forbids reading or writing records, or a broker or the registry refuses a read.
         CommandError: a record can't be written as the statement says.
         AdminError: the connection to the cluster is lost.
     """

@@ -1,7 +1,8 @@
 """Send dead letters again, each once: a survey of them, and the work of the operation.
 
-The group of the selection has the position in each partition, with the counts. Each transaction has a part of the
-letters and the positions behind them, so the positions say what was sent, whatever died; the journal only repeats it.
+The group of the selection has the position in each partition, with the counts. Each transaction contains some of the
+letters and the positions behind them, so after any crash the positions show which letters were sent; the journal only
+repeats this.
 """
 
 from __future__ import annotations
@@ -119,11 +120,11 @@ def desk_of(session: Session) -> Desk:
 
 
 class Stopped(Exception):
-    """The redrive does not go on by itself. The text has the reason."""
+    """The redrive can't continue by itself. The text has the reason."""
 
 
 class Unread(Stopped):
-    """Letters can't be read now."""
+    """The letters can't be read now."""
 
 
 class Looked(NamedTuple):
@@ -168,7 +169,7 @@ async def looked_through(
 
     Raises:
         Stopped: letters can't be decoded; Unread: their brokers do not answer.
-        Refused: the context or a broker refuses it.
+        Refused: the context or a broker refuses the read.
         AdminError: the connection to the cluster is lost.
     """
     ends = dict(goal.ends)
@@ -276,7 +277,7 @@ async def survey(
 
     Args:
         goal: the goal with its ends.
-        show: receives what was found so far.
+        show: called with the survey so far.
 
     Raises:
         Refused: as `looked_through`, or letters can't be read.
@@ -351,7 +352,7 @@ class Judged(NamedTuple):
     """The facts that an operator has to know before letters are sent.
 
     Attributes:
-        refused: the reasons why some can't be written, a line each.
+        refused: the reasons why some letters can't be written, a line each.
         effects: the effects of the letters, a line each.
         risks: the warnings.
     """
@@ -362,8 +363,8 @@ class Judged(NamedTuple):
 
 
 async def judged(desk: Desk, goal: Redrive, found: Survey) -> Judged:
-    """Return the forecast and the warnings of the letters to send: those of new records, and that other selections may
-    have sent some of them. Raises AdminError.
+    """Return the forecast and the warnings for the letters to send: those for new records, and a warning if other
+    selections may have sent some of them. Raises AdminError.
     """
     edits = edits_of(found)
     snapshot = await desk.read(needs_of({each.topic for each in edits}))
@@ -382,7 +383,7 @@ async def judged(desk: Desk, goal: Redrive, found: Survey) -> Judged:
 
 
 def edits_of(found: Survey) -> list[WriteRecords]:
-    """Return the letters to send as new records, without their contents: for the rules of these."""
+    """Return the letters to send as edits that write records, without their contents, for the rules on such edits."""
     return [
         WriteRecords(
             topic,
@@ -442,11 +443,12 @@ def _hash_of(letters: Sequence[Letter]) -> str:
 
 
 class _Readers(NamedTuple):
-    """The groups that may pass the first letter; false if there are none, and all were read.
+    """The groups that may pass the first letter. As a condition it is false if there are none, and all groups were
+    read.
 
     Attributes:
         at: group -> its position in the letter's partition.
-        behind: groups with members that have no position there.
+        behind: groups with members that have no position in that partition.
         problem: the reason why groups are not known; ``""`` if all are.
     """
 
@@ -475,7 +477,7 @@ class Redriving:
         pace: Pace,
         on_progress: Callable[[Progress], None],
     ) -> None:
-        """Create it; `run` works.
+        """Create the work of a redrive; `run` does it.
 
         Args:
             work: holds the lease, and has the journal.
@@ -505,10 +507,10 @@ class Redriving:
         self._noted_at = now
 
     async def run(self) -> Operation:
-        """Work until the letters are sent, an operator cancels it, or it can't go on; return the operation then.
+        """Work until the letters are sent, an operator cancels the redrive, or it can't continue. Return the operation.
 
         Raises:
-            Refused: another process has taken it over, or the journal can't be written.
+            Refused: another process has taken over the operation, or the journal can't be written.
         """
         from console.admin import errors
         from console.admin.exactly_once import Fenced, Interrupted, take_over
@@ -576,7 +578,9 @@ class Redriving:
         return self._operation
 
     async def _is_wanted(self) -> bool:
-        """Read an operator's requests; wait while it is paused. Return whether to go on; note the end if not."""
+        """Read an operator's requests, and wait while the redrive is paused. Return whether to continue; if not, note
+        the end of the operation.
+        """
         self._asked_at = self._desk.clock.monotonic()
         operation = await self._read()
         if operation.cancelling:
@@ -600,7 +604,7 @@ class Redriving:
         self._tell(f"operation {self._operation.number} ({self._goal}) is {state.value}: {self._letters()}")
 
     async def _check_topic(self) -> None:
-        """Raise Stopped if another topic has the name now, and Unread if a partition ends before its end in the goal.
+        """Raise Stopped if another topic has the name now, Unread if a partition ends before its end in the goal, and
         AdminError.
         """
         from console.admin.partitions import LATEST, offsets_of
@@ -647,7 +651,7 @@ class Redriving:
     # -- sending letters
 
     async def _send_all(self) -> bool:
-        """Send what is left. Return whether nothing is left; letters of an open transaction may be left."""
+        """Send the remaining letters. Return whether none remains; letters of an open transaction may remain."""
         self._waits = ()
         self._targets = _Targets()  # topics may have changed since the last attempt
         if not self._canary and self._left() and not await self._watch_canary():
@@ -689,7 +693,9 @@ class Redriving:
         return min(LETTERS, self._operation.throttle or LETTERS)
 
     async def _goes_on(self) -> bool:
-        """Look for an operator's requests, and for letters that came back, now and then. Return whether to go on."""
+        """Read an operator's requests, and from time to time count letters that came back. Return whether
+        to continue.
+        """
         now = self._desk.clock.monotonic()
         if now - self._looked_back_at >= LOOKS_BACK_EVERY:
             await self._look_back()
@@ -802,8 +808,9 @@ class Redriving:
         return ""
 
     async def _readers(self, topic: str, number: int) -> _Readers:
-        """Return the groups that may pass a letter: the one in which it failed, if it has a position there; else those
-        with members; else all with a position. Raises AdminError.
+        """Return the groups that may pass a letter: the group in which the letter failed, if that group has a position
+        in the letter's partition; else those groups with a position there that have members; else all groups with a
+        position there. Raises AdminError.
         """
         from console.admin.errors import BrokerError
         from console.admin.groups import group_position, topic_readers

@@ -211,7 +211,7 @@ class Replay:
 
     @classmethod
     def of(cls, reader: FlightReader, name: str) -> Replay:
-        """Return the replay of an open record. name: the name of its file."""
+        """Return the replay of an open record. name: the name of the record's file."""
         tape = Tape(entries_of(reader))
         return cls(tape, poll_ends(reader.times), context_of(reader.header, tape, name))
 
@@ -265,7 +265,7 @@ def record_time(text: str, begins_ms: int, ends_ms: int) -> int:
     end.
 
     Raises:
-        ValueError: it is no time, or before the record; the text is for the operator.
+        ValueError: the text is not a time, or the time is before the record; the message is for the operator.
     """
     at_ms = round(time_before(text, moment(ends_ms)).timestamp() * 1000)
     if at_ms < begins_ms // 1000 * 1000:

@@ -38,7 +38,7 @@ MOST_MOMENTS = 8_000
 
 
 class Moment(Struct, frozen=True):
-    """A poll of a record."""
+    """A poll of a record, with its verdict."""
 
     at_ms: int
     """The time of the poll, in milliseconds since 1970."""
@@ -56,7 +56,8 @@ class Moment(Struct, frozen=True):
 
 
 class ReplayDiagnosis:
-    """A single pass through a record, from its beginning. `moments` grows meanwhile; it is replaced, never changed.
+    """A single pass through a record, from its beginning. `moments` grows meanwhile: it is replaced by a longer tuple,
+    never changed.
 
     failed: the error that ended it early; ``""`` without one.
     """
@@ -77,7 +78,7 @@ class ReplayDiagnosis:
 
     @property
     def ends_ms(self) -> int:
-        """The end of its last poll, milliseconds since 1970."""
+        """The end of the record's last poll, milliseconds since 1970."""
         return self._replay.times[-1]
 
     def start(self) -> None:

@@ -44,7 +44,7 @@ OF_ALL = frozenset({flight_tape.METADATA, flight_tape.API_VERSIONS, flight_tape.
 
 
 class OffsetsAsked(NamedTuple):
-    """A request of ListOffsets."""
+    """The contents of a ListOffsets request."""
 
     node: int
     stable: bool

@@ -24,7 +24,7 @@ async def read_facts(
     IncrementalAlterConfigs.
 
     Args:
-        configs: the last described ones; AlterConfigs has to repeat all of them.
+        configs: the configs as last described; AlterConfigs has to repeat all of them.
 
     Raises:
         AdminError: no broker answers.

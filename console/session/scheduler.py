@@ -86,7 +86,7 @@ class Turn(NamedTuple):
         return over._replace(took=took, due=max(due, now + min(pace.longest_rest, pace.rest * counts)))
 
     def known(self, pace: Pace, now: float, age: float) -> Turn:
-        """Return the turn after another part read the same data, so many seconds ago."""
+        """Return the turn after another part read the same data, `age` seconds ago."""
         # A clock that was set back gives a negative age; the part is then read.
         if not self.is_due(now) or self.asked or not 0 <= age < pace.every or now - age <= self.ended:
             return self
@@ -94,7 +94,9 @@ class Turn(NamedTuple):
 
 
 class Turns:
-    """The turn of one thing, for its reader. As a context manager, it measures the read in the ``with`` block."""
+    """The turn of one read, for the code that does it. As a context manager, it measures the read in the ``with``
+    block.
+    """
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
@@ -109,7 +111,7 @@ class Turns:
         self.turn = self.turn.hurried()
 
     def note(self, age: float | None) -> None:
-        """Note that another part read the same data, so many seconds ago; None: none did."""
+        """Note that another part read the same data, `age` seconds ago; None if none did."""
         if age is not None:
             self.turn = self.turn.known(self.pace, time.monotonic(), age)
 
@@ -125,7 +127,7 @@ class Turns:
 
 
 class Scheduled(NamedTuple):
-    """Data that is read together."""
+    """Data of a cluster that one read gets."""
 
     name: str
     pace: Pace
@@ -173,7 +175,7 @@ class Scheduler:
         may: Callable[[Scheduled, Turn], bool] = lambda *_: True,
         age: Callable[[str], float | None] = lambda _: None,
     ) -> None:
-        """Create it; `step` and `run` read.
+        """Create the scheduler; `step` and `run` read the parts.
 
         Args:
             may: whether a part may be read now, by its turn.
@@ -307,7 +309,7 @@ def read_ago(snapshot: Snapshot, name: str) -> float | None:
 
 
 async def happens(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, at most so many seconds."""
+    """Wait for an event, at most `seconds` seconds."""
     waiting = asyncio.ensure_future(event.wait())
     try:
         # Don't use `asyncio.timeout`: with no time left, it mistakes an earlier cancellation, as by Ctrl-C, for its

@@ -24,11 +24,11 @@ MOST_VERSIONS = 10
 async def read_schema_texts(
     client: Client, snapshot: Snapshot, names: Iterable[str], versions: int = MOST_VERSIONS, *, whole: bool = False
 ) -> Learned:
-    """Read the texts of the newest versions of subjects, and those that they refer to, with the references of these.
+    """Read the texts of the newest versions of subjects, and of all schemas to which they refer, directly or not.
 
     Args:
-        versions: most for each subject.
-        whole: whether all stay in the snapshot, however many they are: for a command that compares them and ends.
+        versions: the largest number of versions for each subject.
+        whole: whether all texts stay in the snapshot, however many they are: for a command that compares them and ends.
     """
     from console.admin.schemas import read_texts
 

@@ -148,7 +148,7 @@ class Runner(Struct):
     _read_up_to: int = 0
 
     async def to_the_end(self, statements: Sequence[Statement]) -> int:
-        """Do as `run`, and return the exit code."""
+        """Run all statements as `run` does, and return the exit code."""
         await self.run(statements)
         return self.exit_code()
 
@@ -163,7 +163,7 @@ class Runner(Struct):
 
     async def carry_out(self, statements: Sequence[Statement]) -> None:
         """Run all statements. A failed statement is reported and counted, and the next one runs; a lost connection ends
-        the run. A file of offsets that can't be read stops it before the first statement.
+        the run. A file of offsets that can't be read ends the run before the first statement.
 
         Args:
             statements: the statements of the whole script: their needs are read ahead, up to the next apply.

@@ -1,5 +1,6 @@
-"""Reads of triage outside the snapshot, and their intervals: log offsets, and reads based on them. All of them are
-bounded."""
+"""Reads for triage whose results are not in the snapshot, with their intervals: log offsets, and reads based on these.
+All reads are bounded.
+"""
 
 from __future__ import annotations
 
@@ -445,7 +446,7 @@ def tls_listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
 
 
 def _group_places(snapshot: Snapshot, most: int) -> list[Place]:
-    """Return the first partitions with group offsets, so many at most."""
+    """Return the first partitions in which groups have offsets, at most `most`."""
     found: dict[Place, None] = {}
     for lag in snapshot.lags.values():
         found |= dict.fromkeys((each.topic, each.partition) for each in lag.partitions)
@@ -455,7 +456,8 @@ def _group_places(snapshot: Snapshot, most: int) -> list[Place]:
 
 
 def places_after(topics: Mapping[str, Topic], last: Place, most: int) -> list[Place]:
-    """Return the first partitions after one, by name and number; of 300,000 only the returned ones are visited.
+    """Return the first partitions after a given one, by topic and number. Only the returned ones are visited, of
+    perhaps 300,000.
 
     Args:
         last: the partition before them; it need not exist.

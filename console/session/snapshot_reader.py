@@ -199,8 +199,9 @@ class SnapshotReader:
             self.notify(SnapshotChanged(old, snapshot))
 
     async def read_whole(self, part: Part) -> None:
-        """Read a part as a whole; of a service that the settings do not name, nothing. Raises AdminError and Refused as
-        the part's own reader does."""
+        """Read a part as a whole; do nothing for a part of a service that the settings do not name. Raises AdminError
+        and Refused as the part's own reader does.
+        """
         if part in SERVICES and not is_had(part, self.context.settings):
             return
         if part in LISTED:

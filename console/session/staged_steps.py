@@ -31,7 +31,7 @@ def first_step(steps: Sequence[Next]) -> Next | None:
 def staging_of(
     steps: Sequence[Next], snapshot: Snapshot, plan: Plan = EMPTY, *, read_only: bool = False
 ) -> Staging | None:
-    """Return the staging of the first step that changes or shows something; None without one.
+    """Return the staging of the first step that has edits or a command; None without such a step.
 
     Its risks, and whether it is refused, are based on the known state of the cluster; applying reads the rest.
 

@@ -36,10 +36,10 @@ async def analyze(
     """Yield the analysis so far at intervals, and the whole analysis at the end. Close the generator to leave it early.
 
     Args:
-        halt: a switch that ends it early; the last result then has what was counted.
+        halt: a switch that ends the analysis early; the last result then has the counts so far.
 
     Raises:
-        Refused: the context says never, the extra is missing, or a broker refuses it.
+        Refused: the context forbids reading records, the extra is missing, or a broker refuses the read.
         AdminError: the connection to the cluster is lost.
     """
     now = clock.now()

@@ -329,8 +329,8 @@ class Poller(Scheduler):
         await self._read_operations()
 
     def follow(self, observations: Observations) -> None:
-        """Read at once the data that a new symptom depends on: schemas, and configs if those of all are read rarely.
-        observations: after the last poll.
+        """Read at once the data that a new symptom depends on: schemas, and configs if the configs of all entities are
+        read rarely. observations: the observations after the last poll.
         """
         known, self._symptoms = self._symptoms, observations.seen
         if observations.seen is known:
@@ -347,8 +347,10 @@ class Poller(Scheduler):
             self.hurry(Part.CONFIGS)
 
     async def _read_configs(self) -> None:
-        """Read the configs of all topics and of the brokers that answer; then the journal: an operation is recorded
-        before its throttles are set, and ends after they are removed. In between, those that a symptom depends on."""
+        """Read the configs of all topics and of the brokers that answer; then the journal, because an operation is
+        recorded before its throttles are set, and ends after they are removed. Between two such reads, read the configs
+        that a symptom depends on.
+        """
         concerned, self._concerned = self._concerned, ()
         if concerned and time.monotonic() < self._all_configs_due:
             await self._session.read_configs([*concerned], at_once=True)

@@ -51,7 +51,7 @@ class ShellCompleter(Completer):
         contexts: Sequence[str],
         fields: Callable[[], SeenFields] = SeenFields,
     ) -> None:
-        """Create it.
+        """Create the completer.
 
         Args:
             snapshot: returns the current snapshot.

@@ -23,7 +23,7 @@ _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Address(NamedTuple):
-    """An address to listen at."""
+    """An address at which kac listens for requests."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class Address(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this host reaches it."""
+        """Whether only this host reaches the address."""
         return binds_loopback(self.host)
 
 
@@ -55,7 +55,7 @@ async def listening(at: Address, metrics: Callable[[], Awaitable[str]]) -> Async
         metrics: returns the text of a response.
 
     Raises:
-        OSError: the address can't be listened at.
+        OSError: kac can't listen at the address.
     """
     open_ones: set[asyncio.Task[None]] = set()
 

@@ -1,4 +1,4 @@
-"""The event of a cause that came, got worse or went: as JSON, and as the fields of a template. Pure."""
+"""The event of a cause that has come, got worse or gone: as JSON, and as the fields of a template. Pure."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _SEVERITIES = tuple(Severity)
 
 
 class What(StrEnum):
-    """The change of a cause."""
+    """The ways in which a cause changes: it comes, gets worse or goes."""
 
     CAME = "came"
     WORSE = "worse"
@@ -34,7 +34,7 @@ class What(StrEnum):
 
 
 class News(NamedTuple):
-    """A message about a cause."""
+    """A message about a change of a cause."""
 
     what: What
     id: str
@@ -47,7 +47,7 @@ class News(NamedTuple):
 
 
 class Told(Struct, frozen=True):
-    """A cause of which receivers know."""
+    """A cause that receivers know of."""
 
     worst: Severity
     """The highest severity in the messages about the cause."""
@@ -61,7 +61,7 @@ class Told(Struct, frozen=True):
 
 
 class Known(Struct, frozen=True):
-    """The causes of which receivers know."""
+    """The causes that receivers know of."""
 
     told: Mapping[str, Told] = field(default_factory=dict)
     """Id of a known cause -> what receivers know of it."""
@@ -72,20 +72,20 @@ class Known(Struct, frozen=True):
 def news(
     known: Known, rows: Sequence[CauseRow], at: datetime, now: float, *, blind: bool = False
 ) -> tuple[Known, tuple[News, ...]]:
-    """Return the causes that receivers know after a verdict, and the messages that tell them.
+    """Return the causes that receivers know of after a verdict, and the messages about the changes.
 
-    A cause comes if it counts as on the screen: sure, not muted, more than information. An unexplained symptom waits
-    for its cause, as long as rows keep their names (`HELD`); a cause has gone once no poll saw it for that time. So
-    receivers get one message about a cause that comes and goes meanwhile, and one about each severity that it reaches.
-    States that are one row have one id, and have gone once all of them have; one that is added comes by itself.
-    A cause that is muted later gets its last message when it goes.
+    A cause comes if it counts on the screen: it is certain, not muted, and more severe than information. An unexplained
+    symptom waits for its cause, as long as rows keep their names (`HELD`); a cause has gone once no poll saw it for
+    that time. So receivers get one message about a cause that comes and goes meanwhile, and one about each severity
+    that it reaches. States in one row have one id, and have gone once all of them have; a state that is added to the
+    row is a new cause. A cause that is muted later gets its last message when it goes.
 
     Args:
         rows: the causes, as the screen has them.
         at: time of the poll, UTC, for the messages.
-        now: the same time, in seconds of a monotonic clock: a step of the wall clock makes nothing go, and holds
-            nothing.
-        blind: whether what a verdict needs could not be read: then nothing goes.
+        now: the same time in seconds of a monotonic clock, so that a step of the wall clock neither removes nor keeps a
+            cause.
+        blind: whether facts that a verdict needs could not be read: then no cause goes.
     """
     seen = dict[str, CauseRow]()
     for row in rows:
@@ -131,7 +131,7 @@ def news(
 
 
 def no_answer(why: str, step: str = LOOK) -> CauseRow:
-    """Return the row of a cluster of which no node answers, or that kac can't watch.
+    """Return the row for a cluster in which no node answers, or that kac can't watch.
 
     Args:
         why: the reason, in one line.
@@ -156,12 +156,14 @@ def _id(claim: Claim) -> str:
 
 
 def _states(claim: Claim) -> Mapping[str, Claim]:
-    """Return the states that a row stands for, by their ids; none for another cause."""
+    """Return the states that a row stands for, by their ids; empty if the row's cause is not a finding of lint."""
     return {cause_id(each): each for each in claim.members or (claim,)} if claim.stands is not None else {}
 
 
 def _row_of(added: Sequence[Claim], row: CauseRow) -> CauseRow:
-    """Return states that were added as a row, with the steps of the whole row: these alone were judged."""
+    """Return a row of only the states that were added. Its steps are those of the whole row, because only these were
+    judged.
+    """
     return CauseRow(Named(replace(one_of(added), next=row.claim.next), {}))
 
 

@@ -38,7 +38,7 @@ class Outbox:
 
     Attributes:
         name: the name of the receiver.
-        counts: the counts so far.
+        counts: the numbers of delivered and dropped events and of failed attempts, so far.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Outbox:
         rests: Sequence[float] = RESTS,
         longest: float = LONGEST,
     ) -> None:
-        """Start its thread.
+        """Start the thread that delivers events.
 
         Args:
             complain: prints a line; called from the thread.
@@ -80,7 +80,7 @@ class Outbox:
             self._is_flooded = True
 
     def close(self, seconds: float = LAST) -> None:
-        """Deliver the waiting events, for so many seconds; report the events that are left."""
+        """Deliver the waiting events, for at most `seconds` seconds; report the events that are left."""
         with self._changed:
             self._ends_at = time.monotonic() + seconds
             self._changed.notify()
@@ -173,7 +173,7 @@ class Outbox:
             self._unsaid += 1
 
     def _say_unsaid(self) -> None:
-        """Say how many events were dropped without a line."""
+        """Report the number of dropped events that no line has reported yet."""
         if self._unsaid:
             self._complain(f"{self.name} was not told of {self._unsaid} more: kac.log has them")
         self._is_flooded, self._unsaid = False, 0

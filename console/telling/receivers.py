@@ -32,7 +32,7 @@ class NotDelivered(Exception):
 
     Args:
         why: the reason.
-        is_final: whether another attempt fails as well.
+        is_final: whether another attempt would fail as well.
     """
 
     def __init__(self, why: str, *, is_final: bool = False) -> None:
@@ -41,11 +41,11 @@ class NotDelivered(Exception):
 
 
 def deliveries(receiver: Receiver) -> list[Deliver]:
-    """Return the functions that deliver to a receiver: one for each service of apprise, so that one that fails repeats
-    no message of another one.
+    """Return the functions that deliver to a receiver: one for each service of apprise, so that a failure of one
+    service repeats no message to another.
 
     Raises:
-        NotDelivered: it needs a package that is not installed, or apprise does not know its URL.
+        NotDelivered: the receiver needs a package that is not installed, or apprise does not know its URL.
     """
     match receiver.way:
         case Webhook():
@@ -108,8 +108,9 @@ def _chats(way: Chats) -> list[Deliver]:
 
 
 def _bounded(work: Deliver, seconds: float) -> Deliver:
-    """Return a delivery that ends in time, although a service may send a byte now and then. It goes on in a daemon
-    thread, for which the end of kac does not wait, and until its end there is no other one."""
+    """Return a delivery that ends in time, although a service may send a byte now and then. An attempt that takes too
+    long goes on in a daemon thread, which the end of kac does not wait for; no other attempt begins before it ends.
+    """
     busy = threading.Lock()
 
     def deliver(event: Event) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Voice:
-    """The voice of one watch. Its methods never wait for a receiver.
+    """The sender of the messages and metrics of one watch. Its methods never wait for a receiver.
 
     Attributes:
         health: the health of the watch so far.
@@ -35,7 +35,7 @@ class Voice:
     def __init__(
         self, context: str, outboxes: Sequence[Outbox] = (), clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Create it.
+        """Create the voice.
 
         Args:
             context: the name of the cluster's context.
@@ -51,7 +51,9 @@ class Voice:
         self._serving = asyncio.Lock()
 
     async def judged(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> None:
-        """Tell a verdict. seconds: the duration of the diagnosis."""
+        """Send the changes of a verdict to the receivers, and update the metrics. seconds: the duration of the
+        diagnosis.
+        """
         self._verdict, self._snapshot = verdict, snapshot
         self.health = self.health._replace(polls=self.health.polls + 1, verdict_seconds=seconds)
         if self._outboxes:
@@ -64,7 +66,7 @@ class Voice:
         self._tell(found)
 
     def lost(self, why: str, at: datetime, step: str = LOOK) -> None:
-        """Tell that no node answers, or that the watch is refused.
+        """Tell the receivers that no node answers, or that the watch is refused.
 
         Args:
             why: the reason, in one line.
@@ -103,16 +105,16 @@ async def speaking(
     listen: Address | None,
     complain: Callable[[str], None],
 ) -> AsyncIterator[Voice]:
-    """Yield the voice of a watch. At the end receivers get what waits, for a few seconds.
+    """Yield the voice of a watch. At the end, deliver the waiting events for a few seconds.
 
     Args:
         context: the name of the cluster's context.
-        receivers: name, and how to deliver.
-        listen: the address at which to serve metrics; None for nowhere.
+        receivers: the name of each receiver, and the function that delivers to it.
+        listen: the address at which to serve metrics; None to serve none.
         complain: prints a line for the operator; called from other threads too.
 
     Raises:
-        OSError: `listen` can't be listened at.
+        OSError: kac can't listen at `listen`.
     """
     outboxes = [Outbox(name, deliver, complain) for name, deliver in receivers]
     voice = Voice(context, outboxes)

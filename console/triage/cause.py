@@ -26,7 +26,7 @@ class Evidence(NamedTuple):
 
 
 class Next(NamedTuple):
-    """A next step."""
+    """A next step that a cause proposes."""
 
     text: str
     command: str = ""
@@ -53,7 +53,7 @@ class Prediction(Struct, frozen=True):
     """Whether the symptom may name only these brokers."""
 
     def fits(self, symptom: Symptom) -> bool:
-        """Return whether a symptom is one of them."""
+        """Return whether the prediction includes a symptom."""
         subject, brokers = symptom.subject, self.brokers
         if symptom.name not in self.names or (self.subject is not None and subject != self.subject):
             return False
@@ -80,7 +80,9 @@ def predict(
     brokers: frozenset[int] | None = None,
     only: bool = False,
 ) -> tuple[Prediction, ...]:
-    """Return one prediction, of symptoms with these names; the other arguments as in `Prediction`."""
+    """Return a tuple of one prediction, of symptoms with these names; the other arguments are the fields of
+    `Prediction`.
+    """
     return (Prediction(frozenset(names), subject, group, topic, brokers, only),)
 
 
@@ -104,21 +106,22 @@ class Claim(Struct, frozen=True, kw_only=True):
     Attributes:
         cause: the name of its `CauseRule`.
         predicted: the symptoms that it explains. A symptom is explained if any one of them fits.
-        since: UTC; None if it was there at the first poll.
+        since: the time of its beginning, UTC; None if it was there at the first poll.
         times: the number of times that it happened; 0 if that is not counted.
-        beside: it explains only symptoms without another cause, and is listed next to the others.
-        yields: it is dropped if another claim is about the same topic, group, broker or entity: it says what may
-            follow, and the other one what did.
-        fills: it is named only if nothing else explains one of its symptoms.
+        beside: whether the claim explains only symptoms without another cause, and is listed next to the others.
+        yields: whether the claim is dropped if another one is about the same topic, group, broker or entity: this claim
+            says what may follow, the other one what did.
+        fills: whether the claim is named only if no other claim explains one of its symptoms.
         fold: the texts for one and for many groups, if equal claims are reported as one; None if each is reported
             alone.
-        stands: it is a state: its subject's name, and what stands wrong. It is named also if others explain its
-            symptoms, and all of its cause are reported as one, with the subject of the worst.
-        idle: no client works with it: of two equally severe causes it comes after the active one.
-        members: the claims that it is made of, for one that stands for several states. Each is muted, and told, by
-            itself.
-        latest: time of the latest event that it counts, UTC, for causes that count events: a user who muted it before
-            does not know of that event.
+        stands: for a claim about a state: the name of its subject, and the wrong state. Such a claim is named even if
+            others explain its symptoms; all claims of one cause are reported as one, with the subject of the worst.
+        idle: whether no client works with the subject: of two equally severe causes, an idle one comes after an active
+            one.
+        members: the claims that this one represents, if it stands for several states. Each is muted and reported to
+            receivers by itself.
+        latest: the time of the latest event, UTC, for causes that count events: a user who muted the cause before that
+            time does not know of the event.
     """
 
     cause: str
@@ -142,12 +145,12 @@ class Claim(Struct, frozen=True, kw_only=True):
 
     @property
     def is_guess(self) -> bool:
-        """Whether it is only a possible trouble: it is listed below those that are sure, and not counted."""
+        """Whether the cause is only possible: it is listed below the certain ones, and not counted."""
         return self.severity is not Severity.INFO and self.certainty is Certainty.POSSIBLE
 
     @property
     def counts(self) -> bool:
-        """Whether it counts as trouble."""
+        """Whether the cause counts as trouble."""
         return self.severity is not Severity.INFO and not self.is_guess
 
 
@@ -157,12 +160,13 @@ class CauseRule(NamedTuple):
     Attributes:
         name: the name in verdicts and JSON; a mute applies to the name and the subject.
         claims: returns the claims that have evidence.
-        rules_out: returns why it is not the cause here, for a cause that would explain a symptom; ``""`` if that is
-            unknown. Called only if there is a problem and no claim of this name is part of the verdict.
-        hides: yields possibilities that can't be checked from here, each with the place to look.
+        rules_out: returns the reason why the cause does not apply here, for a cause that would explain a symptom;
+            ``""`` if that is unknown. Called only if there is a problem and no claim of this name is part of the
+            verdict.
+        hides: yields possibilities that kac can't check, each with the place to look.
         reads: the APIs and records that it needs, for the page on causes.
-        takes: the certainty, and the evidence that it takes.
-        since: the oldest release of Kafka that answers what it reads.
+        takes: the certainty of the cause, and the evidence that it needs.
+        since: the oldest release of Kafka whose answers have the facts that it reads.
     """
 
     name: str

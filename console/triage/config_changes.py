@@ -15,7 +15,7 @@ HIDDEN = "\0hidden"
 
 
 class ConfigDifference(NamedTuple):
-    """A key whose override changed."""
+    """A key of a resource whose override changed between two reads."""
 
     resource: ConfigResource
     key: str
@@ -26,8 +26,8 @@ class ConfigDifference(NamedTuple):
 
 
 def own_values(resource: ConfigResource, configs: ConfigSet) -> dict[str, str]:
-    """Return the overrides of a resource, of a broker also the values in its file: key -> value. Inherited values are
-    left out: they change in many places at once, and may differ only because another broker described them.
+    """Return key -> value for the overrides of a resource and, if it is a broker, for the values in its file. Inherited
+    values are left out: they change in many places at once, and may differ only because another broker described them.
     """
     return {
         entry.name: HIDDEN if entry.hidden else entry.value or ""

@@ -37,7 +37,7 @@ AUTHENTICATION, AUTHORIZATION = "AuthenticationException", "Authoriz"
 
 
 class Failed(NamedTuple):
-    """A failed instance."""
+    """A failed connector or task, and the reason."""
 
     connector: str
     """kac's name of the connector."""
@@ -49,7 +49,7 @@ class Failed(NamedTuple):
 
     @property
     def cluster(self) -> str:
-        """The name of its Connect cluster."""
+        """The name of the connector's Connect cluster."""
         return connect.split_name(self.connector)[0]
 
 
@@ -63,18 +63,18 @@ class Placed(NamedTuple):
 
     @property
     def is_paused(self) -> bool:
-        """Whether an operator paused or stopped it."""
+        """Whether an operator paused or stopped the connector."""
         return self.connector.state in (connect.PAUSED, connect.STOPPED)
 
     @property
     def dead_letters(self) -> str:
-        """The topic for the records that it can't process; ``""`` without one."""
+        """The topic for the records that the connector can't process; ``""`` without one."""
         return connect.dead_letters(self.config)
 
 
 @remembered
 def placed(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]) -> Sequence[Placed]:
-    """Return all connectors."""
+    """Return the connectors of all clusters, each with its name and its configs."""
     return [
         Placed(
             cluster.name,
@@ -145,8 +145,9 @@ def names(trace: str, name: str) -> bool:
 
 
 def is_tolerable(trace: str) -> bool:
-    """Return whether a sink with errors.tolerance=all leaves out the record by which it failed: its converters and
-    transforms refused it. What fails as it is written to the system behind the sink is not left out.
+    """Return whether a sink with errors.tolerance=all would leave out the record at which it failed, because its
+    converters or transforms refused the record. A record that fails while it is written to the system behind the sink
+    is not left out.
     """
     return _TOLERABLE in trace
 
@@ -165,7 +166,7 @@ def is_of_records(trace: str) -> bool:
 
 
 def likeness(reason: str) -> str:
-    """Return a reason without the parts that differ between instances with the same trouble."""
+    """Return a reason without the parts that differ between instances with the same problem, to compare reasons."""
     return _VARIES.sub("#", reason)
 
 
@@ -238,7 +239,7 @@ def unassigned(connector: Connector) -> int:
 
 
 def left_workers(cluster: ConnectCluster) -> frozenset[str]:
-    """Return the workers that had instances without a worker, and have none with one: they left."""
+    """Return the workers that left: instances without a worker name them, and no running instance does."""
     had: set[str] = set()
     have: set[str] = set()
     for each in cluster.connectors.values():

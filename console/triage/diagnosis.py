@@ -77,7 +77,7 @@ _CERTAINTIES = tuple(Certainty)
 
 
 class Named(Struct, frozen=True):
-    """A cause of the verdict."""
+    """A cause in the verdict, with the symptoms that it explains."""
 
     claim: Claim
     explains: Mapping[str, int]
@@ -95,7 +95,7 @@ class Unexplained(Struct, frozen=True):
 
 
 class Hidden(Struct, frozen=True):
-    """A possibility that can't be checked from here, and the place to look."""
+    """A possible cause that kac can't check, and the place to look."""
 
     what: str
     where: str
@@ -131,7 +131,7 @@ class Verdict(Struct, frozen=True):
 
     @property
     def is_healthy(self) -> bool:
-        """Whether there is no problem, and all parts were read: what was not read may have one."""
+        """Whether there is no problem, and all parts were read: an unread part may have a problem."""
         return self.is_calm and not self.unread
 
 
@@ -148,9 +148,9 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
         before: the last verdict; its names stay for a while if nothing changed (`settling`). None: it is not known.
 
     Returns:
-        Causes with the worst first: those that are sure, the possible ones, information; each by severity, then active
-        ones before idle ones, then by certainty and by the number of explained symptoms. Symptoms that are work
-        (`WORK`) count as unexplained only if a claim predicts them.
+        The causes, the worst first: certain ones, possible ones, information; each by severity, then active ones before
+        idle ones, then by certainty and by the number of explained symptoms. Symptoms that are work (`WORK`) count as
+        unexplained only if a claim predicts them.
     """
     announced = frozenset(expected)
     observations = without_restarts(observations, announced)
@@ -195,7 +195,7 @@ def _held(
     at: datetime,
     announced: frozenset[Subject],
 ) -> tuple[Held, ...]:
-    """Return the former names that stay."""
+    """Return the former causes that keep their names for now, as `still_held` decides."""
     known = {each.name: each for each in before.held}
     former = [
         known.get((claim.cause, claim.subject)) or Held(claim, before.at, frozenset(named.explains))

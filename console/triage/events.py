@@ -62,7 +62,7 @@ _NODES, _TOPICS, _ACCESS = "brokers, partitions", "topics, configs", "quotas, AC
 
 
 class Kind(StrEnum):
-    """The kind of an event."""
+    """The kinds of events."""
 
     about: About
 
@@ -207,7 +207,7 @@ class Difference(NamedTuple):
 
 
 def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the differences, of the parts that both snapshots have. They share unchanged objects, so most comparisons
+    """Yield the differences in the parts that both snapshots have. They share unchanged objects, so most comparisons
     are by identity.
     """
     yield from _controller_differences(old, new)
@@ -220,8 +220,8 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 def changes_by_clients(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """Yield the differences that only a client's request makes: configs, quotas, ACLs, credentials, feature levels,
-    voters, versions of schemas, and topics that were deleted, created again or given more partitions. They are few,
-    whatever brokers do.
+    voters, versions of schemas, and topics that were deleted, created again or given more partitions. There are few
+    such differences, whatever brokers do.
     """
     for part, find in _BY_CLIENTS.items():
         if getattr(old, part) is not getattr(new, part) and part in old.read_at:
@@ -503,8 +503,8 @@ STEPS = 3
 
 
 def offset_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the offsets that a group did not reach by reading: set back, set ahead while it had no members, or gone.
-    Offsets go with their topic, so that those of a topic that was deleted or made again are no difference.
+    """Yield the offsets of groups that changed without reading: set back, set ahead while the group had no members, or
+    gone. Offsets disappear with their topic, so those of a topic that was deleted or created again are no difference.
     """
     for name, before, after in differing(old.lags, new.lags):
         if before is not None and after is not None:
@@ -629,14 +629,16 @@ class Event(Struct, frozen=True):
 
     @property
     def is_by_request(self) -> bool:
-        """Whether only a client's request can have made it. A connector comes, goes, pauses and stops by requests."""
+        """Whether only a client's request can have caused the event. Requests create, delete, pause and stop
+        connectors.
+        """
         if self.kind is Kind.CONNECTOR and self.place.key == STATE:
             return self.was is None or self.became in (None, connect.PAUSED, connect.STOPPED)
         return self.kind.about.by_requests
 
     @property
     def place(self) -> Place:
-        """The first of its places."""
+        """The first of the event's places."""
         return self.places[0]
 
 
@@ -880,7 +882,9 @@ def _flap_of(broker: Place, new: Event, kept: Iterable[Event], times: int) -> Ev
 
 
 def _goes_along(event: Event, broker: Place) -> bool:
-    """Return whether leaders or ISRs changed by a broker that went or came. A partition without a leader is more."""
+    """Return whether leaders or ISRs changed because a broker went or came. If a partition has no leader, the change is
+    more than that.
+    """
     assert isinstance(broker.about, changes.BrokerTarget)
     number = str(broker.about.id)
     if event.kind is Kind.ISR:

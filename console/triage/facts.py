@@ -37,7 +37,7 @@ class Author(NamedTuple):
 
 
 class RequestLogs(Struct, frozen=True):
-    """Facts from brokers' request logs."""
+    """Facts from brokers' request logs: the throttled clients, and the logs that could not be read."""
 
     throttled: Mapping[Client, Throttled] = field(default_factory=dict)
     """The recently throttled clients, the most throttled first."""
@@ -48,7 +48,7 @@ class RequestLogs(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True):
-    """All facts so far."""
+    """All facts besides the snapshot, as of the last poll."""
 
     logs: ObservedLogs = ObservedLogs()
     transactions: Transactions = NOTHING_SEEN

@@ -1,4 +1,4 @@
-"""Equal causes of many groups, and of one rule of lint, merged into one. Pure."""
+"""Equal causes of many groups, or of one rule of lint, merged into one cause. Pure."""
 
 from __future__ import annotations
 

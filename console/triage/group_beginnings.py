@@ -25,7 +25,7 @@ FEW = 20
 
 
 class Growth(NamedTuple):
-    """New partitions of a topic."""
+    """New partitions that a topic was given."""
 
     topic: str
     new: range
@@ -86,7 +86,8 @@ def without_new(judged: Iterable[JudgedChange], snapshot: Snapshot, facts: Facts
 def beginnings_after(
     known: Beginnings, judged: Iterable[JudgedChange], old: Snapshot, new: Snapshot, facts: Facts, at: datetime
 ) -> Beginnings:
-    """Return the late beginnings after a poll; those of groups that found new partitions soon are left out.
+    """Return the late beginnings of groups in new partitions, after a poll; groups that found the partitions soon are
+    left out.
 
     Args:
         known: the beginnings up to the last poll, which stay unchanged.

@@ -48,14 +48,14 @@ OffsetPlace = tuple[str, int]
 
 
 class Node(NamedTuple):
-    """A broker as it was listed last, and when, UTC."""
+    """A broker as it was last listed, and the time of that listing, UTC."""
 
     broker: Broker
     at: datetime
 
 
 class Versions(NamedTuple):
-    """The versions of a schema's subject over time."""
+    """The known versions of a schema's subject, before and after a change."""
 
     former: tuple[SchemaVersion, ...]
     """The versions that existed before."""
@@ -67,12 +67,12 @@ class Versions(NamedTuple):
 
     @property
     def differ(self) -> bool:
-        """Whether the schemas are not the former ones."""
+        """Whether the present schemas differ from the former ones."""
         return bool(self.registered or self.deleted)
 
 
 class Warned(NamedTuple):
-    """A risk that a rule of the plan names."""
+    """A risk of a change, as the plan's rule names it."""
 
     name: str
     """The name of the risk, one of `risk_rules.NAMES`."""
@@ -112,17 +112,17 @@ class JudgedChange(Struct, frozen=True):
 
     @property
     def ahead(self) -> int:
-        """The records that a group passes over because its offsets were set ahead."""
+        """The number of records that a group passes over because its offsets were set ahead."""
         return sum(now - was for was, now in self.offsets.values() if was < now) if self.waited is None else 0
 
     @property
     def again(self) -> int:
-        """The records that a group reads again, at most."""
+        """The largest number of records that a group reads again."""
         return sum(was - now for was, now in self.offsets.values() if 0 <= now < was)
 
     @property
     def skipped(self) -> int:
-        """The records between the offsets that went with a group and those with which it began again."""
+        """The number of records between the offsets that disappeared with a group and those at which it began again."""
         return sum(now - was for was, now in self.offsets.values() if was < now) if self.waited is not None else 0
 
     @property
@@ -161,7 +161,7 @@ def edit_of(change: triage_events.Difference) -> edits.Edit | None:
 
 
 def nodes_after(known: Mapping[int, Node], now: Poll) -> Mapping[int, Node]:
-    """Return the brokers as they were listed last: one that is down keeps its last listing."""
+    """Return the brokers as they were last listed: a broker that is down keeps its last listing."""
     listed = {each.id: Node(each, now.at) for each in now.snapshot.cluster.brokers if not each.fenced}
     return {**known, **listed}
 
@@ -171,8 +171,8 @@ def changes_after(
 ) -> tuple[JudgedChange, ...]:
     """Return the kept changes after a poll: those of the last hour (`KEPT`) that were not taken back.
 
-    Several changes of a place are one, from the first former value to the present one. A change that restores that
-    value is a repair: neither is kept.
+    Several changes of a place become one, from the first former value to the present value. A change that restores the
+    former value is a repair: then neither change is kept.
 
     Args:
         nodes: the brokers as they were listed before this poll.

@@ -25,12 +25,14 @@ ENOUGH = 50_000_000
 
 
 def raised_throttle(broker: int, rate: int, key: str = RATES[1]) -> str:
-    """Return the command that raises a broker's throttle for two hours. rate: the present one, bytes per second."""
+    """Return the command that raises a broker's throttle for two hours. rate: the present throttle, bytes
+    per second.
+    """
     return f"set broker {broker} {key}={max(ENOUGH, 2 * rate)} for 2h"
 
 
 class Copy(NamedTuple):
-    """A replica during its copy."""
+    """A replica while a broker copies it."""
 
     size: int
     """The bytes of the replica on its broker."""
@@ -53,7 +55,7 @@ class Copy(NamedTuple):
 
     @property
     def left(self) -> float | None:
-        """Seconds until it is complete at that rate; None if it does not grow."""
+        """Seconds until the copy is complete at that rate; None if it does not grow."""
         return max(0, self.whole - self.size) / self.rate if self.rate else None
 
     @property

@@ -106,7 +106,7 @@ class Observations(Struct, frozen=True):
         return self.last.at - self.began
 
     def since(self, symptom: symptoms.Symptom) -> datetime | None:
-        """Return the begin of the last interval of a symptom.
+        """Return the beginning of the last interval of a symptom.
 
         Returns:
             UTC; None if it was there at the first poll, or was not seen within the observations.
@@ -115,19 +115,19 @@ class Observations(Struct, frozen=True):
         return intervals[-1].began if intervals and intervals[-1].began > self.began else None
 
     def lasts(self, name: str, subject: symptoms.Subject, long: timedelta) -> bool:
-        """Return whether the last poll has a symptom that began at least so long ago, or before the first poll."""
+        """Return whether the last poll has a symptom that began at least `long` ago, or before the first poll."""
         symptom = self.seen.get((name, subject))
         return symptom is not None and (self.since(symptom) or self.began) <= self.last.at - long
 
     def came_back(self, broker: int, lately: timedelta) -> datetime | None:
-        """Return when a broker came back, if that was not longer ago; else None."""
+        """Return the time at which a broker came back, if that was within `lately`; else None."""
         mine = (self.intervals.get((name, symptoms.Subject(broker=broker)), ()) for name in ABSENCES)
         ended = [each[-1].ended for each in mine if each]
         last = max((each for each in ended if each is not None), default=None)
         return last if last is not None and last > self.last.at - lately else None
 
     def back_since(self, broker: int, at: datetime | None = None) -> datetime | None:
-        """Return since when a broker answers that was away.
+        """Return the time since which a broker that was away has answered again.
 
         Args:
             at: a time, UTC: only absences that ended after it count; None for all.
@@ -220,7 +220,7 @@ def _of_groups(by_key: Mapping[symptoms.Key, T]) -> Mapping[str, Mapping[str, T]
 
 
 def earliest(moments: Iterable[datetime | None]) -> datetime | None:
-    """Return the earliest begin of several symptoms; None if one of them was there at the first poll."""
+    """Return the earliest beginning of several symptoms; None if one of them was there at the first poll."""
     known = list(moments)
     return min((each for each in known if each is not None), default=None) if None not in known else None
 
@@ -235,8 +235,8 @@ def after(observations: Observations, poll: symptoms.Poll) -> Observations:
 
     Args:
         observations: the observations up to the last poll, which stay unchanged.
-        poll: later than the last one of the observations, by UTC. An earlier one (the clock was set back) starts new
-            observations, because rates and durations would be negative.
+        poll: a poll with a later time, UTC, than the last one of the observations. An earlier one (the clock was set
+            back) starts new observations, because rates and durations would be negative.
 
     Returns:
         The symptoms of the poll and of several polls together; `seen` is the same object as before if the symptoms are

@@ -1,5 +1,5 @@
-"""The edits that a next step may offer: no value that this host's journal took back, and none that is worse than what
-stands. Every step with edits passes here. Pure.
+"""The edits that a next step may offer: no value that a change in this host's journal reverted, and no value that is
+worse than the present one. Every step with edits is checked here. Pure.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ def offered(claims: Sequence[Claim], snapshot: Snapshot, taken_back: Collection[
     """Return the claims with the steps that may be offered.
 
     Args:
-        taken_back: the places as in `Facts`.
+        taken_back: the places whose values were reverted, as in `Facts`.
 
     Returns:
-        The same objects where nothing is left out. A step that is left out only says where to look.
+        The claims, as the same objects if none of their steps is left out. A step that is left out only says where to
+        look.
     """
     # Judge each distinct step once: most of 10,000 claims share the objects of their steps.
     steps = chain.from_iterable({id(claim.next): claim.next for claim in claims}.values())

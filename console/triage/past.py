@@ -109,7 +109,7 @@ class Cut(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Records that were deleted prematurely."""
+    """Records of a partition that were deleted prematurely."""
 
     jump: Jump
     why: str
@@ -210,7 +210,7 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
 
 
 def is_over(change: ConfigChange, past: Past, snapshot: Snapshot) -> bool:
-    """Return whether the changed setting was changed again, so that there is no value to restore."""
+    """Return whether the changed setting was changed again since, so that there is no value to restore."""
     return bool(_changed_again(change, past)) or _own(change, snapshot, change.became) != change.became
 
 
@@ -345,8 +345,8 @@ def _led_anew(old: Topic, new: Topic) -> Iterator[tuple[Partition, Partition]]:
 def _unread_after(
     known: Mapping[Jump, Mapping[str, int] | None], before: Poll, now: Poll
 ) -> Mapping[Jump, Mapping[str, int] | None]:
-    """Return the deletions that are kept, with the groups that had yet to read the records: as of the poll that sees
-    the deletion, since later offsets of a group may be those of a reset.
+    """Return the deletions of records that are still kept, each with the groups that had yet to read the records. The
+    groups are found in the poll that first shows the deletion, since a group's later offsets may come from a reset.
     """
     jumps, seen = now.facts.logs.jumps, before.facts.logs.at
     if not jumps and not known:

@@ -1,4 +1,4 @@
-"""Readers of offsets: offsets that no client reads from are left over, and not a problem of the cluster. Pure."""
+"""The offsets of groups that clients read from, and leftover offsets, which are not a problem of the cluster. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _was_read(standing: Mapping[Place, Standing], where: Place) -> bool:
 
 
 def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
-    """Return the trend of the lag in the partitions that a client reads. left: the others."""
+    """Return the trend of the lag in the partitions that a client reads. left: the other partitions."""
     if not left:
         return trend
     partitions = {where: each for where, each in trend.partitions.items() if where not in left}
@@ -55,7 +55,7 @@ def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
 
 
 class Reading(NamedTuple):
-    """A group's offsets."""
+    """A group's offsets, and which of them clients read from."""
 
     group: Group
     left: frozenset[Place]

@@ -76,8 +76,8 @@ the name is in it."""
 
 
 class RememberedAmong(Generic[K, R]):
-    """As `RememberedEach`, for parts whose arguments are in tables. Only names with another entry than in the last call
-    are looked at: of 10,000 groups those that were not read again cost nothing.
+    """As `RememberedEach`, for parts whose arguments are in tables. Only names whose entry changed since the last call
+    are examined, so that of 10,000 groups those that were not read again cost nothing.
     """
 
     def __init__(self, function: Callable[..., R]) -> None:

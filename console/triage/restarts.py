@@ -27,7 +27,7 @@ LITTLE bytes."""
 
 
 class Restart(Struct, frozen=True):
-    """A restart of a broker."""
+    """A restart of a broker: when it handed its leaders over, and when it came back."""
 
     handed_over: datetime | None
     """The time at which its leaders were seen elsewhere while it was up, UTC; None if it failed before."""
@@ -108,8 +108,8 @@ def _last_joined(observations: Observations, broker: int, back: datetime) -> dat
 
 @remembered
 def undecided(observations: Observations) -> frozenset[int]:
-    """Return the brokers that began to refuse connections a moment ago, before it is known whether they handed their
-    leaders over: until the cluster was described a second after that, or 3 s at most.
+    """Return the brokers that have just begun to refuse connections, for which it is not known yet whether they handed
+    their leaders over. That is known once the cluster is described a second later, or after 3 s at most.
     """
     poll, found = observations.last, set()
     described = min(poll.snapshot.read_at.get(part, observations.began) for part in (Part.CLUSTER, Part.TOPICS))
@@ -122,8 +122,8 @@ def undecided(observations: Observations) -> frozenset[int]:
 
 
 def hurt(observations: Observations, broker: int) -> frozenset[str]:
-    """Return the symptoms of partitions that are too few replicas without a broker: they have no leader, or are below
-    their min ISR.
+    """Return the names of the symptoms that partitions have because a broker is missing: no leader, or fewer replicas
+    in sync than min ISR.
     """
     bad = (symptoms.LEADERLESS, symptoms.COORDINATOR_LEADERLESS, symptoms.UNDER_MIN_ISR)
     return frozenset(name for name in bad if any(broker in each.brokers for each in observations.of(name)))

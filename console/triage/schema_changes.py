@@ -1,7 +1,7 @@
 """The way back from a schema's change by which connectors failed. Pure.
 
-A version that is deleted leaves the records that were written with it: their ids still decode them. So a sink that
-failed at such a record fails there again, unless it leaves the record out.
+The deletion of a version leaves the records that were written with it, which are still decoded by its id. So a sink
+that failed at such a record fails there again, unless it leaves the record out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NONE = Versions((), (), ())
 def way_back(
     name: str, changed: Sequence[JudgedChange], failed: Mapping[str, int | None], snapshot: Snapshot
 ) -> Iterator[cause.Next]:
-    """Yield the steps that take the changes of a subject back and start what failed by them.
+    """Yield the steps that revert the changes of a subject and restart the connectors that failed because of them.
 
     Args:
         name: the name of the subject.

@@ -23,7 +23,7 @@ Name = tuple[str, Subject]
 
 
 class Held(NamedTuple):
-    """A name of a verdict."""
+    """A cause of a former verdict that may stay in the next ones."""
 
     claim: Claim
     claimed_at: datetime
@@ -33,7 +33,7 @@ class Held(NamedTuple):
 
     @property
     def name(self) -> Name:
-        """The cause and the subject."""
+        """The name of the cause and its subject."""
         return self.claim.cause, self.claim.subject
 
 
@@ -48,7 +48,7 @@ def still_held(
 
     Args:
         claims: the claims of the present poll.
-        explained: the indexes of the symptoms that each of them explains.
+        explained: the indexes of the symptoms that each claim explains.
         look: returns the symptoms that a claim explains now: index -> name.
         at: time of the poll, UTC.
     """

@@ -21,7 +21,7 @@ FEW = 20
 
 
 class Passed(NamedTuple):
-    """Records that were in a topic before a share group came, and that no group reads."""
+    """Records that were in a topic before a share group began to read it, and that no group reads."""
 
     group: str
     topic: str
@@ -38,7 +38,7 @@ def share_group_config(group: str) -> ConfigResource:
 def came_after(
     known: Mapping[str, datetime], old: Snapshot, new: Snapshot, at: datetime, oldest: datetime
 ) -> Mapping[str, datetime]:
-    """Return the share groups that came between two listings, with the time.
+    """Return the share groups that appeared between two listings, each with the time.
 
     Args:
         at: the time of the poll.

@@ -22,7 +22,7 @@ without producers."""
 
 
 class Silence(NamedTuple):
-    """A topic that was written to steadily, and is not any more."""
+    """A topic that producers wrote to steadily, and no longer do."""
 
     topic: str
     grew_at: float
@@ -32,7 +32,7 @@ class Silence(NamedTuple):
 
 
 def silences(observations: Observations) -> Sequence[Silence]:
-    """Return the topics that were written to steadily until a while ago, the latest first."""
+    """Return the topics whose steady writes ended a while ago, the latest first."""
     return _silences(observations.last.facts.logs, observations.last.snapshot.topics)
 
 
@@ -64,7 +64,7 @@ SIMILAR = 0.8
 
 
 def instead_of(observations: Observations) -> Sequence[tuple[Silence, str]]:
-    """Return the silent topics, each with a new topic of a similar name that is written to since."""
+    """Return the silent topics for which producers now write to a new topic of a similar name, each with that topic."""
     return _instead_of(observations.last.facts.logs, observations.last.snapshot.topics, observations.began)
 
 
@@ -84,7 +84,7 @@ def _instead_of(logs: ObservedLogs, topics: Mapping[str, Topic], began: datetime
 
 
 def fell_silent(observations: Observations, after: datetime, at: datetime, broker: int | None = None) -> Iterator[str]:
-    """Yield the topics that were written to until just before a change, and not since.
+    """Yield the topics that producers wrote to until just before a change, and not since.
 
     Args:
         after: the last read without the change.

@@ -47,7 +47,7 @@ class Stands(NamedTuple):
 
 
 class Standing(Struct, frozen=True):
-    """The findings of lint's rules."""
+    """The findings of lint's rules, and the rules that could run."""
 
     findings: Mapping[Key, Stands] = field(default_factory=dict)
     looked: frozenset[str] = frozenset()
@@ -55,10 +55,10 @@ class Standing(Struct, frozen=True):
 
 
 def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
-    """Return the findings after a poll. A rule that can't look now, because a broker is away, keeps its findings.
+    """Return the findings after a poll. A rule that can't run now, because a broker is away, keeps its findings.
 
     Args:
-        before: the poll before it; of the first poll itself.
+        before: the poll before it; the poll itself if it is the first.
     """
     seen = Seen(poll.snapshot, cluster_time(poll), poll.facts.certificates, poll.own_throttles)
     findings: dict[Key, Stands] = {}
@@ -94,7 +94,7 @@ def _found(rule: Rule, seen: Seen) -> Iterator[Found]:
 
 
 def _look(rule: Rule) -> Callable[[Seen], Sequence[Found]]:
-    """Return a rule as a function that looks again only if a part that it reads is another one."""
+    """Return a function that runs a rule again only if a part that the rule reads is another object."""
     if rule.by_time:
         return lambda seen: tuple(rule.find(seen))
     names = (*rule.reads, *rule.also)

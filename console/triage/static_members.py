@@ -17,7 +17,7 @@ MOST = 20
 
 
 class Joined(NamedTuple):
-    """A member that took an instance id over."""
+    """A member that took over an instance id."""
 
     member_id: str
     client: str

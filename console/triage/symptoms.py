@@ -128,7 +128,7 @@ SECONDS_BELOW = 10**11
 
 
 class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
-    """The subject of a symptom or a cause. Unused fields are omitted from its JSON form."""
+    """The entity that a symptom or a cause is about. Unused fields are omitted from its JSON form."""
 
     broker: int | None = None
     topic: str | None = None
@@ -151,7 +151,7 @@ CLUSTER = Subject()
 
 
 class Symptom(Struct, frozen=True):
-    """A problem."""
+    """A problem of a subject at one moment."""
 
     name: str
     """One of the names above."""
@@ -426,8 +426,8 @@ def _quorum_symptoms(poll: Poll) -> Iterator[Symptom]:
 
 
 def grows(trend: LagTrend) -> bool:
-    """Return whether a group's lag grows, by more than the time between reads of commits and ends explains, and does
-    not shrink again after a burst.
+    """Return whether a group's lag grows: by more than the time between the reads of commits and of ends explains, and
+    without a recovery from a burst.
     """
     if trend.rate is None or trend.rate < 1 or recovers(trend):
         return False
@@ -537,9 +537,9 @@ def _before_start(known: Mapping[str, Reading], ranges: Mapping[tuple[str, int],
 
 def held_by(facts: Facts) -> Iterator[tuple[transactions.OpenTransaction, transactions.Verdict]]:
     """Yield the open transactions that hold a last stable offset and that no coordinator ends, as far as that is
-    visible. A transaction that no coordinator knows, and that is not too old yet, counts if two polls saw it: its
-    coordinator knows a transaction from before its first record until after its markers. One whose end is decided
-    counts if it was decided at two polls: markers are written at once.
+    visible. A transaction that no coordinator knows, and that is not too old yet, counts if two polls saw it: a
+    coordinator knows a transaction from before its first record until after its markers. A transaction whose end is
+    decided counts if it was decided at two polls, since markers are written at once.
     """
     seen = facts.transactions
     for each in seen.open:
@@ -579,7 +579,9 @@ def _transaction_symptoms(facts: Facts) -> Iterator[Symptom]:
 
 
 def ahead(poll: Poll) -> dict[str, tuple[int, Newest]]:
-    """Return topic -> the partition and its record that is furthest in the future, for topics that delete by time."""
+    """Return topic -> the partition and the record with the time furthest in the future, for topics that delete by
+    time.
+    """
     # Take the later of both clocks: with a slow one, good records would seem to be in the future.
     limit = int(max(cluster_time(poll), poll.at).timestamp() * 1000) + AHEAD_MS
     if not poll.facts.newest:
@@ -659,8 +661,8 @@ def _connect_symptoms(poll: Poll) -> Iterator[Symptom]:
 
 
 def dead_letters_since(poll: Poll, topic: str) -> int:
-    """Return the number of records that came to a topic of dead letters since the first read of its logs, if one came
-    lately; else 0.
+    """Return the number of records that were written to a topic of dead letters since the first read of its logs; 0 if
+    none was written lately.
     """
     logs, known = poll.facts.logs, poll.snapshot.topics.get(topic)
     if known is None:
@@ -704,7 +706,7 @@ def _stands(beat: Beat | None, at: datetime, watched: float) -> bool:
 
 
 def copies_grow(poll: Poll, flow: Flow) -> bool:
-    """Return whether records came to the copies of a flow after its last heartbeat."""
+    """Return whether records arrived in the copies of a flow after its last heartbeat."""
     last = flow.beat if flow.beat is not None and is_silent(flow.beat, poll.at) else flow.copied
     if last is None:
         return False

@@ -20,7 +20,7 @@ FEWEST_PEERS = 3
 
 
 class Troubles(Struct, frozen=True):
-    """Entities with a symptom."""
+    """The entities that have a symptom, by their kind."""
 
     brokers: frozenset[int] = frozenset()
     topics: frozenset[str] = frozenset()

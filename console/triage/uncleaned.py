@@ -31,7 +31,9 @@ class Uncleaned(NamedTuple):
 
 
 def uncleaned(snapshot: Snapshot) -> Sequence[Uncleaned]:
-    """Return the broker with such replicas, if there is only one."""
+    """Return the largest of the compacted replicas that are far larger than the other replicas of their partition, with
+    the number of such replicas, if one broker alone has them; else none.
+    """
     return _uncleaned(_compacted(snapshot.topics, snapshot.configs), snapshot.log_dirs)
 
 

@@ -15,7 +15,7 @@ VITAL = tuple(part for part in Part if part.about.is_vital)
 
 
 def vital_parts(poll: Poll) -> tuple[str, ...]:
-    """Return the parts that every verdict needs here."""
+    """Return the parts that every verdict on this cluster needs."""
     if poll.snapshot.cluster.controllers:
         return (*(part for part in VITAL if part.about.at_controllers), Part.QUORUM)
     return (*VITAL, Part.QUORUM) if _wait_for_leader(poll) else VITAL
@@ -33,7 +33,7 @@ _OF_GROUP = ("group ", "lag of ")
 
 
 def present_failures(snapshot: Snapshot) -> Iterator[ReadFailure]:
-    """Yield the failed reads of entities that still exist: a group or a topic that is gone is not unknown."""
+    """Yield the failed reads of entities that still exist; a group or a topic that is gone needs no read."""
     return (each for each in snapshot.failures if not _is_gone(each, snapshot))
 
 
@@ -48,7 +48,7 @@ def _is_gone(failed: ReadFailure, snapshot: Snapshot) -> bool:
 
 
 def in_order(parts: frozenset[str]) -> tuple[str, ...]:
-    """Return parts in the order of `Part`; names that are no part, as of a single group, are left out."""
+    """Return parts in the order of `Part`; names that are not parts, such as that of a single group, are left out."""
     return tuple(part for part in Part if part in parts)
 
 

@@ -34,7 +34,7 @@ class Wait(NamedTuple):
 
 def is_held(row: PartitionLag, facts: Facts) -> bool:
     """Return whether a commit is at the last stable offset, with records behind it: a consumer with read_committed
-    waits. The marker that ends the transaction before it has an offset too, which some clients leave uncommitted.
+    waits. The end marker of the transaction before also has an offset, which some clients leave uncommitted.
     """
     log = facts.logs.logs.get((row.topic, row.partition))
     return log is not None and log.last.waiting > 0 and row.committed in (log.last.stable, log.last.stable - 1)

@@ -231,7 +231,7 @@ class Console(KeysInOrder["Context"]):
         self.message_line.forget()
 
     def _enter_place(self) -> None:
-        """Write the lines around the new place, and read it."""
+        """Draw the lines around the new place, and read its data."""
         self.frame.all()
         self.reading.tick()
         self.polling.restart_slow()

@@ -62,7 +62,7 @@ class Applying:
         operating: Operating,
         contexts: Choice,
     ) -> None:
-        """Create it; this applies nothing yet.
+        """Create the applier; this applies nothing yet.
 
         Args:
             app: runs the workers, shows the questions, and exits.

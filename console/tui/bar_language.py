@@ -51,7 +51,7 @@ class BarLanguage:
         state: Callable[[], tuple[Snapshot, Selected]],
         fields: Callable[[], SeenFields] = SeenFields,
     ) -> None:
-        """Create it for the command bar.
+        """Create the language of the command bar.
 
         Args:
             contexts: names that ``context`` completes.

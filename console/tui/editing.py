@@ -33,7 +33,7 @@ class Editing:
         begin: Callable[[str], None],
         ask_secret: Callable[[str], Awaitable[Secret | None]],
     ) -> None:
-        """Create it.
+        """Create the editing of a cluster.
 
         Args:
             begin: opens the command bar with the beginning of a command.

@@ -1,4 +1,6 @@
-"""Elections of leaders from rows in trouble: preferred ones are staged; for an unclean one, the command bar opens."""
+"""Elections of leaders from rows in trouble: preferred elections are staged; for an unclean election, the command bar
+opens with its command.
+"""
 
 from __future__ import annotations
 

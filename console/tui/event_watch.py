@@ -26,7 +26,7 @@ class EventWatch:
     """Records events from the cluster's first response on, whatever view is visible."""
 
     def __init__(self, app: App[Any], reading: Reading, redraw: Callable[[], None]) -> None:
-        """Create it; `begin` starts its worker.
+        """Create the watch; `begin` starts its worker.
 
         Args:
             app: the app, which runs the worker.

@@ -73,7 +73,7 @@ class Executor:
         *,
         go_to_time: Callable[[str], None],
     ) -> None:
-        """Create it.
+        """Create the executor.
 
         Args:
             app: shows texts on a screen above the panes.

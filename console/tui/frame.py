@@ -190,7 +190,7 @@ class ActiveKeys:
     """The active keys of the visible view, with the remaps of the settings."""
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, remaps: Mapping[str, KeyRemap]) -> None:
-        """Create it.
+        """Create the active keys.
 
         Args:
             navigator: the navigator, which has the visible view.

@@ -44,7 +44,7 @@ ROUNDS = 20
 
 
 class Typed(NamedTuple):
-    """A key or a paste that arrived."""
+    """A key or a paste that the terminal sent."""
 
     event: events.Key | events.Paste
     ahead: bool
@@ -56,8 +56,8 @@ class KeysInOrder(App[Result]):
 
     Textual passes keys to the widget that has the focus when they arrive. Over a slow link several arrive at once: the
     letters of ``:set`` would go to the table, as commands, while the colon is still opening the command bar. The work
-    is at rest when the key's handlers have returned and no widget has a message left, since handlers post messages, and
-    move the focus by one. For a key typed ahead, `is_busy` must also be False.
+    is at rest when the key's handlers have returned and no widget has a message left, since handlers post messages,
+    also to move the focus. For a key typed ahead, `is_busy` must also be False.
     """
 
     _held: deque[Typed]
@@ -176,9 +176,9 @@ class KeysInOrder(App[Result]):
             await self.no_messages()
 
     async def no_messages(self) -> None:
-        """Wait until no widget has a message left, and each has its place.
+        """Wait until no widget has a message left, and the layout has placed each widget.
 
-        Sends those that do not wait for one a message of their own, repeatedly, until all wait for a while.
+        Repeatedly sends a message to widgets that still handle others, until all widgets have waited for a while.
         """
         began, sent, rested = monotonic(), 0, 0
         while sent < ROUNDS and rested < RESTS:

@@ -77,12 +77,12 @@ _OF_PARTS = {Part.CONNECT: CONNECTORS, Part.CONNECTOR_OFFSETS: CONNECTORS}
 
 
 def view_of(part: Part) -> str:
-    """Return the view that shows a part: mostly it has the part's name."""
+    """Return the name of the view that shows a part: mostly that of the part."""
     return _OF_PARTS.get(part, part.value)
 
 
 class Key(NamedTuple):
-    """A key and its action."""
+    """A key of the console: its action, and the views in which it works."""
 
     id: str
     """The name of the action, by which settings can remap it."""
@@ -569,7 +569,7 @@ PANE_KEYS = PANES
 
 
 class KeyState(NamedTuple):
-    """The state that conditions check."""
+    """The state that the conditions of keys check."""
 
     read_only: str | None
     """The name of the context if it is read-only; None otherwise."""

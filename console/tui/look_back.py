@@ -32,7 +32,7 @@ async def look_back(app: App[Any], recorder: Recorder | None, context: str, clus
         recorder: has the record; None if nothing is recorded.
         context: the name of the context.
         cluster_id: the id of the cluster.
-        at: an aware time. An earlier one than the record's is its beginning.
+        at: an aware time; a time before the record stands for its beginning.
 
     Returns:
         The line for the operator.

@@ -31,7 +31,7 @@ class Navigator:
         leaving: Callable[[places.Place, places.Place], None],
         arrived: Callable[[], None],
     ) -> None:
-        """Create it; `show` shows the first place.
+        """Create the navigator; `show` shows the first place.
 
         Args:
             make_view: returns a new view by name.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class NextSteps:
-    """The key that mends what is under the cursor."""
+    """The key that stages the remedy of the cause or finding under the cursor."""
 
     def __init__(self, tools: Tools) -> None:
         self._cluster = tools.cluster
@@ -25,8 +25,8 @@ class NextSteps:
         self._editing, self._message, self._execute = tools.editing, tools.message, tools.execute
 
     def staging(self, steps: Sequence[Next]) -> Staging | None:
-        """Return the step that the key would stage, judged again once the cluster or the plan changed: it may have an
-        edit for each partition. None if no step does anything.
+        """Return the effect of the step that the key would stage; None if no step has edits or a command. It is cached
+        until the cluster or the plan changes, since a step may have an edit for each partition.
         """
         session = self._cluster.session
         known = (steps, session.snapshot, session.plan)

@@ -47,7 +47,7 @@ class Operating:
     """
 
     def __init__(self, app: App[Context], cluster: ShownCluster, journal: Journal, message: MessageLine) -> None:
-        """Create it; no operation runs.
+        """Create the runner of operations; no operation runs yet.
 
         Args:
             app: runs its workers, and shows its questions.
@@ -210,7 +210,7 @@ class Operating:
         """Send a request to the process that runs an operation; without one, cancel the operation here.
 
         Args:
-            throttle: rate of the copies, bytes/s, as for `ask_of`.
+            throttle: the new rate, as for `ask_of`.
             give_up: end the operation although silent brokers keep its throttles.
             pause: whether a redrive waits.
         """

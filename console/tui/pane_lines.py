@@ -36,10 +36,10 @@ HANG = triage.LABEL
 
 
 class PaneLines:
-    """The visible pane as the operator knows it. says_changes: whether to report changes."""
+    """The visible pane, with the parts of it that the operator was told. says_changes: whether to report changes."""
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, voice: Voice) -> None:
-        """Create it; `tell` says the visible pane."""
+        """Create the writer of a pane's lines; `tell` writes the visible pane."""
         self._cluster, self._navigator, self._voice = cluster, navigator, voice
         self._numbers: dict[Hashable, int] = {}
         self._words: dict[Hashable, dict[str, str]] = {}
@@ -50,10 +50,10 @@ class PaneLines:
         self.says_changes = True
 
     def goes_to(self, number: str) -> bool:
-        """Put the cursor on a row; return whether it is there.
+        """Put the cursor on a row; return whether the row exists.
 
         Args:
-            number: the number of the row as told; ``""`` for the row that was chosen before, else the first.
+            number: the printed number of the row; ``""`` for the row that was chosen before, else the first row.
         """
         lines = self._navigator.view.lines
         if number:
@@ -75,10 +75,11 @@ class PaneLines:
         return False
 
     def sort(self, word: str) -> bool:
-        """Sort the rows by a column, the other way round the second time; without a column say which there are.
+        """Sort the rows by a column, the second time in the opposite order; without a column, print the names of the
+        columns.
 
         Args:
-            word: the name of the column as told, or its title on the screen.
+            word: the printed name of the column, or its title on the screen.
 
         Returns:
             Whether the rows get another order.
@@ -97,7 +98,7 @@ class PaneLines:
         return False
 
     def mark(self) -> None:
-        """Mark the chosen row, or take its mark."""
+        """Mark the chosen row, or remove its mark."""
         lines = self._navigator.view.lines
         if self._row is not None:
             lines.set_marks(lines.marks ^ {self._row})
@@ -122,7 +123,7 @@ class PaneLines:
         return told
 
     def _rows(self) -> Iterator[tuple[Hashable, dict[str, str]]]:
-        """Yield the key and the words of the rows that have been told, and of new ones among them."""
+        """Yield the key and the words of the rows that were written before, and of new rows among them."""
         lines = self._navigator.view.lines
         if isinstance(lines, DiffView):
             yield from _plan_rows(lines)
@@ -139,7 +140,7 @@ class PaneLines:
                 yield lines.key_at(index), {"": text}
 
     def tell(self) -> None:
-        """Tell the title of the pane, and its first rows with numbers."""
+        """Print the title of the pane, and its first rows with numbers."""
         view, place = self._navigator.view, self._navigator.place
         title = keymap.VIEWS[view.NAME][0]
         parts = [its for _, its in places.parts_of(place)]
@@ -187,7 +188,7 @@ class PaneLines:
         self._words[key] = words
 
     def tell_more(self) -> None:
-        """Tell the rest of a long text, else the next rows."""
+        """Print the rest of a long text, else the next rows."""
         if self._voice.more():
             return
         if self._navigator.view.lines.line_count() <= self._room:
@@ -197,7 +198,7 @@ class PaneLines:
         self._tell_rows()
 
     def tell_details(self) -> None:
-        """Tell everything about the chosen row: its columns, the details, its graphs, and the effect of Enter."""
+        """Print everything about the chosen row: its columns, the details, its graphs, and the effect of Enter."""
         view, key = self._navigator.view, self._row
         columns = self._columns()
         for its, words in self._rows():
@@ -215,7 +216,7 @@ class PaneLines:
             self._voice.say(f"the word enter: {view.ENTER}")
 
     def tell_graphs(self) -> None:
-        """Tell the last half hour of the cluster."""
+        """Print the graphs of the cluster's last half hour as sentences."""
         known = self._cluster.half_hour.known
         told = in_words.cluster_graphs(known) if known is not None else {}
         for each in [sentence.text for sentence in told.values()] or ["nothing was measured yet"]:
@@ -224,7 +225,7 @@ class PaneLines:
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def _tell_row_changes(self) -> None:
-        """Say which rows came, changed or went, unless the operator wants no changes."""
+        """Write which rows came, changed or went, unless the operator wants no changes."""
         view = self._navigator.view
         if view.NAME == keymap.OVERVIEW:
             return
@@ -268,17 +269,19 @@ class PaneLines:
         }
 
     def note_troubles(self) -> None:
-        """Take the present troubles as told, if none were: the first pane says them."""
+        """Record the present troubles as known to the operator, unless some are recorded: the first pane
+        prints them.
+        """
         if self._troubles is None:
             self._troubles = self._causes()
 
     def tell_changes(self) -> None:
-        """Tell the changes since then: troubles in any pane, and the rows of this one."""
+        """Print the changes since the last call: troubles in any pane, and the rows of this pane."""
         self._tell_troubles()
         self._tell_row_changes()
 
     def _tell_troubles(self) -> None:
-        """Tell troubles that came and went, in any pane."""
+        """Write the troubles that began or ended, in any pane."""
         now = self._causes()
         before, self._troubles = self._troubles, now
         if now is None or before is None or not self.says_changes:

@@ -65,7 +65,7 @@ class Journal:
         redraw: Callable[[], None],
         changed: Callable[[], None],
     ) -> None:
-        """Create it; `read_once` reads the journal.
+        """Create the watch of the journal; `read_once` reads the journal.
 
         Args:
             app: runs its workers and timers.
@@ -201,7 +201,7 @@ class OpenLake:
     """
 
     def __init__(self, given: str | None, setting: str | None) -> None:
-        """Create it without opening the lake.
+        """Keep the lake's place, without opening the lake.
 
         Args:
             given: the value of ``--lake``.

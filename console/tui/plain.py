@@ -72,7 +72,9 @@ _VIEWS = frozenset({keymap.LINT, *places.NODES, *keymap.OF_CONNECT})
 
 
 class Plain:
-    """Says what the app shows, and passes lines to it. One for each run of an app."""
+    """Prints the content of the app's views as lines, and passes typed lines to the app. Each run of an app has its
+    own.
+    """
 
     def __init__(
         self,
@@ -84,7 +86,7 @@ class Plain:
         applying: Callable[[], Applying],
         act: Callable[[str], Awaitable[None]],
     ) -> None:
-        """Create it; `run` starts the app.
+        """Create the console as lines; `run` starts the app.
 
         Args:
             app: has the screens, and runs the workers.
@@ -161,7 +163,7 @@ class Plain:
         app.exit(return_code=3 if count else 0)
 
     async def _settled(self) -> None:
-        """Wait until the app is at rest, or asks something; tell its messages meanwhile."""
+        """Wait until the app is at rest, or asks something; write its messages meanwhile."""
         app, end = self._app, monotonic() + PATIENCE
         while app.is_running and monotonic() < end:
             is_busy = app.is_busy(KeyEvent("enter", None))
@@ -341,7 +343,7 @@ class Plain:
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def _tell(self) -> None:
-        """Tell all that is new: messages, questions, the pane, and changes."""
+        """Write all that is new: messages, questions, the pane, and changes."""
         app = self._app
         if not app.is_running:
             return
@@ -377,7 +379,7 @@ class Plain:
         self._is_current = is_current
 
     def _tell_question(self, top: Confirm | Waiting) -> None:
-        """Tell the lines of a question that are new, and the possible answers once it is whole."""
+        """Write the lines of a question that are new, and the possible answers once the question is complete."""
         if top is not self._question:
             self._question, self._question_lines, self._is_prompted = top, 0, False
         lines = in_words.sentences(top.told, TEXT_WIDTH)
@@ -393,7 +395,7 @@ class Plain:
             self._voice.say(_prompt(top))
 
     def _tell_bar(self) -> None:
-        """Tell the question of an opened input line; only the line of a secret stays open."""
+        """Write the question of an opened input line; only the line of a secret stays open."""
         line = self._bar().line
         if not line.is_open or self._question is line:
             return
@@ -412,7 +414,7 @@ class Plain:
         line.close()
 
     def _tell_place(self) -> None:
-        """Tell the pane if another one is shown, else the changes in it."""
+        """Write the pane if another one is visible now, else the changes in it."""
         view = self._navigator.view
         state = (self._navigator.place, view.filter_text, view.only_trouble)
         if state != self._state or not self._is_pane_said or (view.known() and not self._was_known):

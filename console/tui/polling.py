@@ -74,7 +74,7 @@ class FirstReads:
     """The first reads of a console: those prefetched before its first frame, then those that run until it exits."""
 
     def __init__(self, app: App[Any], cluster: ShownCluster, prefetched: SessionFactory | None) -> None:
-        """Create it; `begin` reads.
+        """Create the first reads; `begin` starts them.
 
         Args:
             app: the app, which runs its workers.
@@ -117,7 +117,7 @@ class Polling:
     """
 
     def __init__(self, reading: Reading, view: Callable[[], View], post: Callable[[Message], bool]) -> None:
-        """Create it; the first read waits for `Reading.reads` to run.
+        """Create the polling; the first read waits until `Reading.reads` runs.
 
         Args:
             reading: the reads that views share.

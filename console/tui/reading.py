@@ -177,7 +177,7 @@ class Reading:
     """
 
     def __init__(self, session: Session, refresh: float) -> None:
-        """Create it; `console.tui.polling` reads for the visible view.
+        """Create the reads; `console.tui.polling` reads for the visible view.
 
         Args:
             refresh: seconds between ticks; 0: only requested reads run.

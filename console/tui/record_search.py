@@ -1,4 +1,6 @@
-"""The search behind the records on the screen: it runs until its end, Esc stops it, `m` goes on; and it follows."""
+"""The search behind the records on the screen: it runs to its end, Esc stops it, `m` continues it, and it may follow
+new records.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class AskedRecords:
         answer: the records found so far, in the form that may be shown; None before the first are known.
         problem: the reason why the search failed; None if it did not.
         is_searching: whether a search runs.
-        left_out: the records that came too fast to be shown while it followed.
+        left_out: the number of records that arrived too fast to be shown while the search followed.
     """
 
     def __init__(self, tools: Tools) -> None:
@@ -80,7 +82,7 @@ class AskedRecords:
 
     @property
     def left_out(self) -> int:
-        """Return the records that came too fast to be shown."""
+        """The number of records that arrived too fast to be shown."""
         return self._cap.left_out
 
     @property
@@ -89,7 +91,7 @@ class AskedRecords:
         return self.wanted.begins.word == "group"
 
     def take_due(self) -> bool:
-        """Return whether a search has to begin, once."""
+        """Return whether a search has to begin; True only once for each search."""
         due, self._is_due = self._is_due, False
         return due
 
@@ -103,7 +105,7 @@ class AskedRecords:
         self.settled.clear()
 
     def stop(self) -> bool:
-        """End the search that runs, and keep what it found. Return whether one ran."""
+        """Stop the search under way, and keep the records that it found. Return whether a search was under way."""
         if self._run is None or not self.is_searching:
             return False
         self._run.halt.ask()
@@ -111,7 +113,7 @@ class AskedRecords:
         return True
 
     def resume(self) -> None:
-        """Let a search that waits for the end of a pause go on."""
+        """Let a search that waits for the end of a pause continue."""
         if not self._cluster.reading.paused:
             self._resumed.set()
 
@@ -209,7 +211,7 @@ class AskedRecords:
             await self._navigator.do_back()
 
     def do_further(self) -> None:
-        """Go on with the search from the position at which it was stopped."""
+        """Continue the search from the position at which it was stopped."""
         more = self.answer.progress.more if self.answer is not None else None
         if more is None or self.is_searching:
             said = "it still searches: Esc stops it" if self.is_searching else "there is nothing further: r reads again"
@@ -236,11 +238,11 @@ class AskedRecords:
         await self._goto(replace(self.wanted, start=Bound("start"), until=None, follow=False))
 
     async def do_isolation(self) -> None:
-        """Show also records of open and aborted transactions, or only committed ones."""
+        """Show records of open and aborted transactions as well, or only committed records."""
         await self._goto(replace(self.wanted, committed=not self.wanted.committed))
 
     async def do_follow(self) -> None:
-        """Show the records that come from now on; or no longer."""
+        """Follow the records that are written from now on, or stop following."""
         follow = not self.wanted.follow
         await self._goto(replace(self.wanted, follow=follow, start=None, until=None, latest=False, limit=None))
 

@@ -297,8 +297,8 @@ class ReplayConsole(Console):
         """Show a moment, now or once the record has been read up to it.
 
         Args:
-            find: returns the moment; None if it is missing or not known yet.
-            none: the message if it is missing.
+            find: returns the moment; None if there is no such moment, or it is not known yet.
+            none: the message if there is no such moment.
         """
         self._wanted = None
         if (found := find()) is not None:

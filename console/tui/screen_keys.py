@@ -32,7 +32,7 @@ class ScreenKeys:
         frame: Frame,
         polling: Polling,
     ) -> None:
-        """Create it.
+        """Create the receiver of the screen's keys.
 
         Args:
             app: shows the help, and has the clipboard.

@@ -255,7 +255,9 @@ class Confirm(ModalScreen[bool]):
             self._bar.show_error(f"that is not {self.names[0][0]}")
 
     def take_name(self, text: str) -> bool:
-        """Take the next name; ask for the one after it, or take the answer. Return whether it was that name."""
+        """Take the next name; ask for the one after it, or take the answer. Return whether the text was the expected
+        name.
+        """
         if text.strip() != self.names[0][1]:
             return False
         self.names.pop(0)
@@ -309,7 +311,7 @@ class Waiting(ModalScreen[bool | None]):
     ]
 
     def __init__(self, work: Work, going: str) -> None:
-        """Create it.
+        """Create the screen.
 
         Args:
             work: the apply under way.

@@ -53,14 +53,14 @@ class TextLines(Widget):
             return self.lines
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        """Create it empty."""
+        """Create the widget without lines."""
         super().__init__(id=id, classes=classes)
         self._lines: tuple[Line, ...] = ()
         self._painter = LinePainter(self, self._line_at, "text")
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The lines."""
+        """The lines that the widget shows."""
         return self._lines
 
     def set(self, *lines: Line) -> None:
@@ -140,7 +140,7 @@ class MessageLine(TextLines):
     """The last message, until the operator moves on; without a message, a note. At most `MESSAGE_LINES` lines."""
 
     def __init__(self, note: Callable[[], Line], keys_seen: Callable[[], int]) -> None:
-        """Create it empty.
+        """Create the line without a message.
 
         Args:
             note: returns the text to show without a message.
@@ -158,7 +158,7 @@ class MessageLine(TextLines):
 
         Args:
             meaning: the meaning that sets its colour: ``failed``, ``pending``, ``muted``, or ``""`` for plain.
-            is_progress: whether it only counts, so that no one needs to hear it.
+            is_progress: whether the text only reports a count of finished work, which `--plain` does not print.
         """
         self._said = [(text, meaning)]
         if not is_progress:
@@ -210,8 +210,9 @@ def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
 
 
 def folded(lines: Sequence[Line], width: int, most: int) -> list[Line]:
-    """Return lines of which the rows of a table stand next to each other, row by row, if the lines are more than `most`
-    and the width has space for two rows or more. The rows are known by their equal width, as `in_columns` makes them.
+    """Return the lines, with rows of a table placed next to each other if there are more than `most` lines, and the
+    width has space for two rows or more. Rows of a table are recognized by their equal width, as `in_columns` makes
+    them.
     """
     runs = [(cells, list(some)) for cells, some in groupby(lines, lambda line: cell_width(plain(line)))]
     cells, rows = max(runs, key=lambda run: len(run[1]), default=(0, []))

@@ -19,7 +19,7 @@ class ThemeChoice:
     """Applies a theme to the app. On terminals with few colours there is no choice."""
 
     def __init__(self, app: App[Context], chosen: str | None, message: MessageLine) -> None:
-        """Create it; `show` applies the theme.
+        """Create the choice; `show` applies the theme.
 
         Args:
             chosen: theme of the settings; None: the terminal's background decides.

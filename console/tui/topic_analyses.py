@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class AnalysisRun:
-    """One analysis.
+    """One analysis of a topic, under way or ended.
 
     Attributes:
-        statement: the statement that began it.
+        statement: the statement that began the analysis.
         found: the analysis so far, with keys that may be shown; None before the first records.
-        problem: the reason why it failed; None if it did not.
-        is_running: whether it still reads.
+        problem: the reason why the analysis failed; None if it did not.
+        is_running: whether it still reads records.
     """
 
     def __init__(self, statement: Analyze) -> None:
@@ -40,7 +40,7 @@ class AnalysisRun:
         self.halt: Halt = Halt()
 
     def stop(self) -> bool:
-        """End it soon, and keep what it counted. Return whether it ran."""
+        """Make the analysis end soon, and keep its counts. Return whether it was under way."""
         if not self.is_running:
             return False
         self.halt.ask()
@@ -58,7 +58,7 @@ class TopicAnalyses:
         redraw: Callable[[], None],
         tell: Callable[[str, str], None],
     ) -> None:
-        """Create it.
+        """Create the runner of analyses.
 
         Args:
             app: the app, which runs the workers.
@@ -75,7 +75,7 @@ class TopicAnalyses:
         return self._runs.get(topic)
 
     def begin(self, statement: Analyze) -> None:
-        """Begin an analysis; one of the same topic that still runs ends."""
+        """Begin an analysis, and end the one of the same topic that is under way."""
         if (before := self._runs.get(statement.topic)) is not None:
             before.stop()
         run = self._runs[statement.topic] = AnalysisRun(statement)

@@ -30,7 +30,7 @@ class SilentDriver(HeadlessDriver):
 
     @property
     def can_suspend(self) -> bool:
-        """Whether another program, as an editor, can have the terminal meanwhile: no line is read before `next`."""
+        """True: another program, such as an editor, can have the terminal, because kac reads no line before `next`."""
         return os.isatty(0) and os.isatty(1)
 
     def suspend_application_mode(self) -> None:
@@ -44,7 +44,7 @@ class Voice:
     """Writes lines to standard output. count: the number of lines so far."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
-        """Create it before the app runs, which redirects standard output.
+        """Create the voice. Do this before the app runs: the app redirects standard output.
 
         Args:
             now: returns the time of a change.
@@ -87,13 +87,15 @@ class InputLines:
     """Lines of standard input, read one at a time on a thread, so that the terminal's own line editing works."""
 
     def __init__(self) -> None:
-        """Create it; nothing is read before `next`."""
+        """Create the reader; it reads nothing before `next`."""
         self._wanted, self._lines = Semaphore(0), deque[str]()
         self._is_asked, self.ended = False, False
         Thread(target=self._read, name="lines", daemon=True).start()
 
     def next(self) -> str | None:
-        """Return the next line without its end; None if it was not typed yet. At the end of input `ended` is True."""
+        """Return the next line without its line end; None if no line was typed yet. At the end of input `ended` is
+        True.
+        """
         if self._lines:
             self._is_asked = False
             return self._lines.popleft()

@@ -88,7 +88,7 @@ class Watch:
         write_tabs: Callable[[], None],
         redraw: Callable[[], None],
     ) -> None:
-        """Create it; `begin` starts its worker.
+        """Create the watch; `begin` starts its worker.
 
         Args:
             app: the app, which runs the worker.
@@ -252,17 +252,17 @@ class HalfHourWatch:
         known: the samples so far; None before the first.
         usage: throttled client, from the lake -> slot -> requests a minute; None if no lake was read.
         moment: the column of the cursor in time; None without a cursor.
-        left_at: the column of the cursor in the place before.
+        left_at: the column of the cursor in the former place.
     """
 
     def __init__(self, triage: Watch, journal: Journal, redraw: Callable[[], None], *, in_words: bool = False) -> None:
-        """Create it; `begin` adds the samples to the screen's reads.
+        """Create the watch; `begin` adds its samples to the screen's reads.
 
         Args:
             triage: has the session, and reads all needed data while it runs.
             journal: the journal's watch, which has the events.
             redraw: redraws the visible view.
-            in_words: whether graphs are sentences, which change only with what they tell.
+            in_words: whether graphs are sentences: these change only if their meaning changes.
         """
         self._reading, self._session = triage.reading, triage.reading.session
         self._triage, self._journal, self._redraw = triage, journal, redraw
@@ -312,8 +312,9 @@ class HalfHourWatch:
         return known.samples[-1].slot * EVERY if known.samples else known.own[-1].slot * OWN_EVERY
 
     def leave_moment(self) -> None:
-        """Take the cursor in time away, as another place is shown; the next key there finds its time. Forget
-        the sentences there: the next place has those of its time."""
+        """Remove the cursor in time, because another place is shown; the next key there puts it on the same time. Also
+        forget the sentences told, since another place shows those of its own time.
+        """
         self._told.clear()
         self.moment, self.left_at = None, self.moment or self.left_at
 
@@ -371,7 +372,7 @@ class HalfHourWatch:
         return self.known and self.known.samples, record and record.events, self.usage
 
     def learn_usage(self, usage: Mapping[str, Mapping[int, float]]) -> None:
-        """Take the lake's data for the half hour."""
+        """Keep the lake's data on throttled clients for the half hour."""
         if usage != self.usage:
             self.usage = usage
             self._redraw()
@@ -427,7 +428,7 @@ class LintWatch:
     """
 
     def __init__(self, triage: Watch, redraw: Callable[[], None]) -> None:
-        """Create it; `begin` counts for Now, `read` looks for the pane.
+        """Create the watch; `begin` starts the counts for Now, `read` runs the rules for the pane.
 
         Args:
             triage: reads most of what rules need.
@@ -464,7 +465,7 @@ class LintWatch:
         await self._look(seen_by(session.snapshot, session.clock.now(), session.context))
 
     async def read(self) -> None:
-        """Read what the rules need, and look, if something changed or is old."""
+        """Read the data that the rules need, and run the rules, if something changed or is old."""
         snapshot = self._session.snapshot
         if not self._looks.is_due() or (self.report is not None and snapshot is self._seen and self._is_fresh()):
             return
@@ -502,7 +503,9 @@ class LintWatch:
         return self._rules
 
     def _needed(self) -> frozenset[Part]:
-        """Return the parts with a time in the snapshot: of others each member has its own."""
+        """Return the needed parts that were read as a whole at one time: in other parts each member has its
+        own time.
+        """
         if not self._parts:
             parts = (part for rule in self.readable() for part in rule.reads)
             self._parts = frozenset(part for part in parts if not part.about.by_members)

@@ -26,8 +26,8 @@ class Watching:
     """The watched subjects, in the operator's order.
 
     Attributes:
-        set: the context's set with them; ``""`` for none.
-        problem: the reason why a set could not be opened; ``""`` for none.
+        set: the name of the context's set that is watched; ``""`` without one.
+        problem: the reason why a set could not be opened; ``""`` without a problem.
     """
 
     def __init__(self, context: Context, wanted: str) -> None:
@@ -49,19 +49,19 @@ class Watching:
         self.subjects, self.set, self.problem = tuple(subjects), set_, ""
 
     def add(self, targets: Iterable[ConfigResource | QuotaEntity]) -> list[Watched]:
-        """Watch entities too. Return those that can be watched."""
+        """Also watch these entities. Return the subjects for those that can be watched."""
         found = [subject for each in targets if (subject := subject_of(each)) is not None]
         self.subjects = tuple(dict.fromkeys((*self.subjects, *found)))
         return found
 
     def take_off(self, subjects: Iterable[Watched]) -> None:
-        """Watch these subjects no more."""
+        """Stop watching these subjects."""
         gone = {*subjects}
         self.subjects = tuple(each for each in self.subjects if each not in gone)
 
 
 def subject_of(target: ConfigResource | QuotaEntity) -> Watched | None:
-    """Return the subject that means an entity; None for one that can't be watched."""
+    """Return the subject that matches only this entity; None for an entity that can't be watched."""
     if not isinstance(target, ConfigResource) or target.is_default or target.type not in _KINDS:
         return None
     return Watched(_KINDS[target.type], target.name)

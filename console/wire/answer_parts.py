@@ -157,7 +157,7 @@ def named_topics(version: int, body: bytes) -> tuple[str, ...]:
 
 
 class Answered(NamedTuple):
-    """A split answer."""
+    """An answer split into parts."""
 
     response: Any
     """The decoded answer."""

@@ -15,7 +15,7 @@ Bytes = bytes | memoryview
 
 
 class Codec(IntEnum):
-    """The compression of records (CompressionType)."""
+    """The codecs of record batches, by Kafka's numbers (CompressionType)."""
 
     NONE = 0
     GZIP = 1
@@ -52,7 +52,7 @@ def decompress(codec: int, data: Bytes, limit: int) -> Bytes:
 class Scratch:
     """Memory into which one body after another is decompressed, so that its memory is not allocated again.
 
-    The bytes before `GAP` are the caller's; the bytes behind a body are not of it.
+    The bytes before `GAP` belong to the caller; the bytes behind a body have no meaning.
     """
 
     GAP = 64
@@ -65,10 +65,10 @@ class Scratch:
         self.end = self.GAP
 
     def unpack(self, codec: int, data: Bytes, limit: int) -> None:
-        """Decompress a body to `data` from `GAP` up to `end`; replaces the former one.
+        """Decompress a body into `data`, from `GAP` up to `end`, in place of the former body.
 
         Raises:
-            DamagedData: it can't be decompressed.
+            DamagedData: the body can't be decompressed.
         """
         if len(self.data) > self._MOST_KEPT:
             self.data = bytearray(_FIRST_BUFFER)

@@ -100,7 +100,7 @@ class ConnectFailed(ConnectionError):
 
 
 class AnotherNode(ConnectionError):
-    """The peer reports that it is not the expected node: it is another one, or one of another cluster."""
+    """The peer reports that it is not the expected node, but another one, or a node of another cluster."""
 
     def __init__(self, meant: Node) -> None:
         super().__init__(f"it is not node {meant.id} of cluster {meant.cluster_id}")
@@ -256,7 +256,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         await self._ask_versions(version, **_SOFTWARE)
 
     async def _ask_versions(self, version: int, **fields: str) -> None:
-        """Request the versions with this version of ApiVersions. fields: of the request."""
+        """Request the versions with this version of ApiVersions. fields: the fields of the request."""
         raw = await super().send(AiokafkaRequest("api_versions", version, fields))
         response = decode_body(response_type(raw.api, raw.version), raw.body)
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
@@ -467,12 +467,12 @@ class Connection:
 
     @property
     def host(self) -> str:
-        """The host as given."""
+        """The host as passed to `connect`."""
         return str(self._carrier.host)
 
     @property
     def port(self) -> int:
-        """The port as given."""
+        """The port as passed to `connect`."""
         return int(self._carrier.port)
 
     @property

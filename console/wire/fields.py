@@ -27,7 +27,7 @@ LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
 
 
 class Shape(NamedTuple):
-    """A field's type."""
+    """The type of a field in a message."""
 
     kind: str
     """Kafka's name of a primitive type; ``""`` for an entity."""

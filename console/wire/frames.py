@@ -139,8 +139,8 @@ def split_response(response: type[ResponsePayload], frame: bytes) -> tuple[int, 
 
 
 def split_frame(frame: memoryview, *, flexible: bool) -> tuple[int, memoryview]:
-    """Do as `split_response`. flexible: whether the header has tagged fields. Kafka defines none; a newer broker may
-    send some.
+    """Split a response frame as `split_response` does. flexible: whether the header has tagged fields. Kafka defines
+    none; a newer broker may send some.
     """
     try:
         (correlation_id,) = _INT32.unpack_from(frame)

@@ -14,7 +14,7 @@ from kio.static.primitive import i16
 
 
 class Part:
-    """A structure within a message; of version 0 and not flexible unless a subclass differs."""
+    """The base of structures within a message: version 0 and not flexible unless a subclass says otherwise."""
 
     __slots__ = ()
     __type__: ClassVar = EntityType.nested
@@ -33,7 +33,7 @@ class Part:
 
 
 class Request(Part):
-    """A request with header v1."""
+    """The base of requests with header v1."""
 
     __slots__ = ()
     __type__: ClassVar = EntityType.request
@@ -41,7 +41,7 @@ class Request(Part):
 
 
 class Response(Part):
-    """A response with header v0."""
+    """The base of responses with header v0."""
 
     __slots__ = ()
     __type__: ClassVar = EntityType.response
@@ -49,14 +49,14 @@ class Response(Part):
 
 
 class FlexiblePart(Part):
-    """A structure within a flexible message (KIP-482)."""
+    """The base of structures within a flexible message (KIP-482)."""
 
     __slots__ = ()
     __flexible__: ClassVar[bool] = True
 
 
 class FlexibleRequest(Request):
-    """A flexible request, with header v2."""
+    """The base of flexible requests, with header v2."""
 
     __slots__ = ()
     __flexible__: ClassVar[bool] = True
@@ -64,7 +64,7 @@ class FlexibleRequest(Request):
 
 
 class FlexibleResponse(Response):
-    """A flexible response, with header v1."""
+    """The base of flexible responses, with header v1."""
 
     __slots__ = ()
     __flexible__: ClassVar[bool] = True

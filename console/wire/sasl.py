@@ -49,7 +49,7 @@ class Authenticator(Protocol):
 
 
 class Login(NamedTuple):
-    """The mechanism and its credentials."""
+    """A mechanism, and the function that begins an exchange with its credentials."""
 
     mechanism: str
     begin: Callable[[str], Authenticator]
@@ -271,7 +271,7 @@ def _from_base64(text: str, what: str) -> bytes:
 
 
 class TokenSource(Protocol):
-    """A source of bearer tokens."""
+    """A protocol of sources of bearer tokens."""
 
     async def token(self) -> str:
         """Return a currently valid token. Raises AdminError."""

@@ -202,7 +202,7 @@ accepted it."""
 
 
 class Asked(Struct, frozen=True):
-    """The requested change: its edits, on the values before."""
+    """The requested change: its edits, and the values before it."""
 
     staged: tuple[Staged, ...]
     known: ConfigSet | None = None
@@ -239,7 +239,7 @@ def described_with(resource: ConfigResource, known: Snapshot) -> list[ConfigReso
 async def config_change(
     client: Client, request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], known: Snapshot
 ) -> Asked:
-    """Return the change of configs or loggers, on the known ones.
+    """Return the change of configs or loggers, with their present values.
 
     Raises:
         UsageError: the change is invalid.
@@ -256,7 +256,9 @@ async def config_change(
 
 
 async def until_described(client: Client, request: ConfigsRequest, change: Asked) -> None:
-    """Wait until a broker describes the change: a describe right after it must not show the old value."""
+    """Wait until a broker describes the change, so that a describe right after this command does not show the old
+    value.
+    """
     if request.type in QUOTA_TYPES:
         await _until_quotas_seen(client, request, change.staged)
     elif request.type != BROKER_LOGGERS:

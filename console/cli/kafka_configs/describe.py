@@ -52,7 +52,7 @@ class Absent(Struct, frozen=True):
 
 
 class QuotaConfigs(Struct, frozen=True):
-    """An entity's quotas."""
+    """The quotas of one entity."""
 
     entity: QuotaEntity
     values: QuotaValues

@@ -22,7 +22,7 @@ _PLACES = {USER: "user", CLIENT_ID: "client", IP: "ip"}
 
 
 class Line(NamedTuple):
-    """One config."""
+    """A config and its value, for any form of output."""
 
     name: str
     value: str | None
@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 
 class Block(NamedTuple):
-    """An entity's configs."""
+    """An entity and its configs, for any form of output."""
 
     entity: tuple[tuple[str, str | None], ...]
     """The kind and name of each part of the entity; the name None is the default."""

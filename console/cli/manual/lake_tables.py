@@ -17,7 +17,7 @@ columns; each table names the columns from which these are computed, and the fil
 
 
 def page() -> str:
-    """Return the page as Markdown."""
+    """Return the page docs/lake-tables.md."""
     made = [_HEAD]
     for layer, title in LAYERS.items():
         made.append(f"\n## {title} ({layer})\n")

@@ -83,7 +83,7 @@ judge listeners, racks and disks, which Strimzi derives. If the files have sever
 
 
 def page() -> str:
-    """Return the page as Markdown."""
+    """Return the page docs/lint.md."""
     return _HEAD + "".join(f"\n## {subject}\n\n" + "\n".join(_table(rules)) + "\n" for subject, rules in SUBJECTS)
 
 

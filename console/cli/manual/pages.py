@@ -117,7 +117,7 @@ def _codes(names: tuple[str, ...]) -> str:
 
 
 class OptionHelp(Struct, frozen=True):
-    """An option for the help."""
+    """An option as the help shows it."""
 
     names: tuple[str, ...]
     value: str = ""
@@ -209,7 +209,7 @@ _EXITS = (
 
 
 def page() -> str:
-    """Return the page in roff's man macros."""
+    """Return the man page, in roff's man macros."""
     return "\n".join(_lines()) + "\n"
 
 

@@ -23,7 +23,7 @@ oldest release of Kafka that answers the requests.
 
 
 def page() -> str:
-    """Return the page as Markdown."""
+    """Return the page docs/causes.md."""
     return _HEAD + "\n".join(_table(sorted(RULES, key=lambda each: each.name))) + "\n"
 
 

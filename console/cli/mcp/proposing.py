@@ -58,10 +58,12 @@ class NotProposed(Exception):
 
 
 class Proposals:
-    """Turns statements into plan files, in one folder, which is chosen when the server starts."""
+    """Turns statements into plan files in one folder, which is chosen when the server starts."""
 
     def __init__(self, queries: Queries, folder: Path | None, connection: Sequence[str]) -> None:
-        """Write into a folder; None for kac's own. connection: the options of kac that name this cluster."""
+        """Create proposals that are written into a folder; None for kac's own folder. connection: the options of kac
+        that name this cluster.
+        """
         self._queries = queries
         self._named = folder
         self._connection = tuple(connection)
@@ -71,9 +73,9 @@ class Proposals:
         """Return the changes that statements would make, with the path of the plan file.
 
         Raises:
-            NotProposed: it is not understood, it can't be proposed, the brokers refuse it, it stages nothing, or no
-                file can be written. Its data repeats the statements, and its remedy names a command for a person.
-            Refused, AdminError: as for reads.
+            NotProposed: the text is not understood, contains a statement that can't be proposed, or stages nothing; the
+            brokers refuse it; or no file can be written. Its data repeats the statements, and its remedy names a
+            command for a person. Refused, AdminError: as for reads.
         """
         try:
             return await self._proposed(text)

@@ -142,7 +142,7 @@ class Queries:
         return Answered(verdict_data(verdict))
 
     async def lint(self, names: Sequence[str]) -> Answered:
-        """Return the findings of the rules of lint, and the rules that could not look. names: the names of the rules;
+        """Return the findings of the rules of lint, and the rules that could not run. names: the names of the rules;
         empty for all.
         """
         from console.answers.lint import did_you_mean, report_data

@@ -117,7 +117,7 @@ def tool_of(each: AgentTool) -> Tool:
 
 
 class Service:
-    """Answers the calls of one client."""
+    """Answers the calls of one agent."""
 
     def __init__(self, offer: Offer) -> None:
         self._offer = offer
@@ -207,7 +207,7 @@ def _result(answer: Mapping[str, Data], *, failed: bool) -> CallToolResult:
 
 
 def server_of(offer: Offer) -> Server[Any]:
-    """Return the server that answers the messages of an agent, wherever they come from."""
+    """Return the server that answers an agent's messages, over any transport."""
     service = Service(offer)
     return Server(
         "kac",

@@ -30,7 +30,7 @@ def _text(description: str) -> Meta:
 
 
 class Arguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Arguments of every tool."""
+    """The arguments that every tool has."""
 
     rows: Annotated[
         int, Meta(ge=1, le=MOST_ROWS, description="rows of each list of the answer; left_out says what is cut")
@@ -52,7 +52,7 @@ class Watching(Arguments, frozen=True):
 
 
 class VerdictArguments(Watching, frozen=True, kw_only=True):
-    """Arguments of `verdict`."""
+    """The arguments of the tool `verdict`."""
 
     seconds: Annotated[
         float, Meta(ge=0, le=60, description="how long to watch first; 0 looks once, without trends")
@@ -63,7 +63,7 @@ class VerdictArguments(Watching, frozen=True, kw_only=True):
 
 
 class LintArguments(Arguments, frozen=True, kw_only=True):
-    """Arguments of `lint`."""
+    """The arguments of the tool `lint`."""
 
     rules: Annotated[
         list[Annotated[str, Meta(max_length=_NAME)]],
@@ -72,7 +72,7 @@ class LintArguments(Arguments, frozen=True, kw_only=True):
 
 
 class ListArguments(Arguments, frozen=True, kw_only=True):
-    """Arguments of `list`."""
+    """The arguments of the tool `list`."""
 
     kind: Annotated[str, Meta(max_length=50, description="what to list", extra_json_schema={"enum": list(KINDS)})]
     filter: Annotated[
@@ -85,7 +85,7 @@ class ListArguments(Arguments, frozen=True, kw_only=True):
 
 
 class DescribeArguments(Arguments, frozen=True, kw_only=True):
-    """Arguments of `describe`."""
+    """The arguments of the tool `describe`."""
 
     entity: Annotated[str, _text(_ENTITY)]
     keys: Annotated[
@@ -95,7 +95,7 @@ class DescribeArguments(Arguments, frozen=True, kw_only=True):
 
 
 class QuotaArguments(Arguments, frozen=True, kw_only=True):
-    """Arguments of `effective_quota`."""
+    """The arguments of the tool `effective_quota`."""
 
     user: Annotated[str, _text("the name of a user")]
     client: Annotated[str, _text("a client id; empty: a client without one")] = ""
@@ -103,7 +103,7 @@ class QuotaArguments(Arguments, frozen=True, kw_only=True):
 
 
 class ExplainArguments(Arguments, frozen=True, kw_only=True):
-    """Arguments of `explain`."""
+    """The arguments of the tool `explain`."""
 
     principal: Annotated[str, _text("as User:alice")]
     operations: Annotated[str, _text("as READ or READ,DESCRIBE or ALL")]
@@ -112,20 +112,20 @@ class ExplainArguments(Arguments, frozen=True, kw_only=True):
 
 
 class EventsArguments(Watching, frozen=True, kw_only=True):
-    """Arguments of `events`."""
+    """The arguments of the tool `events`."""
 
     seconds: Annotated[float, Meta(ge=1, le=120, description="how long to watch")] = 20.0
 
 
 class OffsetsArguments(Arguments, frozen=True, kw_only=True):
-    """Arguments of `offsets`."""
+    """The arguments of the tool `offsets`."""
 
     topic: Annotated[str, _text("the name of a topic")]
     at: Annotated[str, _text("also the first offset at or after then: 2h (ago), 2026-11-20T14:05")] | None = None
 
 
 class HistoryArguments(Arguments, frozen=True, kw_only=True):
-    """Arguments of `history`."""
+    """The arguments of the tool `history`."""
 
     entity: Annotated[str, _text(f"only changes of {_ENTITY}")] | None = None
     text: Annotated[str, _text("only changes with this text in them")] = ""
@@ -134,7 +134,7 @@ class HistoryArguments(Arguments, frozen=True, kw_only=True):
 
 
 class CompareArguments(Arguments, frozen=True, kw_only=True):
-    """Arguments of `compare`."""
+    """The arguments of the tool `compare`."""
 
     left: Annotated[str, _text("an entity with configs, as topic orders; without both: all brokers")] | None = None
     right: Annotated[str, _text("the other one")] | None = None
@@ -142,7 +142,7 @@ class CompareArguments(Arguments, frozen=True, kw_only=True):
 
 
 class ProposeArguments(Arguments, frozen=True, kw_only=True):
-    """Arguments of `propose`."""
+    """The arguments of the tool `propose`."""
 
     statements: Annotated[
         str,
@@ -162,7 +162,7 @@ class Offer(NamedTuple):
 
 
 class AgentTool(NamedTuple):
-    """A tool."""
+    """A tool for an agent: its description, its arguments and its function."""
 
     name: str
     title: str

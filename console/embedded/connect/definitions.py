@@ -42,7 +42,7 @@ Keys = Mapping[str, Key]
 
 
 class Plugin(Struct, frozen=True):
-    """A plugin."""
+    """A plugin of the workers: its class, its kind and its keys."""
 
     name: str
     kind: str
@@ -53,12 +53,12 @@ class Plugin(Struct, frozen=True):
 
     @property
     def is_connector(self) -> bool:
-        """Whether connectors can be created of it."""
+        """Whether the plugin is a connector."""
         return self.kind in _CONNECTORS
 
     @property
     def aliases(self) -> frozenset[str]:
-        """All names by which configs may name it."""
+        """All names by which configs may name the plugin."""
         simple = self.name.rpartition(".")[2]
         return frozenset((self.name, simple, simple.removesuffix(_SUFFIX)))
 
@@ -81,7 +81,7 @@ class ConnectRelease(Struct, frozen=True):
 
     @property
     def number(self) -> tuple[int, int]:
-        """The name as numbers, for comparison."""
+        """The name of the release as numbers, for comparison."""
         return release_number(self.name)
 
     def connector(self, name: str) -> Plugin | None:
@@ -112,7 +112,8 @@ class ConnectRelease(Struct, frozen=True):
 
 @cache
 def connect_release(name: str) -> ConnectRelease:
-    """Return the plugins and forms of Connect in a release; those of the newest recorded release that is not newer.
+    """Return the plugins and forms of Connect in a release: those of the newest recorded release that is not newer than
+    it.
 
     Raises ValueError for a release that is older than all of `RELEASES_OF_CONNECT`.
     """

@@ -20,8 +20,9 @@ _WORKERS = "connect"
 
 
 def ensure_topics(cluster: Cluster) -> bool:
-    """Create the internal topics that are missing, as the first worker does at its start, and return whether the
-    connectors have to be written into them."""
+    """Create the missing internal topics, as the first worker does at its start. Return whether the connectors have to
+    be written into them.
+    """
     is_new = records.CONFIGS not in cluster.state.topics
     for name, partitions in INTERNAL_TOPICS.items():
         if name not in cluster.state.topics and cluster.state.alive():
@@ -42,13 +43,13 @@ def client_of(connector: Connector, task: Task) -> str:
 
 
 def topics_of(cluster: Cluster, connector: Connector) -> tuple[str, ...]:
-    """Return the topics that a sink's config names, of those that there are."""
+    """Return the existing topics that a sink's config names."""
     names = (each.strip() for each in connector.config.get("topics", "").split(","))
     return tuple(name for name in dict.fromkeys(names) if name in cluster.state.topics)
 
 
 def join_workers(cluster: Cluster, group_id: str, state: ConnectState, addresses: Sequence[str]) -> None:
-    """Replace the members of the workers' group: those that run."""
+    """Make the running workers the members of the workers' group."""
     members = [seed.stand_in(group_id, f"connect-{addresses[each - 1]}", each, (), {}) for each in state.up()]
     group = Group(group_id, protocol_type=_WORKERS, written=True, generation=len(members))
     for member in members:
@@ -62,7 +63,7 @@ def join_workers(cluster: Cluster, group_id: str, state: ConnectState, addresses
 
 
 def join_tasks(cluster: Cluster, connector: Connector) -> None:
-    """Replace the members of a sink's group: its tasks that run, or are paused. A group that is new has read all."""
+    """Make the running and paused tasks of a sink the members of its group. A new group has read all records."""
     group_id, topics = group_of(connector), topics_of(cluster, connector)
     tasks = [each for each in connector.tasks if each.state in (RUNNING, "PAUSED")]
     former = cluster.state.groups.get(group_id)

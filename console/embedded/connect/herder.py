@@ -32,7 +32,7 @@ class Herder:
         return "unknown" if plugin is None else plugin.kind
 
     def task_config(self, connector: Connector) -> dict[str, str]:
-        """Return the config of each task of a connector: the connectors for files hand theirs on."""
+        """Return the config of each task of a connector: the file connectors pass their own config to their tasks."""
         plugin = self.plugin(connector)
         own = {"task.class": plugin.name.removesuffix("Connector") + "Task"} if plugin else {}
         return {**connector.config, **own}
@@ -130,8 +130,8 @@ class Herder:
         return state
 
     def resumed(self, state: ConnectState, workers: Mapping[int, Worker]) -> ConnectState:
-        """Return the state after all workers started again. They also run the instances of workers that are not among
-        them.
+        """Return the state after all workers started again. They also run the instances of workers that no longer
+        exist.
         """
         for number in state.workers:
             if number not in workers:
@@ -139,7 +139,9 @@ class Herder:
         return self.moved(replace(state, workers=dict(workers)))
 
     def worker_back(self, state: ConnectState, number: int) -> ConnectState:
-        """Return the state after a worker started again. It gets instances that are unassigned, or changed later."""
+        """Return the state after a worker started again. The worker gets the unassigned instances, and instances that
+        change later.
+        """
         back = replace(state.workers[number], is_up=True)
         return self.moved(replace(state, workers={**state.workers, number: back}))
 

@@ -38,7 +38,7 @@ _LENGTH, _JSON = "content-length", "application/json"
 
 
 class Asked(NamedTuple):
-    """A request."""
+    """A request to the server, parsed."""
 
     method: str
     parts: tuple[str, ...]
@@ -50,7 +50,7 @@ class Asked(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """A response."""
+    """A response of the server."""
 
     status: int
     body: Any = None
@@ -64,7 +64,7 @@ class _Ended(Exception):
 
 
 def plain_error(status: int) -> Refused:
-    """Return a refusal by HTTP itself, as workers word it."""
+    """Return the refusal of a request that is invalid HTTP, in the words of real workers."""
     return Refused(status, f"HTTP {status} {_REASONS[status]}")
 
 

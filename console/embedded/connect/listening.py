@@ -27,7 +27,7 @@ class ListeningWorkers(Workers):
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """URL of each worker, of those that run or not."""
+        """The URL of each worker, running or not."""
         return tuple(f"http://{LOOPBACK}:{port}" for port in self.ports)
 
     async def start(self) -> None:
@@ -49,8 +49,9 @@ class ListeningWorkers(Workers):
             await server.stop()
 
     async def worker_down(self, number: int) -> None:
-        """Stop a worker in order. What it ran is unassigned until the others take it over, after the delay of the
-        specification. Do nothing if it is down."""
+        """Stop a worker in order. Its connectors and tasks are unassigned until the others take them over, after the
+        delay in the specification. Do nothing if the worker is down.
+        """
         if not self.state.workers[number].is_up:
             return
         self.change(self.herder.worker_left(self.state, number))

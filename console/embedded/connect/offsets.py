@@ -44,7 +44,9 @@ def shown_offsets(cluster: Cluster, connector: Connector, kind: str) -> list[dic
 
 
 def altered_source(connector: Connector, asked: Sequence[Mapping[str, Any]]) -> Connector:
-    """Return a source with other offsets; null removes one. Raises Refused, as the connector for files does."""
+    """Return a source with other offsets; null removes an offset. Raises Refused in the cases in which the file
+    connector refuses.
+    """
     if not connector.config.get("file"):
         raise Refused(
             500,
@@ -82,7 +84,7 @@ def _check_source(partition: Mapping[str, Any] | None, offset: Mapping[str, Any]
 
 
 def alter_sink(cluster: Cluster, connector: Connector, asked: Sequence[Mapping[str, Any]]) -> None:
-    """Commit offsets for a sink's group; null removes one. Raises Refused."""
+    """Commit offsets for a sink's group; null removes an offset. Raises Refused."""
     offsets = dict(_sink_offset(each.get("partition"), each.get("offset")) for each in asked)
     if any(_is_unknown(cluster, place) for place, offset in offsets.items() if offset is not None):
         raise Refused(500, f"Failed to alter consumer group offsets for connector {connector.name}")

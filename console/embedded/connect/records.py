@@ -120,7 +120,7 @@ def _offset_key(name: str, partition: Mapping[str, Any]) -> str:
 
 
 def write(cluster: Cluster, entries: Iterator[Entry]) -> None:
-    """Append records to the internal topics, of those that there are."""
+    """Append records to the internal topics that exist."""
     now = int(cluster.clock.time() * 1000)
     for entry in entries:
         topic = cluster.state.topics.get(entry.topic)

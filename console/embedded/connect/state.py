@@ -28,7 +28,7 @@ class Refused(Exception):
 
 
 class Task(Struct, frozen=True):
-    """A task."""
+    """A task of a connector, with its state and its worker."""
 
     number: int
     """The number of the task, from 0."""
@@ -44,7 +44,7 @@ Offset = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 class Connector(Struct, frozen=True):
-    """A connector."""
+    """A connector, with its config, its state and its tasks."""
 
     name: str
     config: Mapping[str, str]
@@ -60,7 +60,7 @@ class Connector(Struct, frozen=True):
 
 
 class Worker(Struct, frozen=True):
-    """A worker."""
+    """A worker: whether it runs, and the folders that it lacks."""
 
     number: int
     """The number, counted from 1."""
@@ -95,7 +95,7 @@ class ConnectState(Struct, frozen=True):
         return tuple(number for number, each in self.workers.items() if each.is_up)
 
     def next_worker(self) -> int:
-        """Return the worker that has the fewest connectors and tasks, of those that run."""
+        """Return the running worker that has the fewest connectors and tasks."""
         load = dict.fromkeys(self.up(), 0)
         for connector in self.connectors.values():
             for number in (connector.worker, *(task.worker for task in connector.tasks)):

@@ -37,7 +37,7 @@ _GROUP_OVERRIDE = "consumer.override.group.id"
 
 
 class Checked(NamedTuple):
-    """The result of a key's validation."""
+    """The result of validating one key."""
 
     name: str
     key: Key | None
@@ -300,7 +300,7 @@ def _parts(text: str | None) -> tuple[str, ...]:
 
 
 def _checked(name: str, key: Key, config: Config, release: ConnectRelease) -> Checked:
-    """Check a key's value by its type, and then by its rules, which also see the null of a value that has no type."""
+    """Check a key's value by its type, and then by its rules. If the value is not of the type, the rules check null."""
     errors: list[str] = []
     value: ConfigValue | None = None
     text = config.get(name) if name in config else key.default

@@ -20,7 +20,7 @@ ROOT_LOGGER = "root"
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The level of a logger."""
+    """The level of a logger, and the time of its last change."""
 
     level: str
     since: int | None = None
@@ -47,7 +47,7 @@ class Workers:
 
     Attributes:
         group: the group.id of the workers.
-        rebalancing: whether the workers don't know at the moment what each of them runs.
+        rebalancing: whether the workers are redistributing their connectors and tasks at the moment.
         loggers: number of a worker -> name of a logger -> its level.
         ports: the ports of the workers, in the order of their numbers.
     """
@@ -93,7 +93,7 @@ class Workers:
         records.write(self.cluster, entries)
 
     def join(self) -> None:
-        """Have the workers that run be the members of their group."""
+        """Make the running workers the members of their group."""
         addresses = [self.address(number) for number in self.state.workers]
         groups.join_workers(self.cluster, self.group, self.state, addresses)
 

@@ -91,7 +91,9 @@ def _in_order(acls: Iterable[Acl], new: set[Acl]) -> list[Acl]:
 
 
 def _bad_name(acl: Acl) -> Refusal | None:
-    """Apply the checks of the broker before it forwards to the controller."""
+    """Return the reason why a broker refuses an ACL's resource before it forwards the request to the controller; None
+    if it does not refuse it.
+    """
     if acl.resource_type == _CLUSTER and acl.resource_name != CLUSTER_NAME:
         return Refusal(ErrorCode.invalid_request, refusals.CLUSTER_NAME_ONLY)
     if not acl.resource_name:

@@ -168,10 +168,9 @@ async def offset_fetch(request: Any, context: RequestContext) -> Any:
     - v2: null topics request all; the error code of the group.
     - v5: leader epochs (KIP-320).
     - v6: flexible.
+    - v7: UNSTABLE_OFFSET_COMMIT for offsets of an open transaction, if the client requires stable ones (KIP-447).
     - v8: several groups (KIP-709).
     - v10: topics have ids instead of names.
-
-    - v7: UNSTABLE_OFFSET_COMMIT for offsets of an open transaction, if the client requires stable ones (KIP-447).
 
     Differences from Kafka: the member and its epoch of v9 are not checked.
     """

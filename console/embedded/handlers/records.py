@@ -177,7 +177,7 @@ _MILLISECONDS = 1000
 
 
 class Appended(NamedTuple):
-    """The result for a batch."""
+    """The result of appending a batch."""
 
     code: int
     offset: int = NO_OFFSET
@@ -360,7 +360,7 @@ MAX_BYTES = 55 * 2**20
 
 
 class Read(NamedTuple):
-    """The data of one partition."""
+    """The data that a Fetch returns for one partition."""
 
     place: int
     refusal: partitions.NotServed | None
@@ -374,7 +374,7 @@ class Read(NamedTuple):
 
 
 class TopicRead(NamedTuple):
-    """The data of one topic."""
+    """The data that a Fetch returns for one topic."""
 
     named: partitions.AskedTopic
     parts: tuple[Read, ...]

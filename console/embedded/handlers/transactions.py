@@ -175,7 +175,9 @@ async def end_txn(request: Any, context: RequestContext) -> Any:
 
 
 def _asked_again(context: RequestContext, request: Any) -> producers.Transaction | None:
-    """Return the transactional id whose last transaction the same producer has ended before; None for another case."""
+    """Return the transaction if the same producer has ended it before, so that this request repeats its
+    end; else None.
+    """
     found = context.state.transactions.get(request.transactional_id)
     mine = int(request.producer_id), request.producer_epoch
     if context.version < _BUMPS_FROM or found is None or (found.producer_id, found.last_epoch) != mine:

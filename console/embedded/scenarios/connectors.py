@@ -1,5 +1,6 @@
-"""Connect on a bad day: a sink of which one worker has lost the folder, a source that a user paused, a sink that is
-well."""
+"""Connect on a bad day: a sink whose folder is missing on one worker, a source that a user paused, and a
+healthy sink.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The quiet cluster with groups of every kind: members that have not reached their target assignment, tasks of a
-streams group, a share group, and a group that is stuck on a partition, at a record unlike the others."""
+streams group, a share group, and a group that is stuck in a partition, at a record unlike the others.
+"""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ _LAGGING = ("logistics.shipments", "logistics.stock", "logistics.stock-changes",
 
 
 def seed(cluster: Cluster) -> None:
-    """Fill the quiet cluster, and add the problems."""
+    """Fill a cluster as the scenario `quiet` does, and add the problems of an incident."""
     quiet.seed(cluster)
     state = cluster.state
     scenarios_seed.add_topic(state, IMPOSSIBLE, 6, 2, {"min.insync.replicas": "3"})

@@ -56,7 +56,7 @@ _PLAIN_OF_TEN = 6
 
 
 class LargeTopics:
-    """The topics. Their partitions depend on the live brokers."""
+    """The computed topics of the cluster. Their partitions depend on the live brokers."""
 
     def __init__(self, state: ClusterState, size: int) -> None:
         self._state = state
@@ -200,7 +200,7 @@ def _members(group: str, places: list[tuple[str, int]]) -> Iterator[NewerMember]
 
 
 def sources(state: ClusterState) -> None:
-    """Set the sources of the tables."""
+    """Set the sources that compute the tables of topics, configs, quotas and ACLs."""
     tables = state.tables
     topics = LargeTopics(state, TOPICS)
     tables.topics.source = topics

@@ -20,7 +20,7 @@ _WRITTEN = 4_180_000
 
 
 def seed(cluster: Cluster) -> None:
-    """Fill the quiet cluster, and make a voter lag."""
+    """Fill a cluster as the scenario `quiet` does, and make a voter lag."""
     state = cluster.state
     state.log = ChangeLog(_WRITTEN)
     quiet.seed(cluster)

@@ -23,7 +23,7 @@ _TIMEOUT, _LONG = 15 * MINUTE, 12 * HOUR
 
 
 def seed(cluster: Cluster) -> None:
-    """Fill the quiet cluster, and add the transactions."""
+    """Fill a cluster as the scenario `quiet` does, and add the transactions."""
     quiet.seed(cluster)
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     ensure_topic(state, TRANSACTION_TOPIC)

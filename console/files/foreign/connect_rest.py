@@ -1,7 +1,7 @@
 """Connectors as Kafka Connect takes them: the body of ``POST /connectors``, a config alone, and the properties of a
 standalone worker.
 
-These name no Connect cluster: the connector is of the only one of the context.
+These name no Connect cluster: the connector belongs to the only Connect cluster of the context.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ def _resources(root: Node) -> list[Node]:
 
 
 def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[FileProblem]) -> None:
-    """Add the wanted state of a resource. of: the document of the resource, whose version and kind items of a typed
-    list may inherit.
+    """Add the wanted state of a resource. of: the document that has the resource; the items of a typed list may inherit
+    its version and kind.
     """
     parts = {"apiVersion": of["apiVersion"], **node.named()}
     kind = parts["kind"].text() if "kind" in parts else of["kind"].text().removesuffix("List")
@@ -286,7 +286,9 @@ _READ = f"{', '.join(list(_KINDS)[:-1])} and {list(_KINDS)[-1]} of {GROUP}"
 
 
 def _logs_in(node: Node) -> str:
-    """Return the login type. The validity of a certificate and the place of a password are not Kafka's."""
+    """Return the type of a user's login. The certificate's validity and the place of the password are accepted and
+    ignored: they do not concern Kafka.
+    """
     found = node.fields(("type",), ("password", "validityDays", "renewalDays"))
     return found["type"].choice((*_BY_CERTIFICATE, _BY_PASSWORD))
 
@@ -367,7 +369,7 @@ _NOTHING = ["---", "apiVersion: v1", "kind: List", "items: []"]
 
 
 class Written(Struct, frozen=True):
-    """A state as Strimzi's resources."""
+    """The text of a state as Strimzi's resources, and the parts that do not fit into them."""
 
     text: str
     """The YAML, with a document for each topic, user and connector."""

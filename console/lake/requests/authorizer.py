@@ -1,10 +1,10 @@
 """Lines of a broker's authorizer log (kafka.authorizer.logger, Kafka 2.8 to 4.x): its decisions, by the minute.
 
 A line has names that clients chose: a client may look for a group of any name, and the broker logs that name as it is,
-with line ends and with the words of such a line. A line that can be read in two ways is no decision: it is kept as
-unreadable. It does not count as damage, and no damage does that a name can have made: otherwise a client could have the
-whole log refused. If the first line of a name ends like a message, its other lines look like those of a broker: only a
-layout that escapes line ends helps there (docs/lake.md).
+with line ends and with the words of such a line. A line that can be read in two ways is kept as unreadable, not as a
+decision. Neither such a line nor any damage that a name can cause counts against the log: otherwise a client could make
+kac refuse the whole log. If the first line of a name ends like a message, its other lines look like those of a broker:
+only a layout that escapes line ends helps there (docs/lake.md).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ OF_OTHERS = lines.Form(
 
 
 class Access(NamedTuple):
-    """An access on which was decided, by the columns of CHECK_1M: names as in Kafka's enumerations."""
+    """An access that an authorizer allowed or denied, by the columns of CHECK_1M: names as in Kafka's enumerations."""
 
     principal: str
     host: str
@@ -103,7 +103,7 @@ class Access(NamedTuple):
 
 
 class Check(NamedTuple):
-    """The line of a decision."""
+    """A line of the authorizer log with a decision."""
 
     byte_pos: int
     second: datetime

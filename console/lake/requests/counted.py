@@ -40,7 +40,7 @@ the counts of lines and damaged lines; elsewhere these are 0.
 
 
 class Whose(NamedTuple):
-    """The fields of rows that lines do not have."""
+    """The fields of a log's rows that do not come from its lines."""
 
     cluster_id: str
     broker_id: int
@@ -270,7 +270,7 @@ def _quarantined(whose: Whose, damaged: Damaged) -> dict[str, Any]:
 
 
 def damaged_row(whose: Whose, damaged: Damaged, *, lines: int) -> dict[str, Any]:
-    """Return a row of such a table for one damaged line, or for a lost part (lines: 0)."""
+    """Return a row for one damaged line, or for a lost part (lines: 0), in a table that counts the lines of a log."""
     counts = {"cluster_id": whose.cluster_id, "lines": lines, "damaged": lines}
     return {**counts, "quarantined": _quarantined(whose, damaged)}
 

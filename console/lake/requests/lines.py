@@ -119,7 +119,7 @@ _NO_TIME = (*_NO_JSON, ValueError, OverflowError)
 
 
 class Taken(NamedTuple):
-    """An unwrapped message."""
+    """A message of a logger, without the wrappers of its line."""
 
     rest: bytes
     """The text after the one with which the message begins."""
@@ -159,8 +159,9 @@ def taken(line: bytes, message: bytes = MESSAGE) -> Taken | None:
 
 
 def _is_damaged(before: bytes, rest: bytes) -> bool:
-    """Return whether a request is of the request logger, though it has other text in front: a broken JSON object, or
-    one that has the request elsewhere; a form that can't be read; or the logger's name behind it.
+    """Return whether a request with other text in front of it is from the request logger nevertheless. The text is then
+    a broken JSON object, an object that has the request elsewhere, or a form that can't be read; or the logger's name
+    stands behind the request.
     """
     head, brace, _ = before.partition(b"{")
     return rest.endswith(_ENDS) or bool(_XML.match(before) or _SPREAD.match(before) or (brace and _is_bare(head)))
@@ -396,7 +397,7 @@ class _Replica(Struct, rename="camel", gc=False):
 
 
 class Request(Struct, rename="camel", gc=False):
-    """The body of a request."""
+    """The fields of a request's body that kac reads."""
 
     replica_id: int | None = None
     replica_state: _Replica | None = None
@@ -410,7 +411,7 @@ class _Answer(Struct, rename="camel", gc=False):
 
 
 class Response(Struct, rename="camel", gc=False):
-    """The body of a response."""
+    """The fields of a response's body that kac reads."""
 
     error_code: int = 0
     responses: list[_Answer] | None = None
@@ -422,7 +423,7 @@ class _Header(Struct, rename="camel", gc=False, kw_only=True):
 
 
 class Logged(Struct, rename="camel", gc=False, kw_only=True):
-    """A whole request."""
+    """A request and its response, as a broker logs them."""
 
     is_forwarded: bool | None = None
     request_header: _Header
@@ -589,7 +590,7 @@ TOO_DEEP = f"JSON of more than {DEEPEST} levels"
 
 
 class Line(NamedTuple):
-    """The line of a request."""
+    """A line of the request log with a request."""
 
     byte_pos: int
     second: datetime

@@ -74,7 +74,7 @@ class LogChangedError(OSError):
 
 @dataclass(frozen=True)
 class Survey:
-    """The content of a file."""
+    """The content of a log file at one time: its end, and digests that identify it."""
 
     end: int
     """The end of the last whole line."""
@@ -386,9 +386,9 @@ def shown_twice(zone: str, first: datetime, last: datetime) -> Twice | None:
 
 
 def fold_at(file: LogBytes, zone: str, end: int, message: bytes = REQUESTS.message) -> int | None:
-    """Return the position from which a file's ambiguous times are of the second pass; None if it has no ambiguous
-    times, or all are of the first pass. Reads the whole file, but only if its time includes such an hour. Raises
-    OSError, AmbiguousHourError.
+    """Return the position from which a file's ambiguous times, of an hour that clocks show twice, are of the second
+    pass; None if it has no ambiguous times, or all are of the first pass. Reads the whole file, but only if its time
+    includes such an hour. Raises OSError, AmbiguousHourError.
 
     Args:
         end: the end of the range to read.
@@ -406,7 +406,9 @@ def fold_at(file: LogBytes, zone: str, end: int, message: bytes = REQUESTS.messa
 
 
 def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | None:
-    """Return `fold_at` of a file that lies inside the hour as a whole, and whose last line shows `last`."""
+    """Return `fold_at` of a file whose lines all lie inside an hour that clocks show twice. last: the time of its last
+    line.
+    """
     clock = ZoneInfo(zone)
     first_pass, second_pass = (last.replace(tzinfo=clock, fold=fold).astimezone(timezone.utc) for fold in (0, 1))
     changed = datetime.fromtimestamp(file.changed / 1e9, timezone.utc)
@@ -430,8 +432,8 @@ def _only(shown: datetime, offset: timedelta | None) -> str:
 
 
 def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> tuple[int | None, datetime | None]:
-    """Return `fold_at` by (position, time) of all lines in order. Also return the latest time if all times are
-    ambiguous and none is before another: then the lines do not show their pass.
+    """Return the position of `fold_at` from (position, time) of all lines in order. If all times are ambiguous and none
+    is earlier than the one before it, also return the latest time: the lines do not show their pass.
     """
     first: datetime | None = None
     latest, is_all_inside = datetime.min, True

@@ -1,4 +1,4 @@
-"""The loggers of brokers whose logs the lake reads: all that the files of these logs differ in."""
+"""The loggers of brokers whose logs the lake reads, with everything in which their log files differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.lake.requests.counted import Whose
 
 
 class Logger(NamedTuple):
-    """A logger."""
+    """A logger of brokers, and how the lake reads its lines."""
 
     name: str
     """The name of the lake's source."""

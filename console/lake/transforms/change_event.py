@@ -63,7 +63,7 @@ TOLERANCE = 2_000_000
 
 
 class Author(NamedTuple):
-    """A change with its author."""
+    """A change that a request or the journal reports, with its author."""
 
     attr: str
     op: str
@@ -98,7 +98,12 @@ _NEVER = 1 << 62
 
 
 def authors_of_requests(asked: Iterable[Author]) -> Iterator[Author]:
-    """Yield the changes of requests. asked: changes of one entity; is_copy: whether the request was forwarded."""
+    """Yield the changes that requests report. `is_copy` of a change stays True only if the original request of the copy
+    is also known.
+
+    Args:
+        asked: the changes of one entity; `is_copy` marks those of forwarded requests.
+    """
     alike: dict[tuple[str | None, ...], list[Author]] = defaultdict(list)
     for each in asked:
         alike[each.principal, each.attr, each.op, each.value, each.api].append(each)

@@ -34,7 +34,7 @@ from console.model.unordered import as_it_counts, differ
 
 
 class Peer(NamedTuple):
-    """A value to compare."""
+    """A value of an entity, to compare with those of other entities."""
 
     cluster_id: str
     entity_type: str
@@ -87,7 +87,7 @@ def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
 
 
 def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterator[Row]:
-    """Yield the differences from a baseline. peers: the entities of a cluster that a wanted value applies to."""
+    """Yield the differences from a baseline. values: the values of the entities to which a wanted value may apply."""
     by_entity: dict[tuple[str, str, str], dict[str, Peer]] = defaultdict(dict)
     for peer in values:
         by_entity[peer[:3]][peer.attr] = peer

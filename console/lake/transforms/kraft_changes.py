@@ -2,9 +2,9 @@
 Pure.
 
 A record of the log is a change. A snapshot has the state: it reports a change only if the log and the snapshots before
-it end in another state, since then a part of the log is missing. Both follow from the neighbours of each fact among
-those of its attribute in order: snapshots cut the log into epochs, 0 before the first, and the number of snapshots
-between two facts that lack the attribute is the difference of their epochs.
+it end in another state, since then a part of the log is missing. Both are derived from consecutive facts of an
+attribute. Snapshots divide the log into epochs, from 0 before the first snapshot, so the difference between the epochs
+of two consecutive facts is the number of snapshots between them that lack the attribute.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _of_broker(type_: str, broker: Entity, f: Mapping[str, Any]) -> Iterator[Fac
 
 
 class Record(NamedTuple):
-    """A row of `kraft_record`."""
+    """A row of `kraft_record` without the columns that changes do not need."""
 
     offset: int
     in_snapshot: bool

@@ -22,7 +22,7 @@ Arrow's."""
 
 
 def rows_of(table: pa.Table, *names: str) -> Iterator[Row]:
-    """Yield the rows, with these columns."""
+    """Yield the rows of a table, each with the values of the named columns."""
     for batch in table.select(names).to_batches(max_chunksize=AT_ONCE):
         yield from zip(*map(_values, batch.columns), strict=True)
 

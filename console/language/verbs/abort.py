@@ -16,7 +16,7 @@ from console.plan.edits import Edit, EndTransaction
 
 
 class Abort(EditStatement, frozen=True):
-    """``abort transaction`` of a producer in a partition."""
+    """The statement ``abort transaction``, which ends a producer's transaction in a partition."""
 
     topic: Name
     partition: int

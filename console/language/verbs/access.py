@@ -22,7 +22,7 @@ _PARTS = {"TOPIC": Part.TOPICS, "GROUP": Part.GROUPS}
 
 
 class Access(EditStatement, frozen=True):
-    """``allow`` or ``deny``, or ``revoke`` of either."""
+    """A statement ``allow`` or ``deny``, or a ``revoke`` of either."""
 
     revoke: bool
     permission: Permission

@@ -21,7 +21,7 @@ from console.present.text import clean
 
 
 class Alter(statements.EditStatement, frozen=True):
-    """``set``, ``append`` or ``subtract``."""
+    """A statement ``set``, ``append`` or ``subtract``."""
 
     verb: str
     entity: statements.Entity | None

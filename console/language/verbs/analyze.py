@@ -25,7 +25,7 @@ _SMALLEST = 0.0001
 
 
 class Analyze(Statement, frozen=True):
-    """``analyze``."""
+    """The statement ``analyze``, which counts the records of a topic."""
 
     topic: str
     last_ms: int | None = None
@@ -38,13 +38,13 @@ class Analyze(Statement, frozen=True):
     """Whether to name keys and headers even in a context that hides them."""
 
     def search(self, now: datetime) -> Search:
-        """Return the search for the records. now: the base of `last_ms`."""
+        """Return the search that finds the records to count. now: the time from which `last_ms` counts back."""
         since = self.since_ms(now)
         start = First() if since is None else FromTime(since)
         return Search((self.topic,), start=start, rate=self.rate, sample=self.sample % 100 / 100)
 
     def since_ms(self, now: datetime) -> int | None:
-        """Return the time from which on it looks, in ms since 1970; None for all."""
+        """Return the time of the first records to count, in ms since 1970; None for all records."""
         return None if self.last_ms is None else max(0, int(now.timestamp() * 1000) - self.last_ms)
 
 

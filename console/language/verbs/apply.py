@@ -11,7 +11,7 @@ ACCEPT = "--accept"
 
 
 class Apply(Statement, frozen=True):
-    """``apply``."""
+    """The statement ``apply``, which sends the plan."""
 
     yes: bool = False
     """Whether to skip the confirmation."""

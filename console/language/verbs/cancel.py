@@ -16,7 +16,7 @@ from console.plan.edits import CancelMove, Edit
 
 
 class CancelMoves(statements.EditStatement, frozen=True):
-    """``cancel move``."""
+    """The statement ``cancel move``."""
 
     topic: statements.Name
     partition: int | None = None

@@ -7,7 +7,7 @@ from console.language.verb import PLAN, StatementKind, Verb
 
 
 class Check(Statement, frozen=True):
-    """``check``."""
+    """The statement ``check``."""
 
 
 VERBS = (

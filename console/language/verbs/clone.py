@@ -15,7 +15,7 @@ from console.plan.edits import CommitOffset, Edit
 
 
 class CloneGroup(EditStatement, frozen=True):
-    """``clone group``: commit the offsets of one group for another."""
+    """The statement ``clone group``, which commits the offsets of one group for another."""
 
     group: Name
     to: Name

@@ -28,7 +28,7 @@ _STATES = {"paused": connect.PAUSED, "stopped": connect.STOPPED}
 
 
 class CreateConnector(statements.EditStatement, frozen=True):
-    """``create connector``."""
+    """The statement ``create connector``."""
 
     name: statements.Name
     path: str = ""
@@ -46,7 +46,7 @@ class CreateConnector(statements.EditStatement, frozen=True):
 
 
 class ResetConnector(statements.EditStatement, frozen=True):
-    """``reset connector … offsets``."""
+    """The statement ``reset connector … offsets``."""
 
     name: statements.Name
     path: str = ""

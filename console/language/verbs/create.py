@@ -32,7 +32,7 @@ most 15."""
 
 
 class Create(statements.EditStatement, frozen=True):
-    """``create topic``."""
+    """The statement ``create topic``."""
 
     name: statements.Name
     partitions: int = -1

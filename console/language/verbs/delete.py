@@ -22,19 +22,19 @@ from console.present.text import clean
 
 
 class Delete(statements.EditStatement, frozen=True):
-    """``delete topic``."""
+    """The statement ``delete topic``."""
 
     name: statements.Name
 
 
 class DeleteTopics(statements.EditStatement, frozen=True):
-    """``delete topic GLOB``: all topics that match, except those that brokers keep for themselves."""
+    """The statement ``delete topic GLOB``: all topics that match, except those that brokers keep for themselves."""
 
     glob: statements.Glob
 
 
 class DeleteRecords(passed_over.PassingStatement, frozen=True):
-    """``delete records``. Without `before` and `at_ms`, all present records are deleted."""
+    """The statement ``delete records``. Without `before` and `at_ms`, it deletes all present records."""
 
     topic: statements.Name
     partition: int | None = None
@@ -46,7 +46,7 @@ class DeleteRecords(passed_over.PassingStatement, frozen=True):
 
 
 class DeleteGroupOffsets(statements.EditStatement, frozen=True):
-    """``delete group``: the group, or its offsets of a topic or partition."""
+    """The statement ``delete group``: deletes the group, or its offsets of a topic or partition."""
 
     group: statements.Name
     topic: statements.Name | None = None

@@ -9,7 +9,7 @@ from console.language.verb import PLAN, StatementKind, Verb
 
 
 class Discard(statements.Statement, frozen=True):
-    """``discard`` of all edits, those of an entity, or that of one key."""
+    """The statement ``discard``: drops all edits, those of an entity, or that of one key."""
 
     entity: statements.Entity | None = None
     key: statements.Key | None = None

@@ -14,7 +14,7 @@ from console.model.snapshot import Snapshot
 
 
 class EffectiveQuota(QueryStatement, frozen=True):
-    """``effective user U client C``."""
+    """The query ``effective user U client C``."""
 
     user: str
     """The name of the user, never ``<default>``."""

@@ -15,7 +15,7 @@ from console.plan.edits import Edit, ElectPreferred, ElectUnclean
 
 
 class Elect(statements.EditStatement, frozen=True):
-    """``elect``. None stands for all; an unclean election names a partition."""
+    """The statement ``elect``. A topic or partition of None means all; an unclean election names a partition."""
 
     unclean: bool = False
     broker: int | None = None

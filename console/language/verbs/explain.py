@@ -15,7 +15,7 @@ from console.model.parts import Part
 
 
 class Explain(QueryStatement, frozen=True):
-    """``explain``."""
+    """The query ``explain``."""
 
     principal: str
     operations: tuple[AclOperation, ...]

@@ -15,7 +15,7 @@ from console.plan.edits import SetFeature
 
 
 class FeatureSet(EditStatement, frozen=True):
-    """``feature set``."""
+    """The statement ``feature set``."""
 
     levels: tuple[tuple[str, int], ...]
     """Pairs of a feature and its level; each feature occurs once."""

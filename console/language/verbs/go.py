@@ -11,32 +11,32 @@ from console.terminal import THEMES
 
 
 class UseContext(BarStatement, frozen=True):
-    """``ctx NAME``."""
+    """The command ``ctx NAME``."""
 
     name: str
 
 
 class UseTheme(BarStatement, frozen=True):
-    """``theme light``."""
+    """The command ``theme NAME``, as ``theme light``."""
 
     name: str
 
 
 class Record(BarStatement, frozen=True):
-    """``record FILE``; ``""`` for a new file in the state folder."""
+    """The command ``record FILE``; ``""`` means a new file in the state folder."""
 
     file: str = ""
 
 
 class AtTime(BarStatement, frozen=True):
-    """``at 03:11``, in a replay."""
+    """The command ``at TIME`` of a replay, as ``at 03:11``."""
 
     time: str
     """The time as typed."""
 
 
 class Help(BarStatement, frozen=True):
-    """``help``, ``help WORD``."""
+    """The command ``help`` or ``help WORD``."""
 
     word: str = ""
 

@@ -11,7 +11,7 @@ from console.plan.edits import GrowTopic
 
 
 class Grow(EditStatement, frozen=True):
-    """``grow topic``."""
+    """The statement ``grow topic``."""
 
     name: Name
     partitions: int

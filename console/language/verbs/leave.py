@@ -7,7 +7,7 @@ from console.language.verb import GO, StatementKind, Verb
 
 
 class Quit(BarStatement, frozen=True):
-    """``q``."""
+    """The command ``q``."""
 
 
 VERBS = (

@@ -27,7 +27,7 @@ SINGLY = 100
 
 
 class List(statements.QueryStatement, frozen=True):
-    """``list KIND``. A row must match all filters and one of the globs."""
+    """The query ``list KIND``. A row must pass all filters of columns and match one of the globs."""
 
     kind: str
     globs: tuple[statements.Glob, ...] = ()

@@ -21,7 +21,7 @@ from console.plan.edits import Edit, MoveReplicaDir, MoveReplicas
 
 
 class MovePartition(statements.EditStatement, frozen=True):
-    """``move``."""
+    """The statement ``move`` of one partition."""
 
     topic: statements.Name
     partition: int
@@ -32,7 +32,7 @@ class MovePartition(statements.EditStatement, frozen=True):
 
 
 class MoveToDir(statements.EditStatement, frozen=True):
-    """``move … to dir``: move a broker's replica into another of its log directories."""
+    """The statement ``move … to dir``: moves a broker's replica into another of its log directories."""
 
     topic: statements.Name
     partition: int

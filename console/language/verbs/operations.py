@@ -11,7 +11,7 @@ from console.operations import goals
 
 
 class AskOfOperation(BarStatement, frozen=True):
-    """``operation``.
+    """The statement ``operation``, which changes or ends an open operation.
 
     Without `throttle` and `pause`, the operation ends without removing the throttles of brokers that do not respond.
     """

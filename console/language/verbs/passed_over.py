@@ -32,8 +32,8 @@ class PassingStatement(statements.EditStatement, frozen=True, kw_only=True):
     """A statement that passes over records.
 
     Attributes:
-        to: the topic that gets them first; None for none.
-        keep: the file that gets them first; ``""`` for none.
+        to: the topic to which the records are sent first; None for no topic.
+        keep: the file in which the records are kept first; ``""`` for no file.
         letters: the letters to send; None until the records are read.
     """
 
@@ -48,7 +48,7 @@ class PassingStatement(statements.EditStatement, frozen=True, kw_only=True):
 
     @property
     def writes_records(self) -> bool:
-        """Whether they are written, to a file or a topic."""
+        """Whether the statement writes the records, to a file or a topic."""
         return self.keeps
 
 
@@ -68,23 +68,23 @@ def with_first(reader: Reader, statement: S) -> S:
 
 
 def first_text(statement: PassingStatement) -> str:
-    """Return the words about the first destination of the records; ``""`` for none."""
+    """Return the words ``to topic NAME`` or ``keep FILE`` of a statement; ``""`` without either."""
     if statement.to is not None:
         return f"to topic {statements.name_text(statement.to)}"
     return f"keep {quote(statement.keep)}" if statement.keep else ""
 
 
 def first_needs(statement: PassingStatement) -> Needs:
-    """Return the reads on which the forecast of the letters is based."""
+    """Return the parts to read for the forecast of the letters that the statement sends first."""
     return needs_of([statement.to.text or ""]) if statement.to is not None else Needs()
 
 
 def letters_first(statement: PassingStatement, staging: Staging, edits: Iterable[Edit]) -> Iterator[Edit]:
-    """Yield the edits of a statement, and before them those that send the records that they pass over.
+    """Yield the edits of a statement, preceded by edits that send the records which the statement passes over.
 
     Raises:
-        CommandError: the topic is the one that the records are in, or the plan sends some of the records already, or
-            an apply has written their letters, and did not pass over them.
+        CommandError: the topic contains the records itself; the plan already sends some of the records; or an earlier
+            apply wrote letters for them but did not pass over them.
     """
     some = tuple(edits)
     if statement.to is not None:
@@ -123,12 +123,12 @@ def _check_places(statement: PassingStatement, staging: Staging, places: Sequenc
 
 
 def refuse_outdated(edits: Iterable[Edit], made_on: Snapshot, now: Snapshot) -> None:
-    """Refuse edits that pass over records if the group, or the log, went on since they were made: they would be staged
-    as if that were known, and an apply would move the group back.
+    """Refuse edits that pass over records if the group, or the log, has moved on since the edits were made: an apply
+    would move the group back.
 
     Args:
         made_on: the snapshot that the edits, and their letters, were made on.
-        now: the one on which they are staged.
+        now: the snapshot on which the edits are staged.
 
     Raises:
         CommandError: for the first such edit.
@@ -151,11 +151,11 @@ def passed_over(edits: Iterable[Edit], snapshot: Snapshot) -> Mapping[TopicParti
     """Return the ranges of offsets that edits pass over.
 
     Args:
-        snapshot: the one that the edits are made on.
+        snapshot: the snapshot that the edits are made on.
 
     Returns:
-        Topic and partition -> the group that goes on behind the records, None if they are deleted; the first offset,
-        and the one behind the last.
+        Topic and partition -> the group that continues behind the records, None if they are deleted; the first offset;
+        and the offset behind the last one.
     """
     found: dict[TopicPartition, tuple[str | None, int, int]] = {}
     for edit in edits:

@@ -12,7 +12,7 @@ RUNBOOK = "--runbook"
 
 
 class ShowPlan(Statement, frozen=True):
-    """``plan``; in the bar with a filter."""
+    """The statement ``plan``; in the command bar it may have a filter."""
 
     filter: str = ""
     runbook: bool = False

@@ -35,7 +35,7 @@ KEY, VALUE = "key", "value"
 
 
 class WriteStatement(statements.EditStatement, frozen=True):
-    """A statement that writes records."""
+    """A statement that writes records to a topic."""
 
     topic: statements.Name
     partition: int | None = None
@@ -77,7 +77,7 @@ class Produce(WriteStatement, frozen=True):
 
 
 class CopyRecords(WriteStatement, frozen=True):
-    """``copy``."""
+    """The statement ``copy``."""
 
     source: records_verb.Records = records_verb.Records(("",))
     """The records to copy."""
@@ -216,7 +216,7 @@ def _needs(statement: WriteStatement, _selected: statements.Subject | None) -> N
 
 
 def needs_of(names: Iterable[str]) -> Needs:
-    """Return the reads on which the forecast of new records of these topics is based."""
+    """Return the parts to read for the forecast of new records in these topics."""
     topics = frozenset(names)
     resources = frozenset(map(topic_resource, topics))
     return whole_parts(Part.GROUPS, Part.CONNECT, Part.SCHEMAS) | Needs(
@@ -322,7 +322,7 @@ def again(record: Record) -> Produce:
         record: the record in the form that is shown: a part that a schema decoded is JSON.
 
     Raises:
-        NotTyped: a part is no text, too long, or was decoded by what kac does not encode by.
+        NotTyped: a part is not text, is too long, or was decoded in a way in which kac can't encode.
     """
     key, key_schema = _typed(record.key, record.key_encoding, KEY)
     value, value_schema = _typed(record.value, record.value_encoding, VALUE)

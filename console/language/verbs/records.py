@@ -44,7 +44,9 @@ class Bound(NamedTuple):
 
 
 class Records(Statement, frozen=True):
-    """``records``. Text, key, where and without are the conditions of `console.model.record_filter`."""
+    """The statement ``records``. The fields text, key, where and without are the conditions of
+    `console.model.record_filter`.
+    """
 
     topics: tuple[str, ...]
     """Names and globs of topics."""
@@ -78,13 +80,13 @@ class Records(Statement, frozen=True):
 
     @property
     def is_filtered(self) -> bool:
-        """Whether it looks for some records only."""
+        """Whether a condition selects only some of the records."""
         return bool(self.text or self.key or self.where or self.without)
 
     @property
     def begins(self) -> Bound:
-        """The place where the search begins: without a start at the newest records; at the start of the log with a
-        condition, an end, or no limit.
+        """The place where the search begins. A statement without a start begins at the newest records; with a
+        condition, an end or no limit, at the start of the log.
         """
         if self.start is not None:
             return self.start
@@ -97,7 +99,7 @@ class Records(Statement, frozen=True):
 
     @property
     def most(self) -> int:
-        """The most records to find for a screen or a table, 0 for no limit."""
+        """The largest number of records to find for a screen or a table; 0 for no limit."""
         if self.limit is not None:
             return self.limit
         if self.follow or self.begins.word == "last":
@@ -146,7 +148,9 @@ def _parse(reader: Reader) -> Records:
 
 
 def parse_copied(reader: Reader) -> tuple[Records, Name]:
-    """Read the records to copy, up to ``to topic NAME``: without a limit all, and without a start from the first on."""
+    """Read the words of ``copy`` about the records, and its ``to topic NAME``. Without a limit all records are copied,
+    without a start from the first record on.
+    """
     topics = _topics(reader)
     given = _Given()
     left = [word for word in _OPTIONS if word not in _NOT_COPIED]

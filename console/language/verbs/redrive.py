@@ -18,7 +18,7 @@ MOST_A_SECOND = 1_000_000
 
 
 class BeginRedrive(BarStatement, frozen=True):
-    """``redrive``."""
+    """The statement ``redrive``."""
 
     goal: Redrive
     """The goal; the ends of the partitions are still missing."""
@@ -55,7 +55,7 @@ def _most(reader: Reader) -> int:
 
 
 def letters_a_second(text: str) -> int:
-    """Return the number of ``100/s`` or ``100``. Raises ValueError."""
+    """Parse a rate of letters per second, ``100/s`` or ``100``. Raises ValueError."""
     number = text.removesuffix("/s")
     if not (is_decimal(number) and number.isdecimal() and 1 <= int(number) <= MOST_A_SECOND):
         raise ValueError(f"expected letters a second from 1/s to {MOST_A_SECOND}/s")

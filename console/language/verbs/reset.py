@@ -26,7 +26,7 @@ _TIMES = ("1h", "24h", "7d")
 
 
 class ResetOffsets(statements.EditStatement, frozen=True):
-    """``reset group``, for all its committed offsets, a topic, or a partition."""
+    """The statement ``reset group``: for all committed offsets of the group, a topic, or a partition."""
 
     group: statements.Name
     to: statements.OffsetPosition

@@ -9,7 +9,7 @@ from console.language.verb import PLAN, StatementKind, Verb
 
 
 class Revert(Statement, frozen=True):
-    """``revert CHANGE``."""
+    """The statement ``revert CHANGE``."""
 
     change: str
 

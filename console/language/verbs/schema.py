@@ -24,7 +24,7 @@ _PAIRS = {"type": f"type={'|'.join(TYPES)}", "references": "references=NAME:SUBJ
 
 
 class Register(statements.EditStatement, frozen=True):
-    """``schema``."""
+    """The statement ``schema``, which registers a schema."""
 
     subject: str
     source: statements.FromFile | str
@@ -35,7 +35,7 @@ class Register(statements.EditStatement, frozen=True):
 
 
 class Undelete(statements.EditStatement, frozen=True):
-    """``undelete schema``."""
+    """The statement ``undelete schema``."""
 
     subject: str
     version: int | None = None

@@ -24,7 +24,7 @@ ITERATIONS = 4096
 
 
 class ScramSet(statements.EditStatement, frozen=True):
-    """``scram set``."""
+    """The statement ``scram set``."""
 
     user: str
     mechanism: ScramMechanism

@@ -13,7 +13,9 @@ from console.model.quota import USER
 
 
 class Show(statements.QueryStatement, frozen=True):
-    """``show`` (brief: the overrides) or ``describe`` (full: everything; documentation for the named keys)."""
+    """The query ``show`` (brief: the overrides) or ``describe`` (full: everything; documentation for the
+    named keys).
+    """
 
     entity: statements.Entity | None
     keys: tuple[statements.Key, ...] = ()

@@ -14,7 +14,7 @@ from console.plan.edits import Edit
 
 
 class SkipRecords(passed_over.PassingStatement, frozen=True):
-    """``skip group``."""
+    """The statement ``skip group``."""
 
     group: statements.Name
     topic: statements.Name

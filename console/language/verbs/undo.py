@@ -7,11 +7,11 @@ from console.language.verb import PLAN, StatementKind, Verb
 
 
 class Undo(Statement, frozen=True):
-    """``undo``."""
+    """The statement ``undo``."""
 
 
 class Redo(Statement, frozen=True):
-    """``redo``."""
+    """The statement ``redo``."""
 
 
 VERBS = (

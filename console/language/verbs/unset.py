@@ -15,7 +15,7 @@ from console.plan.edits import Edit, UnsetConfig, UnsetQuota
 
 
 class Unset(statements.EditStatement, frozen=True):
-    """``unset``."""
+    """The statement ``unset``."""
 
     entity: statements.Entity | None
     keys: tuple[statements.Key, ...]

@@ -21,7 +21,7 @@ _DIRECTORY, _AT = "directory", "at"
 
 
 class AddVoter(EditStatement, frozen=True):
-    """``add voter``."""
+    """The statement ``add voter``."""
 
     voter_id: int
     directory: str = ""
@@ -31,7 +31,7 @@ class AddVoter(EditStatement, frozen=True):
 
 
 class RemoveVoter(EditStatement, frozen=True):
-    """``remove voter``."""
+    """The statement ``remove voter``."""
 
     voter_id: int
     directory: str = ""

@@ -30,7 +30,7 @@ _LITERAL = re.compile(r"\[([*?\[])\]")
 
 
 class Watch(statements.QueryStatement, frozen=True):
-    """``watch topic orders, group billing``, or ``watch SET``."""
+    """The query ``watch topic orders, group billing``, or ``watch SET``."""
 
     subjects: tuple[Watched, ...] = ()
     set: str = ""
@@ -93,7 +93,7 @@ def subject_text(subject: Watched) -> str:
 
 
 def subjects_text(subjects: Iterable[Watched]) -> str:
-    """Return subjects as they are written in a set."""
+    """Return subjects as text of the language, in the form that a set has."""
     return ", ".join(map(subject_text, subjects))
 
 

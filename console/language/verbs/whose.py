@@ -10,7 +10,7 @@ from console.model.parts import Part
 
 
 class Whose(QueryStatement, frozen=True):
-    """``whose topic``: the connectors, groups and producers of a topic."""
+    """The query ``whose topic``: the connectors, groups and producers of a topic."""
 
     topic: Name
 

@@ -1,6 +1,6 @@
 """Connectors of Kafka Connect: creating, deleting, pausing, stopping, resuming and restarting one, and its offsets.
 
-`configs` changes the keys of a connector. No state here has a hidden value: it is None.
+`configs` changes the keys of a connector. States contain no hidden values: None stands for each.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class _CreateConnectorKind(_ConnectorKind):
         return plan_staged.Staged(made, self.current(made, draft))
 
     def moved(self, _edit: plan_edits.CreateConnector, was: Standing | None, now: Standing | None) -> bool:
-        """Return whether the connector came into being or was deleted: what it is like then is not the edit's."""
+        """Return whether the connector was created or deleted meanwhile. Its config and state do not count."""
         return (was is None) != (now is None)
 
     def wanted(self, edit: plan_edits.CreateConnector, now: Standing | None) -> bool | None:
@@ -437,7 +437,7 @@ class _RestartKind(_ConnectorKind):
         return plan_staged.Staged(edit, self.current(edit, draft))
 
     def moved(self, _edit: plan_edits.RestartConnector, was: Standing | None, now: Standing | None) -> bool:
-        """Return whether the connector came into being or was deleted."""
+        """Return whether the connector was created or deleted meanwhile."""
         return (was is None) != (now is None)
 
     def after(
@@ -493,8 +493,8 @@ class _OffsetsKind(EditKind):
     def moved(
         self, _edit: plan_edits.ChangeConnectorOffsets, was: StandingOffsets | None, now: StandingOffsets | None
     ) -> bool:
-        """Return whether the connector came or went, or the offsets of a stopped one changed: they advance until it is
-        stopped.
+        """Return whether the connector was created or deleted meanwhile, or the offsets of a stopped one changed: those
+        of a running one advance anyway.
         """
         if was is None or now is None:
             return was is not now

@@ -42,7 +42,7 @@ def _of_topic(topic: str, staged: Sequence[plan_staged.Staged]) -> list[WriteRec
 
 
 def _is_first(edit: WriteRecords, staged: Sequence[plan_staged.Staged]) -> bool:
-    """Return whether an edit is the first of its topic in the plan: it has the lines about all of them."""
+    """Return whether an edit is the topic's first edit in the plan: only that one has the lines about all of them."""
     return next(iter(_of_topic(edit.topic, staged)), None) is edit
 
 
@@ -76,7 +76,9 @@ def _nulls(edit: WriteRecords, judged: Judged) -> Iterator[str]:
 
 
 def _other_schema(edit: WriteRecords, judged: Judged) -> Iterator[str]:
-    """Yield a line for each part of the topic's records whose subject has schemas, and that is without one of them."""
+    """Yield a line about the values, and one about the keys, of a topic's new records if some of them use no schema of
+    their subject, although the subject has schemas.
+    """
     if not _is_first(edit, judged.staged):
         return
     records = [each for mine in _of_topic(edit.topic, judged.staged) for each in mine.records.reveal()]
@@ -132,7 +134,7 @@ def _at_once(edit: WriteRecords, judged: Judged) -> Iterator[str]:
 
 
 def _again(edit: WriteRecords, judged: Judged) -> Iterator[str]:
-    """Yield a line if dead letters are sent again to a topic that other groups read than those in which they failed."""
+    """Yield a line if dead letters are sent again to a topic that is also read by groups in which they did not fail."""
     readers = judged.facts.readers.get(edit.topic)
     if edit.again is None or readers is None or not _is_first(edit, judged.staged):
         return
@@ -286,7 +288,7 @@ class _WriteRecordsKind(EditKind):
 
 
 def _forecast(edits: Sequence[WriteRecords], draft: plan_staged.Draft) -> Iterator[str]:
-    """Yield a line for each thing that happens by the records of a topic."""
+    """Yield a line for each effect of a topic's new records."""
     topic = edits[0].topic
     partitions = sorted({each.partition for each in edits})
     where = first_few([str(each) for each in partitions], NAMED)

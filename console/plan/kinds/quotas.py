@@ -135,8 +135,8 @@ class StrongerQuotas:
 
 
 def _meeting(name: _Name) -> tuple[_Name, ...]:
-    """Return the names of others that may share a client: a name matches itself, the default, and entities without a
-    name.
+    """Return the names of entities that may apply to the same client as an entity of this name: the name itself, the
+    default, and no name.
     """
     return (name, None, _ABSENT) if isinstance(name, str) else (_ANY,)
 

@@ -87,8 +87,7 @@ class _RemoveRegistrationKind(Removal):
 
     def current(self, edit: RemoveRegistration, seen: plan_staged.Described) -> plan_staged.Was:
         """Return the broker; None if it is not registered. A cluster before Kafka 4.0 does not describe brokers that
-        are
-        down: the result is then a broker without an address, registered or not.
+        are down: the result is then a broker without an address, registered or not.
         """
         cluster = seen.snapshot.cluster
         found = next((broker for broker in cluster.brokers if broker.id == edit.broker_id), None)

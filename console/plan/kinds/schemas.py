@@ -132,7 +132,9 @@ DELETIONS = Batch(steps=_deletions, predict=_with)
 
 
 def _readers_break(edit: plan_edits.AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a line for each sort of readers that can't read records of the other one's writers."""
+    """Yield a line if readers with the present version can't read records of the new one, and a line for
+    the reverse.
+    """
     new = avro_of(judged.after, source_of(edit))
     versions = read_versions(judged.before, edit.subject)
     if new is None or not versions:

@@ -473,8 +473,8 @@ def _closing(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _limit_raised(observations: Observations, broker: int, limits: list[str]) -> Iterator[cause.Next]:
-    """Yield the ways to get rid of a limit of connections. A broker takes the change of its own configs alone, and has
-    no connection left for it; a controller takes it too (KIP-919).
+    """Yield the ways to get rid of a limit of connections. A change of a broker's own configs goes to that broker,
+    which has no connection left for it; a controller takes the change too (KIP-919).
     """
     tool = f"kac configs --bootstrap-controller HOST:PORT --broker {broker}"
     if limits:

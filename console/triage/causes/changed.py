@@ -1,5 +1,5 @@
-"""Changes that clients made, as causes: each is judged by the rules that judge a plan, and explains the symptoms that
-began right after it among those that it affects.
+"""Changes that clients made, as causes: each is judged by the rules for plans, and explains the symptoms of affected
+entities that began right after it.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ _Owner = tuple[object, datetime | None]
 
 
 def _owner(change: JudgedChange) -> _Owner:
-    """Return the owner of a change and its time. The changes of a schema's subject belong together at any time: a level
-    that lets a version in, and the version.
+    """Return the owner of a change, and the change's time. The time is None for a subject of the registry, all of whose
+    changes belong together: a version, and the level that lets it in.
     """
     schema = _schema_of(change)
     return (schema, None) if schema is not None else (change.place.about, change.at)
@@ -204,8 +204,8 @@ class _Hits:
         return id(change) in self._found
 
     def of(self, parts: Iterable[JudgedChange]) -> _Suffering:
-        """Return the symptoms that changes of one owner explain, remembered: an owner of 10,000 groups is worked out
-        once, not in each poll.
+        """Return the symptoms that changes of one owner explain. The result is remembered: for an owner of 10,000
+        groups it is computed once, not in each poll.
         """
         which = tuple(id(part) for part in parts if part in self)
         if not which:
@@ -240,17 +240,17 @@ class _Made(NamedTuple):
 
     @property
     def at(self) -> datetime:
-        """Time of the first poll with them."""
+        """The time of the first poll that showed the changes."""
         return self.parts[0].at
 
     @property
     def by_rule(self) -> bool:
-        """Whether a rule says that they have one of the symptoms; True without symptoms."""
+        """Whether a rule says that the changes cause one of the symptoms; True without symptoms."""
         return not self.suffers.hit or self.suffers.by_rule
 
     @property
     def has_effect(self) -> bool:
-        """Whether anything suffers from them."""
+        """Whether anything suffers from the changes."""
         return bool(self.suffers.hit or self.silent or self.lost)
 
 
@@ -354,7 +354,7 @@ def _connects(change: JudgedChange) -> bool:
 
 
 def _near(change: JudgedChange) -> frozenset[str]:
-    """Return the symptoms next to which a change is named by its place alone."""
+    """Return the symptoms that a change may explain by its place alone, without a rule that says so."""
     is_new = change.was is None and change.place.kind in (Kind.SCRAM, Kind.TOPIC)
     return frozenset() if is_new or change.offsets or change.from_file or _lets_go(change) else _BY_POSITION
 
@@ -886,7 +886,7 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
 
 
 def _position_lost(change: JudgedChange) -> cause.Next:
-    """Return the step for a group whose offsets went with it: kac has seen them."""
+    """Return the step that restores the offsets that disappeared with a group: kac saw them before."""
     offsets = [f"{topic}/{number} to {was:,}" for (topic, number), (was, _) in sorted(change.offsets.items())]
     when = "without members" if change.skipped else "before its next member starts"
     return cause.Next(

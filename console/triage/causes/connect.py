@@ -462,7 +462,7 @@ def _dead_letters(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def of_sinks(claims: Sequence[cause.Claim], observations: Observations) -> list[cause.Claim]:
-    """Return the claims; those about the group of a sink name its connector also."""
+    """Return the claims with the connector added to those that are about the group of a sink."""
     snapshot = observations.last.snapshot
     known = connectors.sinks(snapshot.connect, snapshot.configs) if snapshot.connect else {}
     if not known:

@@ -1,4 +1,6 @@
-"""Causes in coordinators' topics: without a leader. One that can't be made is a state that lint finds."""
+"""Causes in the coordinators' topics: partitions without a leader. Lint finds coordinators' topics that can't be
+created.
+"""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _lag(trend: LagTrend) -> cause.Evidence:
 
 
 def _ago(observations: Observations, trend: LagTrend, seconds: float) -> datetime | None:
-    """Return the begin of a state that has lasted for so many seconds; None if that was before the first poll."""
+    """Return the beginning of a state that has lasted for so many seconds; None if that was before the first poll."""
     at = datetime.fromtimestamp(trend.last.at - seconds, UTC)
     return at if at > observations.began else None
 

@@ -1,5 +1,6 @@
-"""Groups that read what they write: a service puts what it can't work on into a topic of dead letters, and reads that
-topic too, so that the same records go round and round. Offsets show it, no symptom does: such a group does not lag.
+"""Groups that read what they write: a service puts records that it can't process into a topic of dead letters, and also
+reads that topic, so that the same records circulate endlessly. Only offsets show it, not a symptom, because such a
+group does not lag.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ FEW = 20
 
 
 def original_of(topic: str) -> str | None:
-    """Return the topic whose dead letters a topic has, by its name; None if the name is of another kind."""
+    """Return the topic whose dead letters a topic contains, judged by its name; None for a name of another form."""
     lower = topic.lower()
     if not any(each in lower for each in _STEMS):
         return None
@@ -81,9 +82,9 @@ def _read(trend: LagTrend, topic: str | None) -> float:
 
 
 def _round(reading: Reading) -> _Round | None:
-    """Return the dead letters that a group reads; None if more of them are not surely its own.
+    """Return the dead letters that a group reads, if some of them are surely its own; else None.
 
-    More dead letters than other records that the group read can't all come from these.
+    If more dead letters came than the group read other records, these records can't be the source of all of them.
     """
     trend = reading.trend
     if trend is None:

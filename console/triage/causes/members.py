@@ -1,4 +1,6 @@
-"""Members of groups as a cause: processes that take the place of each other, and partitions that no member has yet."""
+"""Members of groups as a cause: processes that replace each other again and again, and partitions that no member has
+yet.
+"""
 
 from __future__ import annotations
 

@@ -41,8 +41,9 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _flows(observations: Observations, name: str) -> Iterator[Flow]:
-    """Yield the flows with a symptom that no connector of theirs explains: one that fails has its own row, and
-    nothing is missed of one that was paused."""
+    """Yield the flows with a symptom that none of their connectors explains: a connector that failed has its own row,
+    and a paused connector is expected to copy nothing.
+    """
     snapshot = observations.last.snapshot
     silent = {each.entity for each in snapshot.failures if each.part == Part.CONNECT}
     seen = {each.subject for each in observations.of(name)}

@@ -1,5 +1,5 @@
 """Causes in settings: a broker that differs from its peers, a quota that is reached, a missing access right. Most can't
-be proved from here: they are listed next to the symptoms that they may explain.
+be proved by what kac can read: they are listed next to the symptoms that they may explain.
 """
 
 from __future__ import annotations

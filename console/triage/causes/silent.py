@@ -1,5 +1,5 @@
-"""Topics whose producers stopped without a change that explains it: a new topic of a similar name is written to, or no
-API has the reason, only a place to look.
+"""Topics whose producers stopped without a change that explains it: clients write to a new topic of a similar name
+instead; or no API has the reason, and only a place to look can be named.
 """
 
 from __future__ import annotations

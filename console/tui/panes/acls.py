@@ -30,7 +30,7 @@ MOST = 2_000
 
 
 class AclsView(DetailsView[AclRow]):
-    """One row for each binding."""
+    """A table of ACLs, a row for each."""
 
     NAME = keymap.ACLS
     NEEDS = Part.ACLS

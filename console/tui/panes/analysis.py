@@ -24,7 +24,7 @@ from console.tui.topic_analyses import AnalysisRun
 
 
 class AnalysisView(View):
-    """The last analysis of a topic. It goes on in the background under other views."""
+    """The last analysis of a topic. It continues in the background while other views are shown."""
 
     NAME = keymap.ANALYSIS
 
@@ -67,7 +67,7 @@ class AnalysisView(View):
         return run, run and run.found, run and run.problem, run is not None and run.is_running, self.masked
 
     def draw(self) -> None:
-        """Make the lines again, and write the progress."""
+        """Make the lines again, and show the progress."""
         self._text.remake()
         self._message.write()
 
@@ -95,7 +95,7 @@ class AnalysisView(View):
         return [*line, *masking_note(masked=self.masked, has_mask=bool(self.session.context.mask))]
 
     def note(self) -> Line:
-        """Return the progress while it runs."""
+        """Return the progress while the analysis runs."""
         run = self.run
         if run is None or run.found is None or run.problem is not None:
             return super().note()

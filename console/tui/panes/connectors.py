@@ -93,7 +93,7 @@ class ConnectorsView(_OfConnect[connectors.ConnectorRow]):
         return f"{row.name} {row.connector.kind} {states} {row.connector.worker} {row.class_name} {topics} {row.cause}"
 
     def in_trouble(self, row: connectors.ConnectorRow) -> bool:
-        """Return whether it or a task failed, a task has no worker, or its cluster does not answer."""
+        """Return whether the connector or a task failed, a task has no worker, or the cluster does not answer."""
         return row.in_trouble
 
     def status(self) -> Line:
@@ -198,7 +198,7 @@ class ConnectorView(_OfOne[connect.Task]):
         return f"{row.number} {row.state} {row.worker} {row.trace}"
 
     def in_trouble(self, row: connect.Task) -> bool:
-        """Return whether it failed, or has no worker."""
+        """Return whether the task failed, or has no worker."""
         return row.state in (connect.FAILED, connect.UNASSIGNED)
 
     def status(self) -> Line:
@@ -366,7 +366,7 @@ class ConnectWorkersView(_OfConnect[connectors.WorkerRow]):
         return f"{row.cluster} {row.worker.address} {row.worker.version} {row.problem}"
 
     def in_trouble(self, row: connectors.WorkerRow) -> bool:
-        """Return whether it did not answer."""
+        """Return whether the worker did not answer."""
         return row.worker.failure is not None
 
     def status(self) -> Line:

@@ -73,15 +73,17 @@ EVIDENCE: Takes = (50, 18)
 
 
 def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tuple[int, int]:
-    """Put the details next to the list, unless it would lose columns for which there is space and leaves lines free or
-    keeps its columns; else below it, in these lines.
+    """Put the details next to the list or below it, and set their size.
+
+    They go next to the list on a wide screen, if the list then still shows all of its columns, or if it leaves no lines
+    free below and may lose columns.
 
     Args:
         lines: the table.
-        below: the details; the class ``wide`` of the view says where they are.
+        below: the details. The view gets the class ``wide`` if they are next to the list.
 
     Returns:
-        Width and height of the details, in cells. An empty list has no details: it gets their width.
+        Width and height of the details, in cells. An empty list has no details: the list gets their width.
     """
     width, styles = view.size.width, below.styles
     height = view.size.height - view.where.size.height
@@ -107,7 +109,7 @@ def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tup
 class TimeCursor:
     """The keys that move the cursor in time in the graphs of a view.
 
-    The cursor is on in one place at a time; in another place the first key puts it on the same time again.
+    Only one place at a time shows the cursor; in another place, the first key puts it on the same time again.
     """
 
     def __init__(self, view: GraphedView[Any], tools: Tools) -> None:
@@ -138,7 +140,7 @@ class TimeCursor:
         self._tools.message.forget()
 
     async def do_back(self) -> None:
-        """Take the cursor away; without one, go back as everywhere."""
+        """Remove the cursor in time; without one, go back as everywhere."""
         half_hour = self._tools.cluster.half_hour
         if half_hour.moment is None:
             await self._tools.navigator.do_back()
@@ -197,8 +199,9 @@ def titled(about: tuple[Kind, str], width: int) -> Line:
 
 
 class Graphs:
-    """The graphs of a view with details: those of the subject, below the table where details stand next to it, and
-    below the details elsewhere."""
+    """The graphs of a view with details, about its subject: below the table if the details are next to it, else below
+    the details.
+    """
 
     def __init__(self, view: DetailsView[Any]) -> None:
         self._view = view

@@ -160,7 +160,7 @@ class GroupView(DetailsView[PartitionLag]):
         return self.lag is not None
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the group, its lag and the samples of its lines."""
+        """Return the group, its lag and the samples of its graphs."""
         return self.group, self.lag, self.snapshot.groups.get(self.group), self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:

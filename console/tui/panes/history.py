@@ -153,7 +153,7 @@ class HistoryView(LakeView[PastRow]):
         return row.key
 
     def words(self, row: PastRow) -> str:
-        """Return the text of the row."""
+        """Return the time, the change, its old and new value, and its author."""
         return " ".join((row.when, row.what, row.old, row.new, row.who))
 
     def crumbs(self) -> Line:

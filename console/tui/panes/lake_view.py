@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class LakeAnswer(NamedTuple):
-    """The answer of a lake."""
+    """The answer of a lake to the question of a pane."""
 
     rows: Sequence[object]
     fresh: Freshness | None

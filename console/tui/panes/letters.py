@@ -40,11 +40,11 @@ class LettersReading:
     """The letters of a topic, read once.
 
     Attributes:
-        goal: the redrive of all of them, with its ends once these are known.
+        goal: the redrive of all letters, with its ends once these are known.
         found: the letters so far; None before the first are known.
-        problem: the reason why they can't be read; None if they can.
-        is_stopped: whether the operator ended it early.
-        is_read: whether it came to its end.
+        problem: the reason why the letters can't be read; None if they can.
+        is_stopped: whether the operator stopped the reading early.
+        is_read: whether all letters were read.
     """
 
     def __init__(self, goal: Redrive) -> None:
@@ -56,12 +56,12 @@ class LettersReading:
 
     @property
     def is_due(self) -> bool:
-        """Whether it has not begun."""
+        """Whether the reading has not begun."""
         return self._worker is None
 
     @property
     def is_running(self) -> bool:
-        """Whether letters are read."""
+        """Whether the reading is under way."""
         return self._worker is not None and not self.is_read and not self.is_stopped
 
     @property
@@ -71,12 +71,12 @@ class LettersReading:
         return self, count, self.is_running, self.is_stopped, self.problem
 
     def begin(self, view: View, desk: Desk, changed: Callable[[], None]) -> None:
-        """Begin. changed: called now and then, and at the end."""
+        """Begin to read the letters. changed: called now and then, and at the end."""
         work = partial(self._survey, desk, changed)
         self._worker = start(view, work, group="letters", name="letters", exclusive=True)
 
     def stop(self) -> bool:
-        """End it, and keep what was found. Return whether it ran."""
+        """Stop the reading, and keep the letters found so far. Return whether it was under way."""
         if self._worker is None or not self.is_running:
             return False
         self._worker.cancel()
@@ -141,7 +141,7 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         self._reading = LettersReading(Redrive(self.topic))
 
     def known(self) -> bool:
-        """Return whether letters were read, can't be read, or are not read any more."""
+        """Return whether letters were read, can't be read, or are no longer being read."""
         return self._reading.found is not None or self._reading.problem is not None or self._reading.is_stopped
 
     async def read(self) -> None:

@@ -46,11 +46,11 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return watch.report, watch.problem, self.plan, watch.progress()[0] if watch.report is None else None
 
     def known(self) -> bool:
-        """Return whether the rules have looked."""
+        """Return whether the rules have run."""
         return self.cluster.lint.report is not None
 
     async def read(self) -> None:
-        """Read the data that rules need, if they are old, and look: in a worker, as many parts take longer
+        """Read the data that rules need, if it is old, and apply the rules: in a worker, since many parts take longer
         than a poll.
         """
         self.cluster.triage.begin()
@@ -85,7 +85,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return [("now", "muted"), ("  lint", "strong")]
 
     def status(self) -> Line:
-        """Return the number of findings, and of the rules that looked."""
+        """Return the number of findings, and of the rules that ran."""
         report = self.cluster.lint.report
         return lint_rows.lint_counts(report) if report is not None else []
 
@@ -106,14 +106,14 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return f"reading what {rules} look at: {read} of {of} parts so far…"
 
     def empty_text(self) -> str:
-        """Return the number of rules that looked, and the rules that could not."""
+        """Return the number of rules that ran, and the rules that could not run."""
         report = self.cluster.lint.report
         if report is None or self.filter_text:
             return super().empty_text()
         return wrapped(lint_rows.nothing_found(report, self.cluster.lint.missing), self.app.size.width)
 
     def details(self, row: lint_rows.LintRow) -> list[Line]:
-        """Return the finding's reason and remedy, and the rules that could not look."""
+        """Return the finding's reason and remedy, and the rules that could not run."""
         report = self.cluster.lint.report
         if report is None:
             return []
@@ -143,7 +143,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
             self._steps.take(row.next, self.app)
 
     def copied_of(self, row: lint_rows.LintRow) -> str:
-        """Return the statements that mend it, else a line of the finding."""
+        """Return the statements that mend the finding, else the finding as a line."""
         found = row.finding.found
         statements = "\n".join(remedy(found))
         return statements or f"{row.finding.rule.name}: {target(found.subject)}: {found.what}"

@@ -47,8 +47,9 @@ UNREAD = 2.0
 
 
 class WithCluster(Graphs):
-    """The graphs of the cause's subject below the evidence, and those of the cluster below the causes, or below them
-    all."""
+    """The graphs of the cause's subject below the evidence, and those of the cluster: below the causes on a wide
+    screen, else below all other lines.
+    """
 
     def left(self, width: int, height: int) -> DrawnLines:
         """Return the graphs of the cluster."""

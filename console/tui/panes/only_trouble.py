@@ -28,7 +28,7 @@ class OnlyTrouble:
     """The entities in trouble, computed once for each state of the cluster; with many topics, on another thread."""
 
     def __init__(self, node: DOMNode, cluster: ShownCluster, redraw: Callable[[], None]) -> None:
-        """Create it; this computes nothing yet.
+        """Create the filter; this computes nothing yet.
 
         Args:
             node: the node that runs its worker.

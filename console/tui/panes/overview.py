@@ -38,7 +38,9 @@ CHANGES = graphs.Graph("changes", "changes", "changes", {})
 
 
 class GraphTable(RowTable, inherit_bindings=False):
-    """A row of one to six lines for each graph, below the axis; all have the height that the screen leaves."""
+    """A table below the time axis, with a row of one to six lines for each graph: as many as the screen has
+    space for.
+    """
 
     # Left and right move the cursor in time instead of panning.
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -38,7 +38,7 @@ class ShownRates:
     """Rates by topic and by leader, as last summed up; the same mapping until a rate changes."""
 
     def __init__(self, view: View) -> None:
-        """Create it. view: updated when newer rates are summed up."""
+        """Create the rates. view: the view that is updated when newer rates are summed up."""
         self._view = view
         self._worker: Worker[None] | None = None
 

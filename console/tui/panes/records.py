@@ -27,7 +27,7 @@ from console.tui.tools import Tools
 
 
 class RecordKeys:
-    """The keys of the record under the cursor that lead elsewhere."""
+    """The keys that lead from the record under the cursor to other places."""
 
     def __init__(self, view: RecordsView, asked: AskedRecords, tools: Tools) -> None:
         self._view, self._asked, self._tools = view, asked, tools
@@ -131,8 +131,8 @@ class RecordKeys:
 class RecordsView(DetailsView[records.RecordRow]):
     """The records of a statement.
 
-    They are searched once and not refreshed automatically: rows that move under the cursor would be of no use. A
-    statement that follows shows new records on top. Record contents stay in this view.
+    The search runs once, without an automatic refresh: rows that move under the cursor would be of no use. A statement
+    with ``follow`` shows new records on top. Record contents stay in this view.
     """
 
     NAME = keymap.RECORDS
@@ -171,7 +171,7 @@ class RecordsView(DetailsView[records.RecordRow]):
         return self._asked.answer is not None or self._asked.problem is not None
 
     async def read(self) -> None:
-        """Begin the search of the statement, once, and let one that follows go on after a pause."""
+        """Begin the search of the statement, once; after a pause, let a search that follows the topics continue."""
         self._asked.resume()
         if self._asked.take_due():
             # Search in a worker: meanwhile the screen shows the records found so far.

@@ -69,7 +69,7 @@ class Ordering(Generic[Row]):
     """Sorts the rows of a table; many rows in another thread, since sorting them would block keys."""
 
     def __init__(self, view: View, shown: AllRows[Row], sift: Callable[[], None]) -> None:
-        """Create it.
+        """Create the order of a table.
 
         Args:
             shown: receives the sorted rows.
@@ -113,7 +113,7 @@ class NewestOnTop:
     """
 
     def __init__(self, table: RowTable, newest_first: bool) -> None:
-        """Create it.
+        """Create the rule for new rows of a table.
 
         Args:
             newest_first: False if new rows can appear anywhere; the cursor then follows none of them.

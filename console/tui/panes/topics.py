@@ -74,7 +74,7 @@ class ListedTopics:
     """
 
     def __init__(self, view: View) -> None:
-        """Create it. view: the view that lists the topics."""
+        """Create the list. view: the view that lists the topics."""
         self._view, self._cluster = view, view.cluster
         self.internal = False
         self.hidden = 0
@@ -349,16 +349,16 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
         return failure.entity in ("", self.place.topic)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the topic, its moves, the rates, the tiered sizes and the samples of its lines."""
+        """Return the topic, its moves, the rates, the tiered sizes and the samples of its graphs."""
         known = self.snapshot
         return self.topic, known.reassignments, known.rates, known.tiered, self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the topic as the subject of the lines."""
+        """Return the topic as the subject of the graphs."""
         return ("topic", self.place.topic) if self.place.topic is not None else None
 
     def readers(self) -> Collection[str]:
-        """Return the groups that read the topic; searched again when the lines have a new column."""
+        """Return the groups that read the topic; searched again when the graphs have a new column."""
         samples = self.own_samples()
         # Search once for each column of the graphs, as this walks over the lags of all groups.
         if self._readers[:2] != (self.place.topic, samples[-1].slot):

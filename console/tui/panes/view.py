@@ -69,7 +69,7 @@ class View(Widget):
         super().__init_subclass__(**options)
 
     def __init__(self, cluster: ShownCluster, lines: LineView) -> None:
-        """Create it.
+        """Create the view.
 
         Args:
             lines: the widget that shows the rows and the cursor; it gets the focus.

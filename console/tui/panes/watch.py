@@ -33,7 +33,7 @@ MOST_PLACES = 500
 
 
 class WatchTable(RowTable):
-    """The rows with their lines of the half hour, which need the width that details would take."""
+    """A table whose rows have graphs of the last half hour, which need the width that details would take."""
 
     KEEPS_COLUMNS = True
 
@@ -215,7 +215,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         return topic_resource(row.name) if row.subject.kind == watched.TOPIC else broker_resource(int(row.name))
 
     def copied(self) -> str:
-        """Return the statement that watches everything here."""
+        """Return the statement that watches the same subjects."""
         return f"watch {subjects_text(self._watching.subjects)}" if self._watching.subjects else ""
 
     async def enter(self, row: present_watched.WatchRow) -> None:
@@ -227,7 +227,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         await self._navigator.goto(place, row=at)
 
     def do_take_off(self) -> None:
-        """Take the marked subjects, or the one under the cursor, off the list; a pattern with all its rows."""
+        """Stop watching the marked subjects, or the subject under the cursor; a pattern goes with all its rows."""
         subjects = list(dict.fromkeys(row.subject for row in self.rows_meant()))
         self._watching.take_off(subjects)
         self.table.set_marks(())

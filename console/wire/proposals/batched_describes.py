@@ -117,7 +117,7 @@ class EntityData(_QuotasPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueData(_QuotasPart):
-    """A quota."""
+    """A key of a quota and its value."""
 
     key: str = field(metadata={"kafka_type": "string"})
     value: float = field(metadata={"kafka_type": "float64"})

@@ -70,7 +70,7 @@ class ListConfigsResponse(Response, key=LIST_CONFIGS):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListConfigsResponseV1(ListConfigsResponse, version=1):
-    """The same as v0."""
+    """The response of v1, which is the same as that of v0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
