@@ -1,4 +1,4 @@
-"""An update is killed, with all its processes, and another one ends it: each line and record is there once."""
+"""An update is killed with all its processes, or fails, and another one ends it: each line and record is there once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -64,12 +64,15 @@ def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 @pytest.mark.takes(60)
-def test_killed_three_times_a_lake_has_everything_once(two: TwoLakes) -> None:
+def test_ended_three_times_a_lake_has_everything_once(two: TwoLakes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a kill, and before and after it by an exception, which starts no Java; the next test kills at every write."""
     two.go_on(3)
-    for number, moment in enumerate(CHOSEN):
-        assert ended(begun(two.disturbed, two.site, [moment])) == (-signal.SIGKILL, moment)
-        if number:
-            two.go_on()
+    first, middle, last = CHOSEN
+    assert failed_at(two, monkeypatch, {first}) == first
+    assert ended(begun(two.disturbed, two.site, [middle])) == (-signal.SIGKILL, middle)
+    two.go_on()
+    assert failed_at(two, monkeypatch, {last}) == last
+    two.go_on()
     two.compare()
 
 
@@ -111,11 +114,26 @@ def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypat
     """In one session: an exception in place of each death, with a new application after each."""
     two.go_on()
     left = set(MOMENTS)
+    for _ in range(len(MOMENTS) + 1):
+        if (moment := failed_at(two, monkeypatch, left)) is None:
+            break
+        left.remove(moment)
+    else:
+        raise AssertionError("no update ended")
+    assert {each.name for each in BRONZE} | {"change_event", "history"} <= {
+        moment.partition(":")[2] for moment in set(MOMENTS) - left
+    }
+    two.compare()
+
+
+def failed_at(two: TwoLakes, monkeypatch: pytest.MonkeyPatch, moments: Collection[str]) -> str | None:
+    """The moment at which an update of the disturbed lake failed: the first of these that came. None: it ended."""
+    failed: list[str] = []
     save = Tables._save
 
     def at(moment: str) -> None:
-        if moment in left:
-            left.remove(moment)
+        if moment in moments:
+            failed.append(moment)
             raise Died
 
     def saving(self: Tables, *given: object) -> None:
@@ -123,18 +141,10 @@ def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypat
         save(self, *given)  # type: ignore[arg-type]
         at(f"after:{given[1].name}")  # type: ignore[attr-defined]
 
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, suppress(Died), died_in_spark():
         patch.setattr(Tables, "_save", saving)
-        for _ in range(len(MOMENTS) + 1):
-            with suppress(Died), died_in_spark():
-                two.update(two.disturbed)
-                break
-        else:
-            raise AssertionError("no update ended")
-    assert {each.name for each in BRONZE} | {"change_event", "history"} <= {
-        moment.partition(":")[2] for moment in set(MOMENTS) - left
-    }
-    two.compare()
+        two.update(two.disturbed)
+    return failed[0] if failed else None
 
 
 class Died(Exception):
