@@ -41,7 +41,7 @@ endef
 
 # Much of their time tests wait, so there are more processes than processors. Of the slow ones those that share a
 # cluster or a session of Spark run in one process, and what takes longest begins first (tests/support/real_clusters.py).
-FAST := $(PYTEST) -n 4 --dist worksteal --ignore tests/broker -m 'not broker and not slow and not long'
+FAST := $(PYTEST) -n 5 --dist worksteal --ignore tests/broker -m 'not broker and not slow and not long'
 SLOW := $(PYTEST) --slow-files -n 5 --dist loadgroup --no-loadscope-reorder --durations 25
 
 # What the checks say is shown once the fast tests are through: mypy, and with ALL=1 the jars and class archives of
