@@ -97,7 +97,13 @@ def what_kafka_decides(version: str, sets: Sequence[AclSet]) -> list[str]:
                 asked = (word, request.principal, request.host or "", request.operation.name)
                 lines.append("\t".join((*asked, request.resource_type.name, request.resource_name)))
     with or_skip():
-        command = [java(), "-Xmx512m", *with_ours(HERE / "AclDecisions.java", version)]
+        command = [
+            java(),
+            "-Xmx512m",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            *with_ours(HERE / "AclDecisions.java", version),
+        ]
     done = subprocess.run(
         command, input="\n".join(lines), capture_output=True, encoding="utf-8", check=False, timeout=PATIENCE
     )
