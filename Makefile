@@ -41,14 +41,17 @@ endef
 
 # Much of their time tests wait, so there are more processes than processors. Of the slow ones those that share a
 # cluster or a session of Spark run in one process, and what takes longest begins first (tests/support/real_clusters.py).
-FAST := $(PYTEST) -n 4 --dist worksteal --ignore tests/broker -m 'not broker and not slow and not long'
+FAST := $(PYTEST) -n 5 --dist worksteal --ignore tests/broker -m 'not broker and not slow and not long'
 SLOW := $(PYTEST) --slow-files -n 5 --dist loadgroup --no-loadscope-reorder --durations 25
 
-# What the checks say is shown once the fast tests are through: mypy takes the time that they leave. With ALL=1, as in
-# CI, what `test-brokers` and `test-lake` have runs beside the core: one part's waiting is another one's time.
+# What the checks say is shown once the fast tests are through: mypy, and with ALL=1 the jars and class archives of
+# brokers, take the time that they leave. With ALL=1, as in CI, what `test-brokers` and `test-lake` have runs beside the
+# core: one part's waiting is another one's time.
 test: look-for-java dev-venv  ## checks, fast tests, and on real brokers what everything else stands on (needs Java 17)
-	@echo '== fast tests; beside them the checks'
-	@mkdir -p .cache; $(MAKE) --no-print-directory check > .cache/check.log 2>&1 & checks=$$!; \
+	@echo '== fast tests; beside them the checks$(if $(ALL), and what brokers start from)'
+	@mkdir -p .cache; { $(MAKE) --no-print-directory check > .cache/check.log 2>&1; checked=$$?; \
+	  $(if $(ALL),{ $(BIN)/python -m tests.support.kafka_jars && $(BIN)/python -m tests.support.kafka_classes; } > .cache/brokers.log 2>&1;) \
+	  exit $$checked; } & checks=$$!; \
 	  $(call again,$(FAST)); fast=$$?; wait $$checks; checked=$$?; cat .cache/check.log; \
 	  failed=$$((fast ? fast : checked)); [ $$failed = 0 ] || echo 'core NOT RUN'; exit $$failed
 	@echo '== $(if $(ALL),what needs real brokers or is slow,the core on real brokers)'

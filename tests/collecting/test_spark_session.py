@@ -17,6 +17,7 @@ import pytest
 
 from console.lake.schema import DRIFT, REQUEST, Column, Table
 from tests.support.children import Child
+from tests.support.quick_spark import INTERPRETED, java_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -311,6 +312,8 @@ def test_under_spark_submit_the_session_that_is_there_gets_the_settings(tmp_path
     package, _ = write_package(tmp_path / "kac-lake.zip")
     [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]
     submit = [str(Path(spark, "bin", "spark-submit")), "--master", "local[1]", "--jars", jars]
+    submit += ["--driver-java-options", " ".join(java_options())]
+    submit += [word for name, value in INTERPRETED.items() for word in ("--conf", f"{name}={value}")]
     done = subprocess.run(
         [*submit, "--conf", "spark.sql.shuffle.partitions=3", "--py-files", str(package), str(script)],
         env={**marked(tmp_path), "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": spark, "SPARK_LOCAL_IP": "127.0.0.1"},

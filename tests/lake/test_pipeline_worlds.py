@@ -45,11 +45,12 @@ def cut(app: Application) -> None:
 def test_a_history_makes_the_gold_that_was_kept(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_short: bool
 ) -> None:
-    """Gold is made after each step, by plans that are compiled; in the short form after each second one, by others."""
+    """Gold is made after each step, by plans that are compiled; in the short form after each half, by others."""
     if not is_short:
         monkeypatch.setattr("console.lake.app.MANY", -1)
     app = application(spark, tmp_path / "lake", WORLDS[name].files)
-    steps, at_once = WORLDS[name].steps, 2 if is_short else 1
+    steps = WORLDS[name].steps
+    at_once = len(steps) // 2 if is_short else 1
     for number in range(at_once, len(steps) + 1, at_once):
         take_in(app, number, *steps[number - at_once : number])
         make_gold(app)

@@ -278,10 +278,11 @@ async def driven_on(
     start_pane: str = "topics",
     **changes: Any,
 ) -> AsyncIterator[Driven]:
-    """Open the console on a cluster, over sockets. changes: of its context, and the services ``schemas`` and
-    ``connect``."""
-    services = {name: changes.pop(name) for name in ("schemas", "connect") if name in changes}
-    with AdminClient(worlds.settings(cluster, **services)) as client:
+    """Open the console on a cluster, over sockets. changes: of its context, and of its connection ``schemas``,
+    ``connect`` and ``request_timeout``."""
+    named = ("schemas", "connect", "request_timeout")
+    connected = {name: changes.pop(name) for name in named if name in changes}
+    with AdminClient(worlds.settings(cluster, **connected)) as client:
         app = Console(
             Session(client, Context("test", "tests", client.settings, **changes)),
             settings or ConsoleSettings(start_pane=start_pane, refresh=0.2),

@@ -95,7 +95,7 @@ async def test_enter_goes_to_the_evidence_and_escape_back(cluster: ThreadedClust
 async def test_possible_causes_stand_below_and_are_not_counted(cluster: ThreadedCluster) -> None:
     cluster.call(throttled)
     cluster.call(lambda running: running.faults.add(Fault(Delay(3600), api="api_versions", broker=3)))
-    async with driven_on(cluster, start_pane="now") as it:
+    async with driven_on(cluster, start_pane="now", request_timeout=3.0) as it:
         await it.shows("1 sure, 1 possible  1 warning", "Now!1")
         await it.shows("broker 3 does not answer")
         sure, guess = it.line("WARN"), it.line("CRIT")
