@@ -457,7 +457,8 @@ def what_kafka_decides(version: str, sets: Sequence[AclSet]) -> list[str]:
                 asked = (word, request.principal, request.host or "", request.operation.name)
                 lines.append("\t".join((*asked, request.resource_type.name, request.resource_name)))
     with real_clusters.or_skip():
-        command = [java(), "-Xmx512m", *compiled_java.with_ours(HERE / "AclDecisions.java", version)]
+        flags = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+        command = [java(), *flags, *compiled_java.with_ours(HERE / "AclDecisions.java", version)]
     done = subprocess.run(
         command, input="\n".join(lines), capture_output=True, encoding="utf-8", check=False, timeout=patience.PATIENCE
     )
