@@ -16,7 +16,6 @@ from console.triage import symptoms
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
-from console.triage.share_beginnings import passed_over
 from console.triage.standing import Standing, standing_after
 
 T = TypeVar("T")
@@ -448,10 +447,9 @@ def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
     led_by_others = [(led.topic, led.was.number) for led in observations.past.unclean if led.sure or led.place in fell]
     for place in dict.fromkeys(led_by_others):
         yield symptoms.Symptom(symptoms.UNCLEAN_LEADER, symptoms.Subject(topic=place[0], partition=place[1]))
-    past, last = observations.past, observations.last
-    for passed in passed_over(past.shares, last.snapshot, last.facts.logs) if past.shares else ():
+    for passed in observations.past.passed:
         yield symptoms.Symptom(symptoms.BEGAN_AT_END, symptoms.Subject(group=passed.group, topic=passed.topic))
-    for left in past.without_new:
+    for left in observations.past.without_new:
         yield symptoms.Symptom(symptoms.NEW_UNREAD, symptoms.Subject(group=left.group.name, topic=left.growth.topic))
 
 
