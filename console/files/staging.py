@@ -312,7 +312,7 @@ def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snap
         _problem(read, subject(each.edit.target), each.edit.key, each.reason, each.remedy) for each in report.refused
     ]
     unread = tuple(
-        f"{each.part} {each.entity}: {each.failure}".strip()
+        f"{each.what}: {each.failure}"
         for each in snapshot.failures
         if each.part in files_wanted.PARTS
         and (each.part != Part.CONNECT or read.connectors)
