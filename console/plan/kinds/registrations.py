@@ -7,7 +7,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from console.model.changes import UnregisterBroker
+from console.model.changes import BrokerTarget, UnregisterBroker
 from console.model.cluster import Broker
 from console.model.inheritance import Inheritance
 from console.model.nodes import controller_named
@@ -15,11 +15,25 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, Removal, Reversal, each_line
-from console.plan.edits import RemoveRegistration
+from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.requests import apart
 from console.plan.risk_rules import REPLICAS_REMAIN, Judged, RiskNeeds, RiskRule
+
+# -- the edits ---------------------------------------------------------------------------------------------------------
+
+
+class RemoveRegistration(Edit, frozen=True):
+    """Unregister a broker that is down."""
+
+    broker_id: int
+
+    @property
+    def target(self) -> BrokerTarget:
+        """The registration."""
+        return BrokerTarget(self.broker_id)
+
 
 NAMED = 3
 """Limit of partitions that a warning names."""

@@ -17,11 +17,43 @@ from console.model.quorum import KRAFT_VERSION, follows, majority, observing_bro
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
-from console.plan.edits import Edit, JoinQuorum, LeaveQuorum, VoterEdit
+from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import NO_SPARE_VOTER, Judged, RiskRule
+
+# -- the edits ---------------------------------------------------------------------------------------------------------
+
+
+class _VoterEdit(Edit, frozen=True):
+    voter_id: int
+    directory_id: str
+
+    @property
+    def target(self) -> VoterTarget:
+        """The voter."""
+        return VoterTarget(self.voter_id, self.directory_id)
+
+
+class JoinQuorum(_VoterEdit, frozen=True):
+    """Make a controller that follows the log a voter. directory_id: the directory of its log, ``""`` if no such
+    controller follows.
+    """
+
+    listener: str = ""
+    """The listener for other voters; ``""`` if unknown."""
+    host: str = ""
+    """Its host; ``""`` if unknown."""
+    port: int = -1
+    """Its port; -1 if unknown."""
+
+
+class LeaveQuorum(_VoterEdit, frozen=True):
+    """Remove a controller from the voters. directory_id: the directory of the voter; ``""`` if the quorum is static."""
+
+
+VoterEdit = JoinQuorum | LeaveQuorum
 
 # -- what is there -----------------------------------------------------------------------------------------------------
 
