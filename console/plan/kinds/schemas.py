@@ -301,11 +301,18 @@ def _require_writable(subject: str, draft: plan_staged.Draft) -> None:
             return
 
 
-class _AddSchemaKind(_SchemaKind):
-    edit = AddSchema
-    verb = "register"
+class _AdditionKind(_SchemaKind):
     batch = ADDITIONS
     is_loss = False
+
+    def reversal(self, edit: Edit, was: subjects.Subject | None, _recorded: Mapping[str, str]) -> Reversal:
+        left = _after(edit, was)
+        return Reversal((DropSchema(left.name, left.versions[-1].number),), left)
+
+
+class _AddSchemaKind(_AdditionKind):
+    edit = AddSchema
+    verb = "register"
     risks = (
         risk_rules.RiskRule(risk_rules.READERS_BREAK, _readers_break),
         risk_rules.RiskRule(risk_rules.NOTHING_CHECKED, _unchecked),
@@ -348,10 +355,6 @@ class _AddSchemaKind(_SchemaKind):
         level = subjects.level_of(draft.snapshot.configs, edit.subject)
         found = breaks(level, new, read_versions(draft.snapshot, edit.subject)) if new is not None else ()
         return tuple(f"not {level}: {each}" for each in found[:5])
-
-    def reversal(self, edit: AddSchema, was: subjects.Subject | None, _recorded: Mapping[str, str]) -> Reversal:
-        left = _after(edit, was)
-        return Reversal((DropSchema(edit.subject, left.versions[-1].number),), left)
 
 
 class _DropSchemaKind(_SchemaKind):
@@ -406,11 +409,9 @@ class _DropSchemaKind(_SchemaKind):
         return super().phrase(line, old, new) if edit.version is None else f"delete version {edit.version}"
 
 
-class _RestoreSchemaKind(_SchemaKind):
+class _RestoreSchemaKind(_AdditionKind):
     edit = RestoreSchema
     verb = "undelete"
-    batch = ADDITIONS
-    is_loss = False
 
     def judge(self, edit: RestoreSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
         _require_writable(edit.subject, draft)
@@ -441,10 +442,6 @@ class _RestoreSchemaKind(_SchemaKind):
 
     def phrase(self, _line: DiffLine, old: str, new: str) -> str:
         return f"undelete: {old} -> {new}"
-
-    def reversal(self, edit: RestoreSchema, was: subjects.Subject | None, _recorded: Mapping[str, str]) -> Reversal:
-        left = _after(edit, was)
-        return Reversal((DropSchema(edit.subject, left.versions[-1].number),), left)
 
 
 KINDS = (_AddSchemaKind(), _DropSchemaKind(), _RestoreSchemaKind())

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from console.model import tokens
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
-from console.model.tokens import CreateToken, DelegationToken, ExpireToken, NewToken, RenewToken, TokenTarget
 from console.plan import staged as plan_staged
 from console.plan.amounts import duration_text, utc_time
 from console.plan.edit_kind import Batch, EditKind, Reversal, each_line
@@ -35,9 +35,9 @@ class MakeToken(Edit, frozen=True):
     """The longest lifetime in milliseconds, or `BROKERS_OWN`."""
 
     @property
-    def target(self) -> NewToken:
+    def target(self) -> tokens.NewToken:
         """The new token: one for each owner in a plan."""
-        return NewToken(self.owner)
+        return tokens.NewToken(self.owner)
 
 
 class _TokenEdit(Edit, frozen=True):
@@ -45,9 +45,9 @@ class _TokenEdit(Edit, frozen=True):
     period_ms: int
 
     @property
-    def target(self) -> TokenTarget:
+    def target(self) -> tokens.TokenTarget:
         """The token."""
-        return TokenTarget(self.id)
+        return tokens.TokenTarget(self.id)
 
 
 class Renew(_TokenEdit, frozen=True):
@@ -73,10 +73,10 @@ def _check_read(draft: plan_staged.Draft) -> None:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _request(edit: MakeToken | TokenEdit) -> CreateToken | RenewToken | ExpireToken:
+def _request(edit: MakeToken | TokenEdit) -> tokens.CreateToken | tokens.RenewToken | tokens.ExpireToken:
     if isinstance(edit, MakeToken):
-        return CreateToken(edit.owner, edit.renewers, edit.lifetime_ms)
-    return (RenewToken if isinstance(edit, Renew) else ExpireToken)(edit.id, edit.period_ms)
+        return tokens.CreateToken(edit.owner, edit.renewers, edit.lifetime_ms)
+    return (tokens.RenewToken if isinstance(edit, Renew) else tokens.ExpireToken)(edit.id, edit.period_ms)
 
 
 def _without(snapshot: Snapshot, edits: Sequence[Expire]) -> Snapshot:
@@ -106,9 +106,9 @@ EXPIRATIONS = Batch(steps=apart(_request), predict=_without, commands=each_line(
 
 
 class _TokenKind(EditKind):
-    state = DelegationToken
+    state = tokens.DelegationToken
 
-    def before(self, _edit: Edit, there: DelegationToken | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: Edit, there: tokens.DelegationToken | None, _inheritance: Inheritance) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(f"expires {utc_time(there.expires)}")
 
 
@@ -171,7 +171,7 @@ class _ExpireKind(_KnownTokenKind):
     batch = EXPIRATIONS
     no_way_back = "a token that has expired is gone: token create makes another"
 
-    def wanted(self, edit: Expire, now: DelegationToken | None) -> bool | None:
+    def wanted(self, edit: Expire, now: tokens.DelegationToken | None) -> bool | None:
         return now is None if edit.period_ms == AT_ONCE else None
 
     def after(self, edit: Expire, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
