@@ -13,7 +13,7 @@ from console.model.inheritance import Inheritance
 from console.model.numbers import first_few
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, Removal, Reversal, each_line
+from console.plan.edit_kind import Batch, Removal, Reversal, Stage, each_line
 from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.group_commands import delete_group_command
@@ -70,7 +70,9 @@ def _command(edit: DeleteGroup, line: DiffLine) -> Command:
     return delete_group_command(edit.name, share=share)
 
 
-DELETIONS = Batch(steps=together(_request), predict=_without_groups, commands=each_line(_command))
+DELETIONS = Batch(
+    stage=Stage.GROUPS_GONE, steps=together(_request), predict=_without_groups, commands=each_line(_command)
+)
 
 
 class _DeleteGroupKind(Removal):

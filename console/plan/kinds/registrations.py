@@ -14,7 +14,7 @@ from console.model.nodes import controller_named
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, Removal, Reversal, each_line
+from console.plan.edit_kind import Batch, Removal, Reversal, Stage, each_line
 from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
@@ -75,7 +75,10 @@ def _command(edit: RemoveRegistration, _line: DiffLine) -> Command:
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
 UNREGISTERING = Batch(
-    steps=apart(lambda edit: UnregisterBroker(edit.broker_id)), predict=_predict, commands=each_line(_command)
+    stage=Stage.REGISTRATIONS_GONE,
+    steps=apart(lambda edit: UnregisterBroker(edit.broker_id)),
+    predict=_predict,
+    commands=each_line(_command),
 )
 
 

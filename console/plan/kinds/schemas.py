@@ -17,7 +17,7 @@ from console.model.schemas import AVRO
 from console.model.snapshot import Snapshot
 from console.plan import risk_rules
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal, Stage
 from console.plan.edits import ConfigEdit, Edit, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.requests import Facts, Step
@@ -170,8 +170,8 @@ def _after(edit: Edit, was: subjects.Subject | None) -> subjects.Subject:
     return replace(subject, versions=(*subject.versions, new))
 
 
-ADDITIONS = Batch(steps=_additions, predict=_with)
-DELETIONS = Batch(steps=_deletions, predict=_with)
+ADDITIONS = Batch(stage=Stage.SCHEMAS, steps=_additions, predict=_with)
+DELETIONS = Batch(stage=Stage.SCHEMAS_GONE, steps=_deletions, predict=_with)
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
 from console.plan.amounts import duration_text, utc_time
-from console.plan.edit_kind import Batch, EditKind, Reversal, each_line
+from console.plan.edit_kind import Batch, EditKind, Reversal, Stage, each_line
 from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -101,8 +101,10 @@ def _command(edit: MakeToken | TokenEdit, _line: DiffLine) -> Command:
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-LIVING = Batch(steps=apart(_request), predict=lambda snapshot, _: snapshot, commands=each_line(_command))
-EXPIRATIONS = Batch(steps=apart(_request), predict=_without, commands=each_line(_command))
+LIVING = Batch(
+    stage=Stage.ACCESS, steps=apart(_request), predict=lambda snapshot, _: snapshot, commands=each_line(_command)
+)
+EXPIRATIONS = Batch(stage=Stage.LOGINS_GONE, steps=apart(_request), predict=_without, commands=each_line(_command))
 
 
 class _TokenKind(EditKind):
