@@ -20,7 +20,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, C
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
 from console.model.parts import Part
-from console.model.snapshot import GROUP_UNREAD, Snapshot
+from console.model.snapshot import MEMBERS_UNREAD, Snapshot
 from console.plan.plan import Plan
 from console.plan.predict_configs import UNDESCRIBED
 from console.plan.values import LONG
@@ -298,7 +298,7 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     if group is None:
         unread = [
             each
-            for each in vocabulary.problems(snapshot, Part.GROUPS, GROUP_UNREAD)
+            for each in vocabulary.problems(snapshot, Part.GROUPS, MEMBERS_UNREAD)
             if each.part == Part.GROUPS or each.entity == subject.name
         ]
         why = failure_text(unread[0].failure) if unread else "no such group; its configs can be set all the same"

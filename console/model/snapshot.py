@@ -114,7 +114,7 @@ class ReadFailure(Struct, frozen=True):
     """A part of the cluster that could not be read."""
 
     part: str
-    """The name of a part, or `GROUP_UNREAD` or `LAG_UNREAD` for a single group."""
+    """The name of a part, or `MEMBERS_UNREAD` or `LAG_UNREAD` for a single group."""
     entity: str
     """Its member as text; ``""`` or the part's own name if the whole part could not be read."""
     failure: Failure
@@ -125,7 +125,7 @@ class ReadFailure(Struct, frozen=True):
         return self.part if self.entity in ("", self.part) else f"{self.part} {self.entity}"
 
 
-GROUP_UNREAD, LAG_UNREAD = OF_GROUPS = ("group", "lag of")
+MEMBERS_UNREAD, LAG_UNREAD = OF_GROUPS = ("members of", "lag of")
 """The parts of failures to read a single group: its members, and its lag."""
 
 
@@ -677,7 +677,7 @@ def with_group_polls(
 ) -> Snapshot:
     """Return the snapshot with the polled groups, their trends, and the failures of the poll."""
     failures = tuple(f for f in snapshot.failures if f.part not in OF_GROUPS or f.entity not in polls.names)
-    failures += tuple(ReadFailure(GROUP_UNREAD, name, why) for name, why in polls.failures.items())
+    failures += tuple(ReadFailure(MEMBERS_UNREAD, name, why) for name, why in polls.failures.items())
     failures += tuple(ReadFailure(LAG_UNREAD, name, why) for name, why in polls.lag_failures.items())
     # The end offsets of a lag also count for the rates: a poll of groups is also one of their topics.
     ends = {(each.topic, each.partition): each.end for lag in polls.lags.values() for each in lag.partitions}

@@ -86,7 +86,7 @@ def test_what_could_not_be_read_of_one_group_is_said_with_its_name_once():
     late = Failure("TIMED_OUT", "no answer")
     asked = GroupPolls({}, {}, {"new": late}, {"billing": late})
     known = with_group_polls(SNAPSHOT, asked, {}, datetime.now(UTC))
-    assert [each.what for each in known.failures] == ["group new", "lag of billing"]
+    assert [each.what for each in known.failures] == ["members of new", "lag of billing"]
     assert "! lag of billing: TIMED_OUT: no answer\n" in render(ask("list groups", known))
     assert "lag of" not in render(ask("list groups empty", known))
     assert data("list groups", known)["errors"][0]["entity"] == "billing"

@@ -86,8 +86,8 @@ def test_what_a_symptom_depends_on() -> None:
 def test_what_is_gone_is_not_unknown() -> None:
     late = Failure("TIMED_OUT", "no answer")
     failures = (
-        ReadFailure("group", "billing", late),
-        ReadFailure("group", "deleted", late),
+        ReadFailure("members of", "billing", late),
+        ReadFailure("members of", "deleted", late),
         ReadFailure("lag of", "deleted", late),
         ReadFailure("configs", "topic orders", late),
         ReadFailure("configs", "topic deleted", Failure("TOPIC_AUTHORIZATION_FAILED", "denied")),
@@ -95,6 +95,6 @@ def test_what_is_gone_is_not_unknown() -> None:
     )
     verdict = seen(replace(healthy(), failures=failures))
     assert [each.what.partition(":")[0] for each in verdict.unknowable] == [
-        "group billing",
+        "members of billing",
         "configs topic orders",
     ]
