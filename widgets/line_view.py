@@ -280,13 +280,6 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         """Remove the colours, or restore them: lines without colours may be out of date."""
         self._painter.dim(dimmed)
 
-    def refresh_row(self, key: Hashable) -> None:
-        """Paint the line with `key` again if it is visible and has changed."""
-        index = self.index_of(key)
-        if index is not None and index in self.visible_range:
-            self._unfold()
-            self._repaint_lines(index)
-
     # -- geometry -------------------------------------------------------------------------------------------------
 
     @property
