@@ -218,10 +218,10 @@ OF_KEYS = (signal.SIGINT, signal.SIGQUIT)
 """The signals of Ctrl-C and Ctrl-\\, which a terminal sends both to kac and to a program in its foreground."""
 
 
-def with_terminal(program: Program) -> int:
+def with_terminal(program: Program, **streams: Any) -> int:
     """Run a program that has the terminal, and return its exit code. Blocks. It heeds Ctrl-C and Ctrl-\\, which kac
     ignores meanwhile (`ignoring`). Raises OSError."""
-    return finished(program, None, preexec_fn=_heed_keys).returncode
+    return finished(program, None, preexec_fn=_heed_keys, **streams).returncode
 
 
 def _heed_keys() -> None:

@@ -26,7 +26,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from widgets.cells import cell_width, clean, fit, truncate
-from widgets.line_painting import Line, LinePainter
+from widgets.line_painting import Line, LinePainter, Painted
 from widgets.row_source import Span
 
 ROWS = 6
@@ -284,7 +284,7 @@ class _Colors(Highlighter):
             text.stylize(self._bar.get_component_rich_style(f"bar--{name}", partial=True), start, end)
 
 
-class BarRows(Widget):
+class BarRows(Painted):
     """The rows of the bar: the prompt's row and the rows below it."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -340,15 +340,6 @@ class BarRows(Widget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         """Return the number of rows."""
         return len(self._rows)
-
-    def notify_style_update(self) -> None:
-        """Discard the computed styles: the theme changed."""
-        super().notify_style_update()
-        self._painter.forget_styles()
-
-    def render_line(self, y: int) -> Strip:
-        """Draw one row."""
-        return self._painter.strip(y)
 
     def _row_at(self, y: int) -> Line:
         return self._rows[y] if y < len(self._rows) else Line(())

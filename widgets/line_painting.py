@@ -26,6 +26,21 @@ class Line(NamedTuple):
     state: str = ""
 
 
+class Painted(Widget):
+    """A widget whose lines a `LinePainter` paints."""
+
+    _painter: LinePainter
+
+    def notify_style_update(self) -> None:
+        """Forget the computed styles: the theme or the focus changed."""
+        super().notify_style_update()
+        self._painter.forget_styles()
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line."""
+        return self._painter.strip(y)
+
+
 class LinePainter:
     """Paints a widget's lines, and requests a repaint of only those that changed.
 

@@ -10,12 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
-from textual.strip import Strip
 from textual.widget import Widget
 
 from widgets.cells import clean, fit
 from widgets.cursor_anchor import CursorAnchor, find_again, hold
-from widgets.line_painting import Line, LinePainter
+from widgets.line_painting import Line, LinePainter, Painted
 from widgets.row_source import Span
 
 
@@ -87,7 +86,7 @@ MOST_FOLDED = 100
 """Maximum number of lines whose folding is computed to find the space that they need: no screen has more."""
 
 
-class LineView(ScrollView, can_focus=True, inherit_bindings=False):
+class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
     """A window over many lines. Subclasses provide the lines; this class moves, marks and paints.
 
     A subclass implements `line_count`, `key_at`, `index_of` and `spans`, which are called for visible lines only. When
@@ -280,13 +279,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def dim(self, dimmed: bool) -> None:
         """Remove the colours, or restore them: lines without colours may be out of date."""
         self._painter.dim(dimmed)
-
-    def refresh_row(self, key: Hashable) -> None:
-        """Paint the line with `key` again if it is visible and has changed."""
-        index = self.index_of(key)
-        if index is not None and index in self.visible_range:
-            self._unfold()
-            self._repaint_lines(index)
 
     # -- geometry -------------------------------------------------------------------------------------------------
 
@@ -546,11 +538,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._scroll_to_line(self._top)
         self._scroll_into_view()
 
-    def notify_style_update(self) -> None:
-        """Discard the styles: theme or focus changed."""
-        super().notify_style_update()
-        self._painter.forget_styles()
-
     def _line_at(self, y: int) -> Line:
         """Return the content of row `y` of the screen."""
         width = self.size.width
@@ -581,7 +568,3 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def _empty_line(self, row: int, width: int) -> Line:
         lines = self._empty.split("\n")
         return Line((("  " + fit(clean(lines[row]), width - 2), "empty"),)) if row < len(lines) else Line(())
-
-    def render_line(self, y: int) -> Strip:
-        """Draw one row of the screen."""
-        return self._painter.strip(y)

@@ -15,8 +15,6 @@ from console.admin.jwt import base64url, no_token
 from console.model.numbers import json_text
 from console.wire.sasl import SaslStep
 
-SERVICE, ACTION = "kafka-cluster", "kafka-cluster:Connect"
-EXPIRES_SECONDS = 900
 USER_AGENT = "kac"
 
 _REGION = re.compile(
@@ -27,7 +25,7 @@ _REGION = re.compile(
 
 def mechanism_payload(keys: AwsKeys, region: str, host: str) -> bytes:
     """Return the one message of the mechanism AWS_MSK_IAM (aws-msk-iam-auth, version 2020_10_22)."""
-    query = parse_qsl(signed_query(keys, SERVICE, ACTION, region, host, EXPIRES_SECONDS))
+    query = parse_qsl(signed_query(keys, region, host))
     message = {"version": "2020_10_22", "host": host, "user-agent": USER_AGENT}
     message |= {name.lower(): value for name, value in query}
     return json_text(message).encode("ascii")
@@ -36,7 +34,7 @@ def mechanism_payload(keys: AwsKeys, region: str, host: str) -> bytes:
 def bearer_token(keys: AwsKeys, region: str) -> str:
     """Return the token of OAUTHBEARER: the presigned URL in base64 (aws-msk-iam-sasl-signer)."""
     host = f"kafka.{region}.amazonaws.com"
-    query = signed_query(keys, SERVICE, ACTION, region, host, EXPIRES_SECONDS)
+    query = signed_query(keys, region, host)
     return base64url(f"https://{host}/?{query}&User-Agent={USER_AGENT}".encode("ascii"))
 
 

@@ -188,11 +188,15 @@ _SOURCES = {
 """botocore's name of a source -> its description for an operator; all other sources belong to a profile."""
 
 
-def signed_query(keys: AwsKeys, service: str, action: str, region: str, host: str, seconds: int) -> str:
-    """Return the query of a presigned GET of this host's root (SigV4), its signature last."""
-    request = AWSRequest("GET", f"https://host/?Action={action}", headers={"host": host})
+SERVICE, ACTION = "kafka-cluster", "kafka-cluster:Connect"
+EXPIRES_SECONDS = 900
+
+
+def signed_query(keys: AwsKeys, region: str, host: str) -> str:
+    """Return the query of a presigned GET of this host's root that asks to connect (SigV4), its signature last."""
+    request = AWSRequest("GET", f"https://host/?Action={ACTION}", headers={"host": host})
     pair = Credentials(keys.access_key, keys.secret.reveal(), keys.token and keys.token.reveal())
-    SigV4QueryAuth(pair, service, region, expires=seconds).add_auth(request)
+    SigV4QueryAuth(pair, SERVICE, region, expires=EXPIRES_SECONDS).add_auth(request)
     return str(urlsplit(request.url).query)
 
 

@@ -20,7 +20,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, C
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
 from console.model.parts import Part
-from console.model.snapshot import Snapshot
+from console.model.snapshot import MEMBERS_UNREAD, Snapshot
 from console.plan.plan import Plan
 from console.plan.predict_configs import UNDESCRIBED
 from console.plan.values import LONG
@@ -297,7 +297,11 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     group, lag = snapshot.groups.get(subject.name), snapshot.lags.get(subject.name)
     trend = snapshot.lag_trends.get(subject.name)
     if group is None:
-        unread = vocabulary.problems(snapshot, Part.GROUPS, f"group {subject.name}")
+        unread = [
+            each
+            for each in vocabulary.problems(snapshot, Part.GROUPS, MEMBERS_UNREAD)
+            if each.part == Part.GROUPS or each.entity == subject.name
+        ]
         why = failure_text(unread[0].failure) if unread else "no such group; its configs can be set all the same"
         return (why,), {"state": None}, {}
     line = "".join(text for text, _ in groups.group_line(group, lag, trend))

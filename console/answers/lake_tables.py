@@ -10,7 +10,7 @@ from console.answers.results import Table, table_of
 from console.lake.denials import Denied
 from console.lake.reader import Change, Drifted, Usage
 from console.plan.amounts import moment
-from console.present.lake_rows import HISTORY, USAGE, dated, denied_columns, drifted_columns
+from console.present.lake_rows import DENIED, HISTORY, USAGE, dated, drifted_columns
 
 ONE_CLUSTER = frozenset({"cluster"})
 """The columns that a table of one cluster omits."""
@@ -42,16 +42,14 @@ def usage_table(rows: Sequence[Usage], *, clusters: bool) -> Table:
     return table_of("usage", columns, rows, empty="nothing was used in this window")
 
 
-def denied_table(rows: Sequence[Denied], *, clusters: bool, has_logs: bool = True, zone: tzinfo | None = None) -> Table:
+def denied_table(rows: Sequence[Denied], *, clusters: bool, has_logs: bool) -> Table:
     """Return the denied accesses, the latest first.
 
     Args:
         has_logs: whether the lake has any decisions.
-        zone: the time zone of the times, as in `history_table`.
     """
-    columns = denied_columns(zone)
     empty = "nothing was denied" if has_logs else "the lake has no authorizer logs: docs/lake.md"
-    return table_of("denied", columns if clusters else columns.without(ONE_CLUSTER), rows, empty=empty)
+    return table_of("denied", DENIED if clusters else DENIED.without(ONE_CLUSTER), rows, empty=empty)
 
 
 # The filter that selects a part of the past, as words: ``since=2h key=retention.* by=alice dlq``.

@@ -18,7 +18,7 @@ from console.language.vocabulary import problems
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
 from console.model.parts import Part
-from console.model.snapshot import ReadFailure, Snapshot
+from console.model.snapshot import LAG_UNREAD, ReadFailure, Snapshot
 from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
 from console.present import connectors, kinds, schemas
@@ -173,9 +173,9 @@ def _groups(statement: List, snapshot: Snapshot) -> Table:
 
 
 def _lag_problems(snapshot: Snapshot, group: str) -> Iterator[ReadFailure]:
-    yield from problems(snapshot, f"lag of {group}")
+    yield from (each for each in problems(snapshot, LAG_UNREAD) if each.entity == group)
     lag = snapshot.lags.get(group)
-    yield from (ReadFailure("lag of", group, failure) for failure in (lag.failures if lag is not None else ()))
+    yield from (ReadFailure(LAG_UNREAD, group, failure) for failure in (lag.failures if lag is not None else ()))
 
 
 _LISTS: Mapping[str, Callable[[List, Snapshot], Table]] = MappingProxyType(

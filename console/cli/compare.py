@@ -141,7 +141,7 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
         client.close()
     failures = [each for each in session.snapshot.failures if each.part in PARTS]
     for each in failures:
-        complain(f"{text}: could not be read: {each.part} {each.entity}: {each.failure}")
+        complain(f"{text}: could not be read: {each.what}: {each.failure}")
     for line in owned_lines(owned):
         complain(f"note: {text}: left out: {line}")
     return _Side(wanted_of(session.snapshot, owned), frozenset(each.part for each in failures if not each.entity))

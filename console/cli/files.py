@@ -483,7 +483,7 @@ def run_export(options: argparse.Namespace) -> int:
         return state
     known, context, owned = state
     failures = [each for each in known.failures if each.part in PARTS or (as_strimzi and each.part == Part.SCRAM)]
-    missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in failures]
+    missing = [f"{each.what}: {each.failure}" for each in failures]
     for line in missing:
         complain(f"could not be read: {line}")
     title = f"cluster {known.cluster.cluster_id}" + (f"; {len(missing)} parts could not be read" if missing else "")

@@ -367,7 +367,7 @@ def _no_such(name: str, arguments: Sequence[str], options: argparse.Namespace) -
     from difflib import get_close_matches
 
     from console.language.errors import is_one_slip
-    from console.language.other_words import words_of
+    from console.language.other_words import WORDS
     from console.present.text import clean
     from console.terminal import complain
 
@@ -375,7 +375,7 @@ def _no_such(name: str, arguments: Sequence[str], options: argparse.Namespace) -
     line = _meant(name, arguments, options)
     if not line and (near := get_close_matches(name, own, n=1)):
         line = f"kac {near[0]}"
-    elif not line and (near := [word for word in words_of(()) if is_one_slip(name, word)]):
+    elif not line and (near := [word for word in WORDS if is_one_slip(name, word)]):
         line = _meant(near[0], arguments, options)
     complain(f"there is no command '{clean(name, 80)}'; " + (f"type: {clean(line, 400)}" if line else "see kac --help"))
     return USAGE

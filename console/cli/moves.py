@@ -219,7 +219,7 @@ def _show_or_write(planned: _Planned, options: argparse.Namespace, begin: str, m
     proposal = planned.proposal
     if options.script or options.output == "kafka":
         for failed in planned.problems:
-            complain(f"not read: {failed.part} {failed.entity}: {failed.failure}")
+            complain(f"not read: {failed.what}: {failed.failure}")
         for line in held_lines(proposal):
             complain(line)
         for line in proposal.waits:

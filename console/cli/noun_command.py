@@ -160,7 +160,7 @@ class NounCommand(Struct):
         problems = [problem for result in results for problem in result.problems]
         if self.given.output == "csv":
             for problem in problems:
-                self._complain(f"{problem.part} {problem.entity}: {failure_text(problem.failure)}")
+                self._complain(f"{problem.what}: {failure_text(problem.failure)}")
         return FAILED if problems else DONE
 
     def _is_needless(self, topics: Collection[str]) -> bool:

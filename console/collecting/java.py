@@ -324,7 +324,7 @@ def _copied(given: Path, jars: Iterable[Jar], folder: Path) -> str:
 
 def _by_maven(maven: Path, jars: Iterable[Jar], folder: Path) -> str:
     pom = folder / "pom.xml"
-    pom.write_text(pom_of((f"{each.group}:{each.name}:{each.version}" for each in jars), alone=True))
+    pom.write_text(_pom(f"{each.group}:{each.name}:{each.version}" for each in jars))
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}", "-Dmdep.overWriteReleases=true"]
     return _fetched(programs.of_user([str(maven), "-q", "-B", "-f", str(pom), *goal], folder=folder))
 
@@ -356,9 +356,9 @@ def _by_ivy(java: Path, jars: Iterable[Jar], folder: Path) -> str:
     return _fetched(programs.interpreter([java, *retrieve], folder))
 
 
-def pom_of(coordinates: Iterable[str], *, alone: bool) -> str:
-    """Return a Maven project that depends on these coordinates. alone: without transitive dependencies."""
-    unwanted = "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>" if alone else ""
+def _pom(coordinates: Iterable[str]) -> str:
+    """Return a Maven project that depends on these coordinates alone, without transitive dependencies."""
+    unwanted = "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
     return (
         "<project><modelVersion>4.0.0</modelVersion><groupId>kac</groupId><artifactId>jars</artifactId>"
         "<version>1</version><dependencies>"

@@ -88,16 +88,16 @@ def unlocked(context: Context, *, ask: bool, limit: float = COMMAND_SECONDS) -> 
     return replace(context, settings=_unlocked(context.settings, context.name, ask, limit, {}))
 
 
-def unlocked_settings(settings: S, name: str, *, ask: bool, limit: float = COMMAND_SECONDS) -> S:
+def unlocked_settings(settings: S, name: str, *, ask: bool) -> S:
     """Return a service's settings with their secrets fetched, as `unlocked` does. name: the name of the service, for
     prompts.
     """
-    return _unlocked(settings, name, ask, limit, {})
+    return _unlocked(settings, name, ask, COMMAND_SECONDS, {})
 
 
-def unlocked_secret(locked: Locked, name: str, *, ask: bool, limit: float = COMMAND_SECONDS) -> Secret:
+def unlocked_secret(locked: Locked, name: str, *, ask: bool) -> Secret:
     """Return one fetched secret, as `unlocked` does. name: the name of the secret's owner, for prompts."""
-    return _fetch(locked, name, ask, limit, {})
+    return _fetch(locked, name, ask, COMMAND_SECONDS, {})
 
 
 def _unlocked(settings: S, context: str, ask: bool, limit: float, fetched: dict[str, str]) -> S:

@@ -8,15 +8,8 @@ from uuid import UUID
 
 from console.embedded.large_tables import LargeAcls
 from console.embedded.tables import IndexedTable, frozen, keys_in
+from console.model import authorizer
 from console.model.acl import Acl, AclFilter
-from console.model.authorizer import (
-    LITERAL,
-    PREFIXED,
-    WILDCARD,
-    Pattern,
-    covering,
-    pattern_of,
-)
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
 
@@ -27,14 +20,14 @@ class AclTable(IndexedTable[Acl, UUID]):
     source: LargeAcls | None
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, lambda acl: (acl.principal, pattern_of(acl)))
+        super().__init__(name, lambda acl: (acl.principal, authorizer.pattern_of(acl)))
 
     def of_principal(self, principal: str) -> list[Acl]:
         """Return the ACLs of a principal."""
         made = self.source.of_principal(principal) if self.source is not None else ()
         return list(self.having(principal, made))
 
-    def on(self, pattern: Pattern) -> list[Acl]:
+    def on(self, pattern: authorizer.Pattern) -> list[Acl]:
         """Return the ACLs with exactly this pattern."""
         made = self.source.on(pattern) if self.source is not None else ()
         return list(self.having(pattern, made))
@@ -45,9 +38,9 @@ def acls_of(acls: Mapping[Acl, UUID], principal: str) -> Iterable[Acl]:
     return keys_in(acls, lambda table: table.of_principal(principal), lambda acl: acl.principal == principal)
 
 
-def acls_on(acls: Mapping[Acl, UUID], pattern: Pattern) -> Iterable[Acl]:
+def acls_on(acls: Mapping[Acl, UUID], pattern: authorizer.Pattern) -> Iterable[Acl]:
     """Return the ACLs with exactly this pattern in a view's table."""
-    return keys_in(acls, lambda table: table.on(pattern), lambda acl: pattern_of(acl) == pattern)
+    return keys_in(acls, lambda table: table.on(pattern), lambda acl: authorizer.pattern_of(acl) == pattern)
 
 
 ANY = 1
@@ -92,18 +85,18 @@ def _candidates(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterable[Acl]:
     return frozen(acls)
 
 
-def _patterns(wanted: AclFilter, name: str) -> Iterator[Pattern]:
+def _patterns(wanted: AclFilter, name: str) -> Iterator[authorizer.Pattern]:
     """Yield all patterns that can match the filter."""
     for number in AclResourceType.NAMES:
         if number == ANY or wanted.resource_type not in (ANY, number):
             continue
         type_ = AclResourceType(number)
-        if wanted.pattern_type in (ANY, MATCH, LITERAL):
-            yield Pattern(type_, LITERAL, name)
-        if wanted.pattern_type in (ANY, PREFIXED):
-            yield Pattern(type_, PREFIXED, name)
+        if wanted.pattern_type in (ANY, MATCH, authorizer.LITERAL):
+            yield authorizer.Pattern(type_, authorizer.LITERAL, name)
+        if wanted.pattern_type in (ANY, authorizer.PREFIXED):
+            yield authorizer.Pattern(type_, authorizer.PREFIXED, name)
         if wanted.pattern_type == MATCH:
-            yield from covering(type_, name)
+            yield from authorizer.covering(type_, name)
 
 
 def matches(wanted: AclFilter, acl: Acl) -> bool:
@@ -126,6 +119,6 @@ def _matches_pattern(wanted: AclFilter, acl: Acl) -> bool:
         return True
     if wanted.pattern_type != MATCH:
         return False
-    if acl.pattern_type == LITERAL:
-        return acl.resource_name == WILDCARD
-    return acl.pattern_type == PREFIXED and name.startswith(acl.resource_name)
+    if acl.pattern_type == authorizer.LITERAL:
+        return acl.resource_name == authorizer.WILDCARD
+    return acl.pattern_type == authorizer.PREFIXED and name.startswith(acl.resource_name)

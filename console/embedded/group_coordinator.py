@@ -124,11 +124,11 @@ def topic_name_of(context: RequestContext, item: Any) -> str | None:
     return found if found in context.view.topics else None
 
 
-def topic_error(context: RequestContext, name: str | None, operation: str) -> int:
+def topic_error(context: RequestContext, name: str | None) -> int:
     """Return the error code with which a topic's offsets are refused; 0 if they are accepted."""
     if name is None:
         return ErrorCode.unknown_topic_id
-    if not context.allowed(operation, "TOPIC", name):
+    if not context.allowed("READ", "TOPIC", name):
         return ErrorCode.topic_authorization_failed
     return 0 if name in context.view.topics else ErrorCode.unknown_topic_or_partition
 

@@ -28,6 +28,7 @@ from console.model.snapshot import Snapshot, settled_topics
 from console.model.system_topics import is_kafkas_own
 from console.model.yaml_places import FileProblem
 from console.plan import edits as plan_edits
+from console.plan.kinds.schemas import DropSchema
 from console.plan.plan import StageReport
 from console.plan.staged import Pruned, subject
 from console.plan.stale_throttles import ADDED
@@ -227,7 +228,7 @@ def _unlisted(prune: Prune, wanted: files_wanted.Wanted, now: files_wanted.Wante
             yield from (_Unlisted("connectors", (plan_edits.DeleteConnector(each.name),)) for each in left_over)
         case "schemas":
             others = (each.name for each in now.schemas if each.name and each not in wanted.schemas)
-            yield from (_Unlisted("schemas", (plan_edits.DropSchema(name),)) for name in others if _goes(name, prune))
+            yield from (_Unlisted("schemas", (DropSchema(name),)) for name in others if _goes(name, prune))
         case "acls":
             users = {f"User:{target.name_of(USER)}" for target in wanted.alone if isinstance(target, QuotaEntity)}
             left = (acl for acl in sorted(now.acls - wanted.acls) if acl.principal not in users)
@@ -312,7 +313,7 @@ def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snap
         _problem(read, subject(each.edit.target), each.edit.key, each.reason, each.remedy) for each in report.refused
     ]
     unread = tuple(
-        f"{each.part} {each.entity}: {each.failure}".strip()
+        f"{each.what}: {each.failure}"
         for each in snapshot.failures
         if each.part in files_wanted.PARTS
         and (each.part != Part.CONNECT or read.connectors)

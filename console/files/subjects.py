@@ -23,6 +23,7 @@ from console.model.parts import Part
 from console.model.schemas import AVRO, kind_by_ending, kind_of
 from console.model.snapshot import Snapshot, with_schemas
 from console.plan import edits as plan_edits
+from console.plan.kinds.schemas import AddSchema
 from console.plan.schema_texts import references_of, same_schema
 from console.safe_files import read_regular, why_unread
 
@@ -205,7 +206,7 @@ def values_of(
 # -- the edits ---------------------------------------------------------------------------------------------------------
 
 
-def other_version(name: str, wanted: subjects.SchemaSource, snapshot: Snapshot) -> plan_edits.AddSchema | str | None:
+def other_version(name: str, wanted: subjects.SchemaSource, snapshot: Snapshot) -> AddSchema | str | None:
     """Return the edit that makes a schema the newest version of a subject, or the reason why no edit can; None if the
     schema is the newest version already.
     """
@@ -221,7 +222,7 @@ def other_version(name: str, wanted: subjects.SchemaSource, snapshot: Snapshot) 
             f"it is version {version.number} of {name}, and the newest is {newest.number if newest else '?'}: a "
             "registry registers no schema twice; delete the versions after it, or write the newest one"
         )
-    return plan_edits.AddSchema(name, wanted.kind, wanted.text, wanted.references)
+    return AddSchema(name, wanted.kind, wanted.text, wanted.references)
 
 
 # -- schemas that are not compared -------------------------------------------------------------------------------------

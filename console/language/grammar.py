@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console.language.errors import ParseError, did_you_mean, is_one_slip
-from console.language.other_words import NO_RECORDS, our_line, words_of
+from console.language.other_words import NO_RECORDS, WORDS, our_line
 from console.language.reader import Expected, Mark, Reader, Role, What
 from console.language.statements import INTERACTIVE, Statement, Where
 from console.language.tokenizer import Places, RawStatement, Word, scan
@@ -150,7 +150,7 @@ def _unknown_verb(reader: Reader, word: Word, name: str) -> NoReturn:
         begin = "kac moves GOAL --run begins one from a command line; --script prints the moves as commands"
         reader.fail(f"'{name}' begins an operation, which only the console's command bar does", word, begin)
     # Check for a typo first: `lst topics` would otherwise be looked up as another tool's command.
-    typo = name not in words_of(()) and any(is_one_slip(name, each) for each in reader.verbs)
+    typo = name not in WORDS and any(is_one_slip(name, each) for each in reader.verbs)
     if not typo and (line := our_line([name, *words[1:]])) is not None and (known is None or len(words) > 1):
         reader.fail(f"unknown command {reader.shown(word)}", word, _written(line))
     if known is not None:

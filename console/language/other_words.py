@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from console.language.quoting import quote
 
@@ -148,6 +148,8 @@ LINES: Mapping[tuple[str, str], str] = {
 }
 """Noun and action -> kac's line for them: a statement of the language, or a command of kac. If describing a noun has no
 line, the line that lists the noun is used."""
+WORDS = (*NOUNS, *VERBS, *ALONE)
+"""Other tools' words that have a line: the candidates for a misspelt word."""
 NO_RECORDS = "kafka-console-producer: kac writes no records"
 _NAMED = ("NAME", "ID")
 
@@ -217,11 +219,6 @@ def command_line(line: str, connection: Sequence[str] = ()) -> str:
     if line.startswith("kac"):
         return " ".join(filter(None, ("kac", *line.split()[1:2], given, *line.split()[2:])))
     return " ".join(filter(None, ("kac run", given, "-e", shlex.quote(line))))
-
-
-def words_of(commands: Collection[str]) -> list[str]:
-    """Return the candidates for a misspelt word: these commands, and other tools' words that have a line."""
-    return [*commands, *NOUNS, *VERBS, *ALONE]
 
 
 # -- regular expressions, which Kafka's tools accept for the names of topics -------------------------------------------

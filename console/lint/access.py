@@ -18,9 +18,10 @@ from console.model.snapshot import host_ranges
 from console.model.tokens import DelegationToken, TokenTarget, ends_soon, is_replaced, period_ms
 from console.model.transactions import minutes
 from console.plan.amounts import utc_time
-from console.plan.edits import BROKERS_OWN, MakeToken, RemoveAcl, Renew
+from console.plan.edits import RemoveAcl
 from console.plan.kinds.acls import ANYBODY, matching_nothing
 from console.plan.kinds.scram import MIN_ITERATIONS
+from console.plan.kinds.tokens import BROKERS_OWN, MakeToken, Renew
 
 _ALLOW = Permission.parse("ALLOW")
 _ANY = "*"

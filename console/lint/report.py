@@ -17,7 +17,6 @@ from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 
 _SEVERITIES, _CERTAINTIES = tuple(Severity), tuple(Certainty)
-_PARTS = frozenset(part.value for part in Part)
 
 
 class Finding(NamedTuple):
@@ -169,9 +168,9 @@ def partly(seen: Seen) -> Iterable[str]:
         yield f"configs of {plural(lacking, 'topic')} were not read"
     counts: dict[tuple[str, str], list[str]] = {}
     for each in seen.snapshot.failures:
-        if each.entity not in ("", each.part) or each.part not in _PARTS:
-            part = each.part if each.part in _PARTS else each.part.partition(" ")[0]  # "lag of NAME", for each group
-            counts.setdefault((part, each.failure.told), []).append(each.entity or each.part)
+        if each.entity not in ("", each.part):
+            part = each.part.removesuffix(" of")  # of a single group
+            counts.setdefault((part, each.failure.told), []).append(each.entity)
     for (part, why), entities in counts.items():
         more = f" and {len(entities) - 1:,} more" if len(entities) > 1 else ""
         yield f"{part.replace('_', ' ')} of {entities[0]}{more} could not be read: {why}"

@@ -68,7 +68,8 @@ def advertised(broker: int, configs: ConfigSet) -> Iterator[Listener]:
 
     Args:
         broker: the broker's id.
-        configs: the configs of the broker. The endpoints are in ``advertised.listeners``, or in ``listeners`` if that is empty.
+        configs: the configs of the broker. The endpoints are in ``advertised.listeners``, or in ``listeners`` if that
+            is empty.
     """
     for found in _ENDPOINT.finditer(text_in(configs, "advertised.listeners") or text_in(configs, "listeners")):
         port = int(found["port"])

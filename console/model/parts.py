@@ -23,6 +23,8 @@ class About(NamedTuple):
     """Whether members of the part are read individually, so that its read time in the snapshot may be that of a few."""
     is_watched: bool = False
     """Whether `kac events` and the events pane report missed changes if the part can't be read."""
+    request: str = ""
+    """The request that reads the part, as evidence names it; empty if no rule of lint that is a cause reads it."""
 
 
 class Part(StrEnum):
@@ -46,23 +48,29 @@ class Part(StrEnum):
     CLUSTER = "cluster", About("brokers", "broker", at_controllers=True, is_vital=True, is_watched=True)
     QUORUM = "quorum", About("the quorum", at_controllers=True, is_watched=True)
     VERSIONS = "versions", About("the brokers' versions", at_controllers=True)
-    TOPICS = "topics", About("topics", "topic", is_vital=True, is_watched=True)
-    GROUPS = "groups", About("groups", "group", is_watched=True)
+    TOPICS = "topics", About("topics", "topic", is_vital=True, is_watched=True, request="Metadata")
+    GROUPS = "groups", About("groups", "group", is_watched=True, request="ListGroups")
     LAGS = "lags", About(by_members=True)
     GROUP_POSITIONS = "group_positions", About()
     QUOTAS = "quotas", About(is_watched=True)
-    ACLS = "acls", About("ACLs", is_watched=True)
+    ACLS = "acls", About("ACLs", is_watched=True, request="DescribeAcls")
     SCRAM = "scram", About("SCRAM users", is_watched=True)
-    TOKENS = "tokens", About("delegation tokens")
-    CONFIGS = "configs", About("configs", "entity", "entities", at_controllers=True, by_members=True)
+    TOKENS = "tokens", About("delegation tokens", request="DescribeDelegationToken, each minute")
+    CONFIGS = (
+        "configs",
+        About("configs", "entity", "entities", at_controllers=True, by_members=True, request="DescribeConfigs"),
+    )
     CONNECT = "connect", About("Connect", "Connect cluster", is_watched=True)
     CONNECTOR_OFFSETS = "connector_offsets", About("offsets of connectors", "connector")
     MIRRORS = "mirrors", About("mirrors", "topic")
     SCHEMAS = "schemas", About("schemas", "subject", is_watched=True)
     RESOURCES = "resources", About("lists of entities with configs")
-    FEATURES = "features", About()
-    LOG_DIRS = "log_dirs", About("disks", "broker's disk", "brokers' disks", by_members=True)
-    REASSIGNMENTS = "reassignments", About("moves")
+    FEATURES = "features", About(request="ApiVersions of all brokers, each 30 s")
+    LOG_DIRS = (
+        "log_dirs",
+        About("disks", "broker's disk", "brokers' disks", by_members=True, request="DescribeLogDirs"),
+    )
+    REASSIGNMENTS = "reassignments", About("moves", request="ListPartitionReassignments")
     RATES = "rates", About()
     LOG_RANGES = "log_ranges", About()
     OFFSETS_AT = "offsets_at", About()
@@ -75,7 +83,10 @@ class Part(StrEnum):
     LOGS = "logs", About()
     OPEN_TRANSACTIONS = "open transactions", About()
     NEWEST = "newest records", About()
-    CERTIFICATES = "certificates", About()
+    CERTIFICATES = (
+        "certificates",
+        About(request="a TLS handshake with each listener of brokers and controllers, hourly"),
+    )
     VIEWS = "views", About()
     AUTHORS = "journal", About()
     REQUEST_LOGS = "request logs", About()

@@ -113,8 +113,19 @@ class ReadFailure(Struct, frozen=True):
     """A part of the cluster that could not be read."""
 
     part: str
+    """The name of a part, or `MEMBERS_UNREAD` or `LAG_UNREAD` for a single group."""
     entity: str
+    """Its member as text; ``""`` or the part's own name if the whole part could not be read."""
     failure: Failure
+
+    @property
+    def what(self) -> str:
+        """The part and its member as text."""
+        return self.part if self.entity in ("", self.part) else f"{self.part} {self.entity}"
+
+
+MEMBERS_UNREAD, LAG_UNREAD = OF_GROUPS = ("members of", "lag of")
+"""The parts of failures to read a single group: its members, and its lag."""
 
 
 # -- refresh -----------------------------------------------------------------------------------------------------------
@@ -669,10 +680,9 @@ def with_group_polls(
     snapshot: Snapshot, polls: model_cluster.GroupPolls, trends: Mapping[str, LagTrend], at: datetime
 ) -> Snapshot:
     """Return the snapshot with the polled groups, their trends, and the failures of the poll."""
-    asked = {part for name in polls.names for part in (f"group {name}", f"lag of {name}")}
-    failures = tuple(f for f in snapshot.failures if f.part not in asked)
-    failures += tuple(ReadFailure(f"group {name}", name, why) for name, why in polls.failures.items())
-    failures += tuple(ReadFailure(f"lag of {name}", "", why) for name, why in polls.lag_failures.items())
+    failures = tuple(f for f in snapshot.failures if f.part not in OF_GROUPS or f.entity not in polls.names)
+    failures += tuple(ReadFailure(MEMBERS_UNREAD, name, why) for name, why in polls.failures.items())
+    failures += tuple(ReadFailure(LAG_UNREAD, name, why) for name, why in polls.lag_failures.items())
     # Use the end offsets of the lag for the rates as well: a poll of groups also polls the topics that they read.
     ends = {(each.topic, each.partition): each.end for lag in polls.lags.values() for each in lag.partitions}
     ends = {place: end for place, end in ends.items() if end >= 0}

@@ -233,8 +233,7 @@ def _unread(snapshot: Snapshot) -> Iterator[str]:
         yield f"the {part} could not be read"
     for failed in snapshot.failures:
         if failed.part in BLOCKING or (failed.part == Part.CONFIGS and failed.entity.startswith("topic ")):
-            place = f"{failed.part} {failed.entity}".rstrip()
-            yield f"{place} could not be read: {failed.failure.message}"
+            yield f"{failed.what} could not be read: {failed.failure.message}"
 
 
 def _below_min_isr(placement: Placement, proposal: Proposal) -> Iterator[str]:

@@ -8,6 +8,7 @@ Methods that most kinds omit have a default here. Kinds that are sent in one req
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum, auto
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -216,12 +217,42 @@ def each_line(command: Callable[[Any, DiffLine], Command]) -> Callable[[Target, 
     return lambda _target, lines: (command(line.edit, line) for line in lines)
 
 
+class Stage(IntEnum):
+    """The order in which batches are sent: additions before removals, topics last."""
+
+    TOPICS = auto()
+    FEATURES = auto()
+    """Before configs, because some configs depend on levels."""
+    CONFIGS = auto()
+    ACCESS = auto()
+    """Rights, quotas, and what clients log in with."""
+    SCHEMAS = auto()
+    CONNECTORS = auto()
+    RECORDS = auto()
+    MOVES = auto()
+    ELECTIONS = auto()
+    LOGINS_GONE = auto()
+    SCHEMAS_GONE = auto()
+    OFFSETS = auto()
+    RIGHTS_GONE = auto()
+    TRANSACTIONS = auto()
+    VOTERS = auto()
+    REGISTRATIONS_GONE = auto()
+    RECORDS_GONE = auto()
+    GROUPS_GONE = auto()
+    """Connectors before groups, which their tasks leave."""
+    TOPICS_GONE = auto()
+
+
 class Batch(Struct, frozen=True, eq=False, kw_only=True):
-    """The way to send edits of some kinds together, after all batches before it in `kinds.registry.BATCHES`.
+    """The way to send edits of some kinds together, after all batches before it in `kinds.registry.BATCHES`: it is a
+    constant in the file of its kinds.
 
     Kinds share a batch by naming the same object; two with equal fields are two batches, and each edit is sent once.
     """
 
+    stage: Stage
+    """Batches of one stage are sent in the order of their files' names, those of a file in its order."""
     steps: Steps
     predict: Callable[[Snapshot, Sequence[Any]], Snapshot]
     """(snapshot, edits) -> the predicted cluster after the edits; unchanged parts stay the same objects."""

@@ -1,6 +1,7 @@
 """Edits: the changes that an operator wants, one value each. A plan holds them; nothing here reads or sends.
 
-Everything that depends on the kind of an edit is in the kind's class: `console.plan.kinds`.
+Everything that depends on the kind of an edit is in the kind's class: `console.plan.kinds`. Edits that no
+other kind and no shared part of the plan knows stand in the file of their kind.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.secret import Contents, MaybeSecret, Secret
-from console.model.subjects import SchemaReference, SubjectTarget
-from console.model.tokens import NewToken, TokenTarget
 
 
 class Slot(NamedTuple):
@@ -413,28 +412,6 @@ class DeleteOffset(_GroupOffsetEdit, frozen=True):
     """Delete the offset that a group committed for a partition."""
 
 
-class DeleteGroup(Edit, frozen=True):
-    """Delete a group with all its offsets."""
-
-    name: str
-
-    @property
-    def target(self) -> changes.GroupTarget:
-        """The group."""
-        return changes.GroupTarget(self.name)
-
-
-class RemoveRegistration(Edit, frozen=True):
-    """Unregister a broker that is down."""
-
-    broker_id: int
-
-    @property
-    def target(self) -> changes.BrokerTarget:
-        """The registration."""
-        return changes.BrokerTarget(self.broker_id)
-
-
 class SetFeature(Edit, frozen=True):
     """Finalize a feature at a level; 0 turns it off."""
 
@@ -445,70 +422,6 @@ class SetFeature(Edit, frozen=True):
     def target(self) -> changes.FeatureTarget:
         """The feature."""
         return changes.FeatureTarget(self.name)
-
-
-class _VoterEdit(Edit, frozen=True):
-    voter_id: int
-    directory_id: str
-
-    @property
-    def target(self) -> changes.VoterTarget:
-        """The voter."""
-        return changes.VoterTarget(self.voter_id, self.directory_id)
-
-
-class JoinQuorum(_VoterEdit, frozen=True):
-    """Make a controller that follows the log a voter. directory_id: the directory of its log, ``""`` if no such
-    controller follows.
-    """
-
-    listener: str = ""
-    """The name of the listener for other voters; ``""`` if unknown."""
-    host: str = ""
-    """The host of the listener; ``""`` if unknown."""
-    port: int = -1
-    """The port of the listener; -1 if unknown."""
-
-
-class LeaveQuorum(_VoterEdit, frozen=True):
-    """Remove a controller from the voters. directory_id: the directory of the voter; ``""`` if the quorum is static."""
-
-
-BROKERS_OWN, AT_ONCE = -1, -1
-"""A period that the broker's configs decide, and the period with which a token expires at once."""
-
-
-class MakeToken(Edit, frozen=True):
-    """Create a delegation token."""
-
-    owner: str = ""
-    """The principal that the token belongs to; ``""`` for the client's own."""
-    renewers: tuple[str, ...] = ()
-    lifetime_ms: int = BROKERS_OWN
-    """The longest lifetime in milliseconds, or `BROKERS_OWN`."""
-
-    @property
-    def target(self) -> NewToken:
-        """The new token: one for each owner in a plan."""
-        return NewToken(self.owner)
-
-
-class _TokenEdit(Edit, frozen=True):
-    id: str
-    period_ms: int
-
-    @property
-    def target(self) -> TokenTarget:
-        """The token."""
-        return TokenTarget(self.id)
-
-
-class Renew(_TokenEdit, frozen=True):
-    """Renew a token for a period from now on; `BROKERS_OWN` for the period in the broker's configs."""
-
-
-class Expire(_TokenEdit, frozen=True):
-    """Make a token expire after a period from now on, or `AT_ONCE`."""
 
 
 class _ConnectorEdit(Edit, frozen=True):
@@ -573,47 +486,6 @@ class ChangeConnectorOffsets(Edit, frozen=True):
         return connect.ConnectorOffsetsTarget(self.name)
 
 
-class _SchemaEdit(Edit, frozen=True):
-    subject: str
-
-
-class AddSchema(_SchemaEdit, frozen=True):
-    """Register a schema as the newest version of a subject."""
-
-    kind: str
-    """The type of the schema: AVRO, PROTOBUF or JSON."""
-    text: str
-    references: tuple[SchemaReference, ...] = ()
-
-    @property
-    def target(self) -> SubjectTarget:
-        """The new version: one for each subject in a plan."""
-        return SubjectTarget(self.subject, 0)
-
-
-class DropSchema(_SchemaEdit, frozen=True):
-    """Delete a version of a subject softly."""
-
-    version: int | None = None
-    """The version; None for the whole subject."""
-
-    @property
-    def target(self) -> SubjectTarget:
-        """The version, or the subject."""
-        return SubjectTarget(self.subject, self.version)
-
-
-class RestoreSchema(_SchemaEdit, frozen=True):
-    """Register the schema of a soft-deleted version again."""
-
-    version: int
-
-    @property
-    def target(self) -> SubjectTarget:
-        """The deleted version."""
-        return SubjectTarget(self.subject, self.version)
-
-
 ConfigEdit = SetConfig | UnsetConfig | AppendConfig | SubtractConfig
 QuotaEdit = SetQuota | UnsetQuota
 AclEdit = AddAcl | RemoveAcl
@@ -622,8 +494,5 @@ ScramEdit = UpsertScram | DeleteScram
 GroupOffsetEdit = CommitOffset | DeleteOffset
 Election = ElectPreferred | ElectUnclean
 MoveEdit = MoveReplicas | CancelMove
-VoterEdit = JoinQuorum | LeaveQuorum
-TokenEdit = Renew | Expire
 Steering = PauseConnector | StopConnector | ResumeConnector
 ConnectorEdit = CreateConnector | DeleteConnector | Steering | RestartConnector
-SchemaEdit = AddSchema | DropSchema | RestoreSchema

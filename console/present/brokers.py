@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from console.model.cluster import Broker, LogDir
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
@@ -214,22 +214,42 @@ def _by_broker(get: Callable[[Broker], Data]) -> Callable[[BrokerRow], Data | co
     return lambda row: columns.ABSENT if row.broker is None else get(row.broker)
 
 
-def _by_load(get: Callable[[BrokerLoad], int]) -> Callable[[BrokerRow], Data | columns.Absent]:
-    return lambda row: columns.ABSENT if row.broker is None else get(row.load) if row.is_counted else None
+def _load_column(
+    name: str,
+    title: str,
+    label: str,
+    get: Callable[[BrokerLoad], int],
+    *,
+    bad: str = "",
+    key: str = "",
+    **layout: Any,
+) -> columns.Column[BrokerRow]:
+    """Return the column of a count, a dot if it is unknown.
 
-
-def _load_cell(get: Callable[[BrokerLoad], int], bad: str = "") -> Callable[[BrokerRow], Cell]:
-    """Return the cell of a count, a dot if it is unknown. bad: meaning of a number above 0; then 0 is left out."""
+    Args:
+        bad: the meaning of a number above 0; then 0 is left out.
+        layout: the place on the screen.
+    """
 
     def cell(row: BrokerRow) -> Cell:
         if row.broker is None:
             return ""
-        count = get(row.load)
         if not row.is_counted:
             return "·"
+        count = get(row.load)
         return str(count) if not bad else (str(count), bad) if count else ""
 
-    return cell
+    return columns.Column(
+        name,
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: columns.ABSENT if row.broker is None else get(row.load) if row.is_counted else None,
+        "number",
+        key=key,
+        title=title,
+        cell=cell,
+        unknown=True,
+        layout=columns.on_screen(label, align="right", **layout),
+    )
 
 
 BROKERS: columns.Columns[BrokerRow] = columns.Columns(
@@ -267,56 +287,30 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         "boolean",
     ),
     columns.Column("fenced", columns.DATA, _by_broker(lambda broker: broker.fenced), "boolean"),
-    columns.Column(
-        "leaders",
-        columns.EVERYWHERE | columns.DETAIL,
-        _by_load(lambda load: load.leaders),
-        "number",
-        title="Leaders",
-        cell=_load_cell(lambda load: load.leaders),
-        unknown=True,
-        layout=columns.on_screen("Leads", width=6, align="right", priority=70, sort_key="L"),
+    _load_column("leaders", "Leaders", "Leads", lambda load: load.leaders, width=6, priority=70, sort_key="L"),
+    _load_column(
+        "preferred", "Should lead", "Should", lambda load: load.preferred, key="preferred_leaders", width=6, priority=48
     ),
-    columns.Column(
-        "preferred",
-        columns.EVERYWHERE | columns.DETAIL,
-        _by_load(lambda load: load.preferred),
-        "number",
-        key="preferred_leaders",
-        title="Should lead",
-        cell=_load_cell(lambda load: load.preferred),
-        unknown=True,
-        layout=columns.on_screen("Should", width=6, align="right", priority=48),
-    ),
-    columns.Column(
+    _load_column(
         "to_elect",
-        columns.EVERYWHERE | columns.DETAIL,
-        _by_load(lambda load: load.to_elect),
-        "number",
-        title="To elect",
-        cell=_load_cell(lambda load: load.to_elect, "pending"),
-        unknown=True,
-        layout=columns.on_screen("Elect", width=5, align="right", priority=75, sort_key="T"),
+        "To elect",
+        "Elect",
+        lambda load: load.to_elect,
+        bad="pending",
+        width=5,
+        priority=75,
+        sort_key="T",
     ),
-    columns.Column(
-        "replicas",
-        columns.EVERYWHERE | columns.DETAIL,
-        _by_load(lambda load: load.replicas),
-        "number",
-        title="Replicas",
-        cell=_load_cell(lambda load: load.replicas),
-        unknown=True,
-        layout=columns.on_screen("Repl", width=5, align="right", priority=60, sort_key="P"),
-    ),
-    columns.Column(
+    _load_column("replicas", "Replicas", "Repl", lambda load: load.replicas, width=5, priority=60, sort_key="P"),
+    _load_column(
         "out_of_sync",
-        columns.EVERYWHERE | columns.DETAIL,
-        _by_load(lambda load: load.out_of_sync),
-        "number",
-        title="Out of sync",
-        cell=_load_cell(lambda load: load.out_of_sync, "failed"),
-        unknown=True,
-        layout=columns.on_screen("URP", width=4, align="right", priority=90, sort_key="R"),
+        "Out of sync",
+        "URP",
+        lambda load: load.out_of_sync,
+        bad="failed",
+        width=4,
+        priority=90,
+        sort_key="R",
     ),
     columns.Column(
         "disk",

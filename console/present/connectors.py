@@ -168,10 +168,6 @@ def _records(snapshot: Snapshot, topic: str) -> int | None:
     return sum(each.end - each.start for each in ranges if each is not None)
 
 
-def _short(class_name: str) -> str:
-    return class_name.rsplit(".", 1)[-1]
-
-
 def _tasks_cell(row: ConnectorRow) -> Cell:
     text = tasks_text(row.connector.tasks)
     if row.unanswered is not None:
@@ -276,7 +272,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
     columns.Column(
         "plugin",
         columns.SHOWN,
-        lambda row: " ".join(filter(None, (_short(row.class_name), row.version))),
+        lambda row: " ".join(filter(None, (row.class_name.rsplit(".", 1)[-1], row.version))),
         title="Class",
         layout=columns.on_screen("Class", min_width=22, max_width=44, priority=55, sort_key="P"),
     ),

@@ -10,7 +10,7 @@ from console.model.feature_levels import brings, level_name, why_no_way_back
 from console.model.grouping import grouped
 from console.model.snapshot import Snapshot
 from console.present import columns
-from console.present.text import Cell, Line, clean
+from console.present.text import Line, clean
 
 
 class FeatureRow(NamedTuple):
@@ -105,10 +105,6 @@ def feature_lines(row: FeatureRow) -> list[Line]:
     return lines
 
 
-def _level(row: FeatureRow) -> Cell:
-    return (str(row.level), "") if row.level else ("off", "muted")
-
-
 FEATURES: columns.Columns[FeatureRow] = columns.Columns(
     columns.Column("differs", columns.DATA, type="boolean"),
     columns.Column(
@@ -124,7 +120,7 @@ FEATURES: columns.Columns[FeatureRow] = columns.Columns(
         "level",
         columns.EVERYWHERE,
         type="number",
-        cell=_level,
+        cell=lambda row: (str(row.level), "") if row.level else ("off", "muted"),
         layout=columns.on_screen(width=5, align="right", priority=95),
     ),
     columns.Column(

@@ -194,10 +194,6 @@ def worst_first(rows: Iterable[FleetRow]) -> list[FleetRow]:
     return sorted(known.values(), key=lambda row: (_RANKS[row.verdict], -row.troubles, names[row.name]))
 
 
-def _name(row: FleetRow) -> Cell:
-    return (clean(row.name, 200), "strong" if row.is_shown else "")
-
-
 def _verdict_cell(row: FleetRow) -> Cell:
     word = row.verdict
     # Add a sign, as --plain and many terminals have no colours.
@@ -239,7 +235,7 @@ FLEET: columns.Columns[FleetRow] = columns.Columns(
         "name",
         columns.EVERYWHERE,
         title="Context",
-        cell=_name,
+        cell=lambda row: (clean(row.name, 200), "strong" if row.is_shown else ""),
         layout=ScreenColumn("name", "Context", min_width=10, max_width=30, sort_key="N"),
     ),
     columns.Column(

@@ -321,14 +321,14 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(map(clean, names[:_FEW_NAMES])) + more
 
 
-def _change_before(row: Denied, zone: tzinfo | None) -> str:
+def _change_before(row: Denied) -> str:
     """Return the change before a denial: ``acl topic orders, ALLOW READ User:alice from *: deleted, 2026-11-20 14:02:11
     by bob``."""
     if row.change is None:
         return lake.NOTHING
-    words = change_texts(row.change, None, lambda at: _full(at, zone))
+    words = change_texts(row.change, None, lambda at: _full(at, None))
     by = f" by {words.who}" if words.who != lake.NOTHING else ""
-    return f"{words.entity}, {words.key}: {words.new}, {_full(row.change.valid_from, zone)}{by}"
+    return f"{words.entity}, {words.key}: {words.new}, {_full(row.change.valid_from, None)}{by}"
 
 
 def _change_data(change: Change | None) -> Data:
@@ -338,52 +338,47 @@ def _change_data(change: Change | None) -> Data:
     return {**change._asdict(), **times}
 
 
-def denied_columns(zone: tzinfo | None) -> columns.Columns[Denied]:
-    """Return the columns of the command line, with a row for each right that a principal was denied.
-
-    Args:
-        zone: the time zone of the times; None: this host's.
-    """
-    return columns.Columns(
-        columns.Column("cluster", columns.LIST, text=lambda row: row.cluster_id),
-        columns.Column("cluster_id", columns.OBJECT),
-        columns.Column("principal", columns.TOLD, title="Who", text=lambda row: lake.who_text(row.principal)),
-        columns.Column("operation", columns.TOLD),
-        columns.Column("resource", columns.LIST, text=lambda row: lake.resource_text(row)),
-        columns.Column("resource_type", columns.OBJECT),
-        columns.Column("resource_name", columns.OBJECT),
-        columns.Column("denials", columns.TOLD, type="number", title="Denied", text=lambda row: f"{row.denials:,} ×"),
-        columns.Column("since", columns.TOLD, lambda row: _iso(row.since), text=lambda row: _full(row.since, zone)),
-        columns.Column("last", columns.TOLD, lambda row: _iso(row.last), text=lambda row: _full(row.last, zone)),
-        columns.Column(
-            "last_allowed",
-            columns.TOLD,
-            lambda row: _iso(row.last_allowed),
-            title="Last allowed",
-            text=lambda row: _full(row.last_allowed, zone) or lake.NOTHING,
-        ),
-        columns.Column(
-            "hosts", columns.TOLD, lambda row: list(row.hosts), "object", title="From", text=lambda row: _few(row.hosts)
-        ),
-        columns.Column(
-            "requests",
-            columns.TOLD,
-            lambda row: list(row.requests),
-            "object",
-            title="Asked by",
-            text=lambda row: _few(row.requests),
-        ),
-        columns.Column("rule", columns.OBJECT),
-        columns.Column(
-            "change",
-            columns.TOLD,
-            lambda row: _change_data(row.change),
-            "object",
-            title="Changed before",
-            text=lambda row: _change_before(row, zone),
-        ),
-        orders={"data": Denied._fields},
-    )
+DENIED: columns.Columns[Denied] = columns.Columns(
+    columns.Column("cluster", columns.LIST, text=lambda row: row.cluster_id),
+    columns.Column("cluster_id", columns.OBJECT),
+    columns.Column("principal", columns.TOLD, title="Who", text=lambda row: lake.who_text(row.principal)),
+    columns.Column("operation", columns.TOLD),
+    columns.Column("resource", columns.LIST, text=lambda row: lake.resource_text(row)),
+    columns.Column("resource_type", columns.OBJECT),
+    columns.Column("resource_name", columns.OBJECT),
+    columns.Column("denials", columns.TOLD, type="number", title="Denied", text=lambda row: f"{row.denials:,} ×"),
+    columns.Column("since", columns.TOLD, lambda row: _iso(row.since), text=lambda row: _full(row.since, None)),
+    columns.Column("last", columns.TOLD, lambda row: _iso(row.last), text=lambda row: _full(row.last, None)),
+    columns.Column(
+        "last_allowed",
+        columns.TOLD,
+        lambda row: _iso(row.last_allowed),
+        title="Last allowed",
+        text=lambda row: _full(row.last_allowed, None) or lake.NOTHING,
+    ),
+    columns.Column(
+        "hosts", columns.TOLD, lambda row: list(row.hosts), "object", title="From", text=lambda row: _few(row.hosts)
+    ),
+    columns.Column(
+        "requests",
+        columns.TOLD,
+        lambda row: list(row.requests),
+        "object",
+        title="Asked by",
+        text=lambda row: _few(row.requests),
+    ),
+    columns.Column("rule", columns.OBJECT),
+    columns.Column(
+        "change",
+        columns.TOLD,
+        lambda row: _change_data(row.change),
+        "object",
+        title="Changed before",
+        text=lambda row: _change_before(row),
+    ),
+    orders={"data": Denied._fields},
+)
+"""A row for each right that a principal was denied; times are this host's."""
 
 
 # Usage of quotas as rows; a plot of a pair over time with its limit as a line.

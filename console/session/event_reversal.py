@@ -8,6 +8,7 @@ from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan import edits
+from console.plan.kinds.voters import LeaveQuorum
 from console.present.columns import clock
 from console.present.events import details
 from console.present.text import Line
@@ -61,7 +62,7 @@ def _edit_back(event: Event, place: Place, known: Snapshot) -> edits.Edit | NoEd
         case Kind.FEATURE if isinstance(about, FeatureTarget):
             return edits.SetFeature(about.name, int(was or 0))
         case Kind.VOTER if isinstance(about, VoterTarget) and was is None:
-            return edits.LeaveQuorum(about.id, about.directory_id)
+            return LeaveQuorum(about.id, about.directory_id)
         case _:
             return NoEdit(_no_way_back(event))
 

@@ -28,7 +28,7 @@ from console.plan.edits import AclEdit, ConfigEdit, DeleteTopic, QuotaEdit, Slot
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import StageReport
 from console.plan.reversal import reversal
-from console.plan.staged import UNREAD, Staged, Was, topic_id_of
+from console.plan.staged import UNREAD, Staged, topic_id_of
 from console.present import names
 from console.present.failures import how_to_settle
 from console.present.text import clean
@@ -349,7 +349,7 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
             added,
             # Base the reversal on the value that the change left, not on the present one: the apply then detects
             # another client's change.
-            was=_base(asked.was, added.was),
+            was=added.was if asked.was is UNREAD else asked.was,
             reverts=asked.reverts,
             topic_id=asked.topic_id,
             doubt=_doubt(past, asked, session.snapshot),
@@ -372,10 +372,6 @@ def _doubt(past: History, back: Staged, snapshot: Snapshot) -> str:
         return f"change {later.number} of {later.intent.at:%Y-%m-%d %H:%M} UTC touched it since change {number}"
     same_topic = back.topic_id is not None and topic_id_of(back.edit, snapshot) is not None
     return kind_of(back.edit).doubt(back.edit, number, same_topic)
-
-
-def _base(left: Was, now: Was) -> Was:
-    return now if left is UNREAD else left
 
 
 AskSecret = Callable[[str], Awaitable[Secret]]

@@ -123,11 +123,7 @@ class Clock(NamedTuple):
     """Returns the seconds of a monotonic clock."""
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-WALL = Clock(_now, time.monotonic)
+WALL = Clock(lambda: datetime.now(UTC), time.monotonic)
 
 Learned = Callable[[Snapshot, datetime], Snapshot]
 """Enters an answer into a snapshot: (current snapshot, time of the answer) -> snapshot."""

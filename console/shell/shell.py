@@ -30,7 +30,7 @@ from console.language.verbs.plan import ShowPlan
 from console.model.entity_types import ENTITY_TYPES
 from console.present.names import plural
 from console.present.text import clean
-from console.programs import finished, is_found, of_user
+from console.programs import OF_KEYS, ignoring, is_found, of_user, with_terminal
 from console.session.former_changes import NOTHING, FormerChanges, former_changes
 from console.session.script_runner import Runner, say_error
 from console.session.session import Session
@@ -72,7 +72,8 @@ def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
     if command is not None and text.count("\n") > shutil.get_terminal_size().lines - MARGIN:
         try:
             paged = {"input": harmless(text), "encoding": sys.stdout.encoding, "errors": sys.stdout.errors}
-            finished(of_user(command, environ), None, **paged)
+            with ignoring(*OF_KEYS):
+                with_terminal(of_user(command, environ), **paged)
         except OSError:
             pass
         else:

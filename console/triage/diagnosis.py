@@ -449,12 +449,10 @@ def _hidden(observations: Observations) -> tuple[Hidden, ...]:
         seen["", ""] = Hidden(what, "a longer look, or the brokers' load")
     at_controllers = bool(observations.last.snapshot.cluster.controllers)
     for each in failures:
-        part = each.part.partition(" ")[0]
-        if at_controllers and not about(part).at_controllers:
+        if at_controllers and not about(each.part).at_controllers:
             continue  # a pane about brokers requested it
         # Report one reason once: 1,000 topics without the right to describe them are 1,000 failures.
-        key = (part, each.failure.name)
+        key = (each.part, each.failure.name)
         where = each.failure.remedy or "the brokers' logs"
-        what = each.part if each.entity in ("", each.part) else f"{each.part} {each.entity}"
-        seen.setdefault(key, Hidden(f"{what}: {each.failure}", where))
+        seen.setdefault(key, Hidden(f"{each.what}: {each.failure}", where))
     return (*seen.values(), *(Hidden(*each) for rule in RULES for each in rule.hides(observations)))

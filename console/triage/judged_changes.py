@@ -27,6 +27,7 @@ from console.model.snapshot import Snapshot
 from console.model.subjects import SchemaVersion, SubjectTarget
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
+from console.plan.kinds.voters import LeaveQuorum
 from console.plan.rack_risks import moved_rack, racks
 from console.plan.risk_rules import ONE_RACK, RiskFacts
 from console.triage import events as triage_events
@@ -152,7 +153,7 @@ def edit_of(change: triage_events.Difference) -> edits.Edit | None:
         case changes.FeatureTarget():
             return edits.SetFeature(about.name, int(became or 0))
         case changes.VoterTarget() if became is None:  # no API reports the endpoint of a voter that joined
-            return edits.LeaveQuorum(about.id, about.directory_id)
+            return LeaveQuorum(about.id, about.directory_id)
         case changes.GroupOffsetTarget(group=group, topic=topic, number=number):
             if became is None:
                 return edits.DeleteOffset(group, topic, number)

@@ -16,7 +16,6 @@ from console.triage import symptoms
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
-from console.triage.share_beginnings import passed_over
 from console.triage.standing import Standing, standing_after
 
 T = TypeVar("T")
@@ -446,10 +445,9 @@ def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
     proven = (led.place for led in observations.past.unclean if led.sure or led.read is not None or led.place in fell)
     for place in dict.fromkeys(proven):
         yield symptoms.Symptom(symptoms.UNCLEAN_LEADER, symptoms.Subject(topic=place[0], partition=place[1]))
-    past, last = observations.past, observations.last
-    for passed in passed_over(past.shares, last.snapshot, last.facts.logs) if past.shares else ():
+    for passed in observations.past.passed:
         yield symptoms.Symptom(symptoms.BEGAN_AT_END, symptoms.Subject(group=passed.group, topic=passed.topic))
-    for left in past.without_new:
+    for left in observations.past.without_new:
         yield symptoms.Symptom(symptoms.NEW_UNREAD, symptoms.Subject(group=left.group.name, topic=left.growth.topic))
 
 

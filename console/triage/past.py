@@ -28,7 +28,7 @@ from console.triage.group_beginnings import Beginnings, Unread, beginnings_after
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
 from console.triage.memberships import Memberships, memberships_after
 from console.triage.readers import is_beyond
-from console.triage.share_beginnings import came_after
+from console.triage.share_beginnings import Passed, came_after, passed_over
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
 
@@ -150,6 +150,8 @@ class Past(Struct, frozen=True):
     joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
     shares: Mapping[str, datetime] = MappingProxyType({})
     """Share groups that appeared -> the time, UTC."""
+    passed: tuple[Passed, ...] = ()
+    """The records that they passed over, as of the last poll."""
     members: Memberships = Memberships()
     begun: Beginnings = MappingProxyType({})
     without_new: tuple[Unread, ...] = ()
@@ -175,6 +177,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     unread = _unread_after(past.unread, before, now)
     losses = _losses(past.losses, before, now, cuts, unread)
     judged = changes_after(past.judged, before, now, past.nodes)
+    shares = came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest)
     return Past(
         changes=tuple(changes[-MOST:]),
         access=tuple(access[-MOST:]),
@@ -185,7 +188,8 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         judged=judged,
         nodes=nodes_after(past.nodes, now),
         joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
-        shares=came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest),
+        shares=shares,
+        passed=tuple(passed_over(shares, now.snapshot, now.facts.logs)),
         members=memberships_after(past.members, before.snapshot, now.snapshot, now.at),
         begun=beginnings_after(past.begun, judged, before.snapshot, now.snapshot, now.facts, now.at),
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),

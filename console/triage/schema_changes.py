@@ -14,6 +14,7 @@ from console.model.numbers import commas, first_few, plural
 from console.model.snapshot import Snapshot
 from console.model.topic_use import matches
 from console.plan import edits
+from console.plan.kinds.schemas import DropSchema, RestoreSchema
 from console.triage import cause
 from console.triage.connectors import is_tolerable, topics_of, trace_of
 from console.triage.dependencies import topics_with
@@ -48,8 +49,8 @@ def way_back(
     starts = [each for each in failed if each not in stuck and not lost]
     back = (
         *(edit for each in changed for edit in each.back),
-        *(edits.DropSchema(name, number) for number in new),
-        *(edits.RestoreSchema(name, number) for number in deleted),
+        *(DropSchema(name, number) for number in new),
+        *(RestoreSchema(name, number) for number in deleted),
         *(edit for each in leaving for edit in kept[each]),
         *(edits.RestartConnector(each, only_failed=True, tasks=True) for each in starts),
     )

@@ -21,7 +21,7 @@ from console.model.numbers import time_of
 from console.model.observed_logs import Newest
 from console.model.observers import not_in_sync
 from console.model.parts import Part
-from console.model.snapshot import Snapshot
+from console.model.snapshot import LAG_UNREAD, Snapshot
 from console.plan.topic_risks import ages_by_producers, are_all_enough, is_isr_impossible
 from console.triage import connectors
 from console.triage.facts import Facts
@@ -445,10 +445,6 @@ def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
     return not (group.is_vacant or moved or trend.stuck)
 
 
-_LAG_OF = "lag of "
-"""Prefix of the failure to read a group's lag; while it fails, an earlier trend does not show the present."""
-
-
 def _groups_symptoms(snapshot: Snapshot) -> dict[Key, Symptom]:
     known = _read_groups(snapshot)
     found = dict(chain.from_iterable(known.symptoms))
@@ -469,7 +465,8 @@ class _ReadGroups(NamedTuple):
 
 
 def _read_groups(snapshot: Snapshot) -> _ReadGroups:
-    unread = frozenset(each.part.removeprefix(_LAG_OF) for each in snapshot.failures if _LAG_OF in each.part)
+    # An earlier trend of a lag that can't be read now does not show the present.
+    unread = frozenset(each.entity for each in snapshot.failures if each.part == LAG_UNREAD)
     return _read_groups_symptoms(
         _each_group.of(snapshot.groups, snapshot.lags, snapshot.lag_trends, snapshot.had_members, unread)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.model.parts import Part
-from console.model.snapshot import GONE, ReadFailure, Snapshot
+from console.model.snapshot import GONE, OF_GROUPS, ReadFailure, Snapshot
 from console.triage.symptoms import SILENT_SECONDS, Poll, quorum_silence
 
 TIMED_OUT, UNSUPPORTED = "TIMED_OUT", "UNSUPPORTED"
@@ -28,21 +28,16 @@ def _wait_for_leader(poll: Poll) -> bool:
     return poll.snapshot.quorum_asked is not None or quorum_silence(poll) > SILENT_SECONDS
 
 
-_OF_GROUP = ("group ", "lag of ")
-"""The beginning of the name of a part that failed for a single group."""
-
-
 def present_failures(snapshot: Snapshot) -> Iterator[ReadFailure]:
     """Yield the failed reads of entities that still exist; a group or a topic that is gone needs no read."""
     return (each for each in snapshot.failures if not _is_gone(each, snapshot))
 
 
 def _is_gone(failed: ReadFailure, snapshot: Snapshot) -> bool:
-    group = next((failed.part.removeprefix(each) for each in _OF_GROUP if failed.part.startswith(each)), None)
     is_of_topic = failed.part == Part.CONFIGS and failed.entity.startswith("topic ")
     return (
         failed.failure.name in GONE
-        or (group is not None and group not in snapshot.groups)
+        or (failed.part in OF_GROUPS and failed.entity not in snapshot.groups)
         or (is_of_topic and failed.entity.removeprefix("topic ") not in snapshot.topics)
     )
 

@@ -115,8 +115,14 @@ class KeysInOrder(App[Result]):
         in the same process group. Raises SuspendNotSupported."""
         from console.programs import OF_KEYS, ignoring
 
+        failed: BaseException | None = None
         with super().suspend(), ignoring(*OF_KEYS):
-            yield
+            try:
+                yield
+            except BaseException as error:  # noqa: BLE001 - raised below: Textual would not take the terminal back
+                failed = error
+        if failed is not None:
+            raise failed
 
     def suspend_job(self) -> None:
         """Stop the job of this process, as Ctrl-Z does for a program that reads no keys; redraw when it continues.

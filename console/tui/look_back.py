@@ -17,7 +17,6 @@ from console.session.kept_record import write_record
 if TYPE_CHECKING:
     from textual.app import App
 
-    from console.flight.memory import Memory
     from console.flight.recorder import Recorder
 
 RECORD = "this-console.kacflight"
@@ -41,7 +40,7 @@ async def look_back(app: App[Any], recorder: Recorder | None, context: str, clus
         return "nothing is recorded here, so nothing can be replayed"
     with TemporaryDirectory(prefix="kac-replay-") as folder:
         path = str(Path(folder, RECORD))
-        began_ms = await asyncio.wrap_future(recorder.run(_began_ms))
+        began_ms = await asyncio.wrap_future(recorder.run(lambda sink: sink.began_ms or 0))
         time = [] if at.timestamp() * 1000 <= began_ms else ["--at", f"{at.astimezone():%H:%M:%S}"]
         try:
             await write_record(recorder, context, cluster_id, path)
@@ -55,10 +54,6 @@ async def look_back(app: App[Any], recorder: Recorder | None, context: str, clus
         except OSError as error:
             return f"no replay: {error.strerror or error}"
     return f"the replay ended with {code}" if code else "back from the replay: this is now"
-
-
-def _began_ms(sink: Memory) -> int:
-    return sink.began_ms or 0
 
 
 def _of_terminal() -> dict[str, str]:

@@ -10,14 +10,12 @@ from rich.style import Style
 from textual import events
 from textual.color import Color
 from textual.message import Message
-from textual.strip import Strip
 from textual.theme import Theme
-from textual.widget import Widget
 
 from console.present.text import Line, fit, joined, plain
 from widgets.cells import cell_width, wrapped
 from widgets.line_painting import Line as PaintedLine
-from widgets.line_painting import LinePainter
+from widgets.line_painting import LinePainter, Painted
 
 FOLD_GAP, FOLDED_FROM = 4, 6
 """Number of blank cells between the parts of a table that is folded into columns, and the minimum number of rows for
@@ -28,7 +26,7 @@ MOST_HEARD = 20
 _BOLD = frozenset({"pending", "failed", "danger", "strong", "stale", "reverse"})
 
 
-class TextLines(Widget):
+class TextLines(Painted):
     """Styled text lines, as many as the widget's height; longer ones are cut. `set` paints the lines that differ."""
 
     DEFAULT_CSS = """
@@ -104,11 +102,6 @@ class TextLines(Widget):
         event.stop()
         self.post_message(self.Pressed(self, event.x, event.y))
 
-    def notify_style_update(self) -> None:
-        """Forget the computed styles: the theme changed."""
-        super().notify_style_update()
-        self._painter.forget_styles()
-
     def get_component_rich_style(
         self,
         *names: str,
@@ -130,10 +123,6 @@ class TextLines(Widget):
             left -= cell_width(cut)
             spans.append((cut, meaning))
         return PaintedLine(tuple(spans))
-
-    def render_line(self, y: int) -> Strip:
-        """Draw one line."""
-        return self._painter.strip(y)
 
 
 class MessageLine(TextLines):

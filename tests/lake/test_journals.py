@@ -25,6 +25,7 @@ from console.model.cluster import Broker, LogRange, Partition, ScramCredential, 
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource, topic_resource
 from console.model.secret import Secret
 from console.plan import edits as plan_edits
+from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.staged import UNREAD, Staged, Was
 from tests.support import worlds
 from tests.support.examples import examples
@@ -181,7 +182,7 @@ EDITS: list[tuple[plan_edits.Edit, Was, list[tuple[Any, ...]]]] = [
         [("scram", "dave", "SCRAM-SHA-256", "delete", None, "iterations=4096", None, False)],
     ),
     (plan_edits.TrimLog("orders", 0, 7), LogRange(3, 9), []),
-    (plan_edits.RemoveRegistration(4), Broker(-1, "b4", 9092, "r1", fenced=True), []),
+    (RemoveRegistration(4), Broker(-1, "b4", 9092, "r1", fenced=True), []),
     (
         plan_edits.SetFeature("group.version", 1),
         0,

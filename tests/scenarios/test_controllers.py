@@ -27,7 +27,7 @@ from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.model.numbers import time_of_day
 from console.model.quorum import KRAFT_VERSION
-from console.plan.edits import JoinQuorum
+from console.plan.kinds.voters import JoinQuorum
 from console.plan.plan import EMPTY
 from console.present.brokers import broker_rows, quorum_line
 from console.present.quorum import quorum_rows

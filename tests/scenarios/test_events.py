@@ -30,7 +30,7 @@ from console.model.changes import CreateTopics, NewTopic
 from console.model.config import CLUSTER_DEFAULT, own_value, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.edits import LeaveQuorum
+from console.plan.kinds.voters import LeaveQuorum
 from console.present.events import line, what_text
 from console.session import event_feed, event_reversal, parts
 from console.session.event_reads import FEW, EventReads, gaps, unseen_since

@@ -61,6 +61,28 @@ def test_keys_are_completed_and_coloured_on_a_real_one(cluster: ThreadedCluster,
         assert b"\x1b[" in terminal.written
 
 
+def test_keys_that_interrupt_the_pager_do_not_end_the_shell(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    """The terminal sends the signals of Ctrl-C and Ctrl-\\ to kac too."""
+    pager = tmp_path / "pager"
+    wait = "until read typed < /dev/tty; do :; done"  # it fails when a signal comes
+    traps = "trap 'echo it was interrupted' INT\ntrap 'echo it quits not' QUIT\n"
+    pager.write_text(f"#!/bin/sh\n{traps}cat > /dev/null\necho opened\n{wait}\n")
+    pager.chmod(0o700)
+    surroundings = {**environment(tmp_path), "PAGER": str(pager)}
+    session = ["setsid", "--ctty", "--wait", *command(cluster)]
+    with Terminal(session, cwd=tmp_path, environment=surroundings, rows=10) as terminal:
+        terminal.wait_for(f"{cluster.bootstrap}>")
+        terminal.send("help show\r")
+        terminal.wait_for("opened")
+        for key, said in (("\x03", "it was interrupted"), ("\x1c", "it quits not")):
+            terminal.send(key)
+            terminal.wait_for(said)
+        terminal.send("a\n")
+        terminal.wait_for(f"{cluster.bootstrap}>", times=2)
+        terminal.send("q\r")
+        assert terminal.wait_for_end() == 0
+
+
 @pytest.mark.parametrize(
     ("script", "code", "out", "said"),
     [

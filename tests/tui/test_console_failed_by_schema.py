@@ -15,6 +15,7 @@ from console.embedded.spec import ClusterSpec, ConnectSpec
 from console.model.connect import connector_resource
 from console.model.parts import Part
 from console.plan import edits
+from console.plan.kinds.schemas import DropSchema
 from tests.support import worlds
 from tests.support.connect_cluster import ask
 from tests.support.paces import poll_often
@@ -74,7 +75,7 @@ async def test_from_the_cause_of_a_failed_sink_to_its_schema_and_back_to_green(
             await it.press("escape", shows="version 2 registered")
             await it.fix()
             sink = connector_resource("main", "emails")
-            assert {type(each) for each in it.edits} == {edits.DropSchema, edits.SetConfig, edits.RestartConnector}
+            assert {type(each) for each in it.edits} == {DropSchema, edits.SetConfig, edits.RestartConnector}
             assert edits.SetConfig(sink, "errors.tolerance", "all") in it.edits
             await it.press("7", "A", shows="in-use")
             await it.type("orders-value", "enter", shows="applied")

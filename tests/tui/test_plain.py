@@ -175,7 +175,10 @@ def test_keys_that_interrupt_the_editor_do_not_end_kac(tmp_path: Path, mode: str
             terminal.wait_for(said)
         terminal.send("a\n")
         terminal.wait_for("the file of the editor is gone")
-        # Ctrl-C is heard again.
+        # One that can't be run leaves the terminal to kac, which hears Ctrl-C again.
+        editor.write_text("#!/no/interpreter\n")
+        terminal.send("E\n" if mode else "E")
+        terminal.wait_for("editor can't be run: No such file or directory")
         terminal.send("\x03" if mode else "q")
         assert terminal.wait_for_end() == 0
 

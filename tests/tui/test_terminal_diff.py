@@ -329,7 +329,7 @@ class Table(App):
     def action_change(self):
         table = self.query_one(RowTable)
         values[table.cursor_key] = "22"
-        table.refresh_row(table.cursor_key)
+        table.set_rows(ListRows(range(4000), lambda row: row, cells))
 
 
 Table().run()

@@ -27,7 +27,12 @@ from console.plan import edits
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
 from console.plan.kinds import connectors
 from console.plan.kinds.configs import BY_LEVEL
+from console.plan.kinds.groups import DeleteGroup
+from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.kinds.registry import BATCHES, BY_OP, KINDS, kind_of
+from console.plan.kinds.schemas import AddSchema, DropSchema, RestoreSchema
+from console.plan.kinds.tokens import Expire, MakeToken, Renew
+from console.plan.kinds.voters import JoinQuorum, LeaveQuorum
 from console.plan.risk_rules import NAMES, PRUNES_MANY, SENT_BEFORE
 from console.plan.staged import UNREAD, Staged, Was
 from tests.support import samples
@@ -67,12 +72,12 @@ EDITS: dict[type[edits.Edit], tuple[edits.Edit, Was]] = {
         (edits.DeleteTopic(NAME), TOPIC),
         (edits.UpsertScram(USER, 8192, Secret("")), CREDENTIAL),
         (edits.DeleteScram(USER), CREDENTIAL),
-        (edits.MakeToken(f"User:{NAME}", ("User:b", "User:c"), 86_400_000), None),
-        (edits.Renew(NAME, 3_600_000), TOKEN),
-        (edits.Expire(NAME, -1), TOKEN),
-        (edits.AddSchema(NAME, "AVRO", '"int"', (SchemaReference("a", "b", 2),)), None),
-        (edits.DropSchema(NAME, 3), SUBJECT),
-        (edits.RestoreSchema(NAME, 3), SUBJECT),
+        (MakeToken(f"User:{NAME}", ("User:b", "User:c"), 86_400_000), None),
+        (Renew(NAME, 3_600_000), TOKEN),
+        (Expire(NAME, -1), TOKEN),
+        (AddSchema(NAME, "AVRO", '"int"', (SchemaReference("a", "b", 2),)), None),
+        (DropSchema(NAME, 3), SUBJECT),
+        (RestoreSchema(NAME, 3), SUBJECT),
         (edits.EndTransaction(NAME, 3, 2**62), HANGING),
         (edits.ElectPreferred(NAME, 0), PARTITION),
         (edits.ElectUnclean(NAME, 0), UncleanElection(-1, (1, 2), (1,), 2, first=7, least=3)),
@@ -81,13 +86,13 @@ EDITS: dict[type[edits.Edit], tuple[edits.Edit, Was]] = {
         (edits.MoveReplicaDir(NAME, 0, 2, "/data2"), cluster.ReplicaDir("/data1", "", (1, 2))),
         (edits.TrimLog(NAME, 0, 7), cluster.LogRange(3, 9)),
         (edits.WriteRecords(NAME, 0, 1, (3, 0), ("ab", "cd"), 1, 1), cluster.LogRange(3, 9)),
-        (edits.RemoveRegistration(4), cluster.Broker(-1, "b4", 9092, "r1", fenced=True)),
+        (RemoveRegistration(4), cluster.Broker(-1, "b4", 9092, "r1", fenced=True)),
         (edits.SetFeature("group.version", 1), 0),
-        (edits.JoinQuorum(104, "AAAA", "CONTROLLER", "c4", 9093), None),
-        (edits.LeaveQuorum(104, "AAAA"), cluster.QuorumReplica(104, -1, -1, directory_id="AAAA")),
+        (JoinQuorum(104, "AAAA", "CONTROLLER", "c4", 9093), None),
+        (LeaveQuorum(104, "AAAA"), cluster.QuorumReplica(104, -1, -1, directory_id="AAAA")),
         (edits.CommitOffset("billing", NAME, 0, 7, 2, "by hand"), OFFSET),
         (edits.DeleteOffset("billing", NAME, 0), OFFSET),
-        (edits.DeleteGroup("billing"), POSITION),
+        (DeleteGroup("billing"), POSITION),
         (edits.CreateConnector(SINK, {"connector.class": "A", "topics": "a,b"}, "STOPPED"), None),
         (edits.DeleteConnector(SINK), connectors.Standing("RUNNING", {"topics": "a", "password": None})),
         (edits.PauseConnector(SINK), connectors.Standing("RUNNING")),

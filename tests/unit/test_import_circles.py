@@ -32,7 +32,7 @@ def imported_by_a_made_name(module: str, modules: Collection[str]) -> Iterator[s
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     if file.exists():  # or it is a folder of caches, left by a package that is gone
         for prefix in MADE.findall(file.read_text(encoding="utf-8")):
-            yield from (other for other in modules if other.startswith(prefix))
+            yield from (other for other in modules if other.startswith(prefix) and other != module)
 
 
 def circle(imports: Imports) -> list[str]:

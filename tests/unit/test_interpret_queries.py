@@ -17,14 +17,14 @@ from console.language.needs import needs, needs_of_script
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.verbs.listing import KINDS
 from console.model import codes
-from console.model.cluster import Quorum, QuorumReplica
+from console.model.cluster import GroupPolls, Quorum, QuorumReplica
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.connect import Plugin
 from console.model.failure import Failure
 from console.model.mirror import Beat, Checkpoint, Flow, OffsetSync
 from console.model.parts import Part
 from console.model.quota import QuotaEntity, filter_for_entity, filter_for_name, levels
-from console.model.snapshot import with_failures
+from console.model.snapshot import with_failures, with_group_polls
 from console.model.subjects import SchemaVersion, Subject
 from console.model.tokens import DelegationToken
 from console.plan.edits import SetConfig
@@ -80,6 +80,21 @@ def test_describe_puts_overrides_first_and_names_partitions():
         "records_per_second": None,
     }
     assert "12 partitions, replication 3, 12 under-replicated" in render(ask("describe topic orders"))
+
+
+def test_what_could_not_be_read_of_one_group_is_said_with_its_name_once():
+    late = Failure("TIMED_OUT", "no answer")
+    asked = GroupPolls({}, {}, {"new": late}, {"billing": late})
+    known = with_group_polls(SNAPSHOT, asked, {}, datetime.now(UTC))
+    assert [each.what for each in known.failures] == ["members of new", "lag of billing"]
+    assert "! lag of billing: TIMED_OUT: no answer\n" in render(ask("list groups", known))
+    assert "lag of" not in render(ask("list groups empty", known))
+    assert data("list groups", known)["errors"][0]["entity"] == "billing"
+    assert "\n  TIMED_OUT: no answer\n" in render(ask("describe group new", known))
+    assert "no such group" in render(ask("describe group other", known))
+    # The next poll of a group takes its failures away, and those of no other group.
+    again = with_group_polls(known, GroupPolls({}, {}, {}, {"new": late}), {}, datetime.now(UTC))
+    assert [each.what for each in again.failures] == ["lag of billing", "lag of new"]
 
 
 def test_an_entry_in_json_is_as_in_a_snapshot():

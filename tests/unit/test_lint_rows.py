@@ -10,16 +10,17 @@ from msgspec.structs import replace
 from console.answers.lint import remedy
 from console.answers.lint_rows import LINT, lint_counts, lint_details, lint_rows, nothing_found, now_row, source_text
 from console.lint.acceptance import Acceptance
-from console.lint.report import Report, lint
+from console.lint.report import Report, lint, partly
 from console.lint.rule import Rule
 from console.lint.rules import BY_NAME, RULES
 from console.model.acl import Acl
 from console.model.changes import GroupTarget, OwnTarget, ScramUser
+from console.model.cluster import GroupPolls
 from console.model.config import ConfigResource
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
-from console.model.snapshot import ReadFailure
+from console.model.snapshot import ReadFailure, with_group_polls
 from console.present.names import target
 from console.present.text import plain
 from console.session.staged_steps import first_step
@@ -92,3 +93,13 @@ def test_without_findings_it_says_who_looked_and_who_could_not() -> None:
     assert text.split("\n")[0] == "1 rule looked, none found anything"
     assert text.split("\n")[1].startswith("1 could not look: acl-denied (ACLs: SECURITY_DISABLED")
     assert text.split("\n")[2] == "configs of 3 topics were not read"
+
+
+def test_what_is_unread_of_single_groups_is_told_with_each_name_once() -> None:
+    late = Failure("TIMED_OUT", "no answer")
+    asked = GroupPolls({}, {}, {"new": late, "old": late}, {"new": late})
+    seen = healthy()
+    known = with_group_polls(seen.snapshot, asked, {}, datetime.now(UTC))
+    lines = [*partly(replace(seen, snapshot=known))]
+    assert "members of new and 1 more could not be read: TIMED_OUT: no answer" in lines
+    assert "lag of new could not be read: TIMED_OUT: no answer" in lines

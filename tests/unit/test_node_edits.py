@@ -17,6 +17,7 @@ from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
 from console.plan.current_state import moved, verdict
+from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.retention import bytes_freed
 from console.plan.reversal import reversal
@@ -182,7 +183,7 @@ ALIVE, DOWN = cluster.Broker(4, "b4", 9092), cluster.Broker(4, "b4", 9092, fence
 
 
 def test_a_broker_that_is_down_is_unregistered() -> None:
-    edit = edits.RemoveRegistration(4)
+    edit = RemoveRegistration(4)
     known = with_brokers(DOWN)
     plan = stage(EMPTY, [edit], known).plan
     (risk,) = risks(plan.staged, known)
@@ -195,7 +196,7 @@ def test_a_broker_that_is_down_is_unregistered() -> None:
 
 
 def test_before_kafka_4_a_broker_that_is_missing_may_be_registered() -> None:
-    edit = edits.RemoveRegistration(4)
+    edit = RemoveRegistration(4)
     staged = judged(edit, with_brokers(shows_fenced=False))
     assert isinstance(staged, Staged)
     assert staged.was is not UNREAD

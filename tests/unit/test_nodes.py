@@ -16,7 +16,8 @@ from console.model.codes import BROKER_LOGGER, DEFAULT_CONFIG
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, broker_resource
 from console.model.nodes import controllers
 from console.model.snapshot import Snapshot, with_cluster, with_quorum
-from console.plan.edits import RemoveRegistration, SetConfig
+from console.plan.edits import SetConfig
+from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.plan import EMPTY, stage
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -38,6 +38,7 @@ from console.model.snapshot import Snapshot
 from console.plan import edits
 from console.plan.compile import runbook
 from console.plan.diff import diff
+from console.plan.kinds.groups import DeleteGroup
 from console.plan.plan import EMPTY, stage
 from console.present.acls import ACLS, AclRow
 from tests.support import samples
@@ -214,7 +215,7 @@ def removals(draw: st.DrawFn) -> tuple[edits.Edit, Snapshot]:
         model.Group(group, "Empty", "classic", "consumer", members=()), {(topic, number): committed}
     )
     snapshot = Snapshot(group_positions={group: position}, read_at=read_at)
-    return (edits.DeleteGroup(group) if draw(st.booleans()) else edits.DeleteOffset(group, topic, number)), snapshot
+    return (DeleteGroup(group) if draw(st.booleans()) else edits.DeleteOffset(group, topic, number)), snapshot
 
 
 @given(removals())
@@ -231,7 +232,7 @@ def test_the_commands_of_a_runbook_take_away_what_the_statement_does(row: tuple[
     """As `kac configs` and `kac acls` read them, which take the options of Kafka's tools as these do."""
     edit, snapshot = row
     staged = stage(EMPTY, [edit], snapshot)
-    assert not staged.refused or isinstance(edit, edits.EndTransaction | edits.DeleteOffset | edits.DeleteGroup)
+    assert not staged.refused or isinstance(edit, edits.EndTransaction | edits.DeleteOffset | DeleteGroup)
     for command in runbook(diff(staged.plan, snapshot), ()):
         if not command.words:
             assert command.note

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from console.model.snapshot import Snapshot, with_schemas
 from console.model.subjects import SchemaListing, SchemaReference, SchemaVersion, Subject
-from console.plan import edits as plan_edits
 from console.plan.compile import compile_plan
+from console.plan.kinds.schemas import AddSchema, DropSchema
 from console.plan.plan import EMPTY as NO_PLAN
 from console.plan.plan import stage
 from console.plan.requests import Facts, Step
@@ -42,7 +42,7 @@ def check(steps: tuple[Step, ...], before: dict[str, set[str]]) -> None:
 def test_a_registration_follows_those_that_it_refers_to(below: tuple[set[int], ...], shuffle: Random) -> None:
     order = list(range(len(below)))
     shuffle.shuffle(order)
-    edits = [plan_edits.AddSchema(str(n), "JSON", "{}", references(below[n])) for n in order]
+    edits = [AddSchema(str(n), "JSON", "{}", references(below[n])) for n in order]
     report = stage(NO_PLAN, edits, with_schemas(Snapshot(), SchemaListing(), AT))
     check(compile_plan(report.plan, Facts()), {str(n): {str(m) for m in each} for n, each in enumerate(below)})
 
@@ -55,7 +55,7 @@ def test_a_deletion_follows_those_of_what_refers_to_it(below: tuple[set[int], ..
         str(n): Subject(str(n), (SchemaVersion(1, n + 1, "JSON", references=references(each)),))
         for n, each in enumerate(below)
     }
-    edits = [plan_edits.DropSchema(str(n)) for n in order]
+    edits = [DropSchema(str(n)) for n in order]
     report = stage(NO_PLAN, edits, with_schemas(Snapshot(), SchemaListing(there), AT))
     users = {str(n): {str(m) for m, each in enumerate(below) if n in each} for n in range(len(below))}
     check(compile_plan(report.plan, Facts()), users)

@@ -212,7 +212,7 @@ def test_a_lag_that_can_not_be_read_is_no_trend() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         lagging = triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
         failure = Failure("UNREACHABLE", "broker 1 is away")
-        return with_failures(lagging, "lag of billing", [("", failure)]) if tick > 6 else lagging
+        return with_failures(lagging, "lag of", [("billing", failure)]) if tick > 6 else lagging
 
     assert ("consumer-slow", Subject(group="billing")) in triage.named(diagnose(triage.watched(change, ticks=6)))
     assert diagnose(triage.watched(change, ticks=7)).is_healthy

@@ -27,6 +27,7 @@ from console.model.quota import QuotaEntity
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan import edits
+from console.plan.kinds.voters import LeaveQuorum
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
 from console.triage.events import Difference, Kind, Place
@@ -729,7 +730,7 @@ def _of(values: Mapping[str, int]) -> Snapshot:
         (Difference(Place(Kind.CONFIG, broker_resource(1), "k"), "\0hidden", "1"), None),
         (Difference(Place(Kind.FEATURE, FeatureTarget("f")), "1", "2"), edits.SetFeature("f", 2)),
         (Difference(Place(Kind.FEATURE, FeatureTarget("f")), "1", None), edits.SetFeature("f", 0)),
-        (Difference(Place(Kind.VOTER, VoterTarget(3, "d")), "votes", None), edits.LeaveQuorum(3, "d")),
+        (Difference(Place(Kind.VOTER, VoterTarget(3, "d")), "votes", None), LeaveQuorum(3, "d")),
         (Difference(Place(Kind.VOTER, VoterTarget(3, "d")), None, "votes"), None),
         (Difference(Place(Kind.OFFSET, GroupOffsetTarget("g", "t", 0)), "9", "2"), edits.CommitOffset("g", "t", 0, 2)),
         (Difference(Place(Kind.OFFSET, GroupOffsetTarget("g", "t", 0)), "9", None), edits.DeleteOffset("g", "t", 0)),

@@ -86,15 +86,15 @@ def test_what_a_symptom_depends_on() -> None:
 def test_what_is_gone_is_not_unknown() -> None:
     late = Failure("TIMED_OUT", "no answer")
     failures = (
-        ReadFailure("group billing", "billing", late),
-        ReadFailure("group deleted", "deleted", late),
-        ReadFailure("lag of deleted", "", late),
+        ReadFailure("members of", "billing", late),
+        ReadFailure("members of", "deleted", late),
+        ReadFailure("lag of", "deleted", late),
         ReadFailure("configs", "topic orders", late),
         ReadFailure("configs", "topic deleted", Failure("TOPIC_AUTHORIZATION_FAILED", "denied")),
         ReadFailure("group_positions", "billing", Failure("GROUP_ID_NOT_FOUND", "gone")),
     )
     verdict = seen(replace(healthy(), failures=failures))
     assert [each.what.partition(":")[0] for each in verdict.unknowable] == [
-        "group billing billing",
+        "members of billing",
         "configs topic orders",
     ]

@@ -18,8 +18,9 @@ from console.model.parts import Part
 from console.model.quorum import follows, majority
 from console.model.snapshot import ReadFailure, Snapshot, with_cluster, with_part, with_quorum
 from console.plan.compile import compile_plan
-from console.plan.edits import Edit, JoinQuorum, LeaveQuorum
+from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
+from console.plan.kinds.voters import JoinQuorum, LeaveQuorum
 from console.plan.plan import EMPTY, stage
 from console.plan.requests import Facts
 from console.plan.risks import effects, risks

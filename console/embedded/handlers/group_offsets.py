@@ -42,7 +42,7 @@ async def offset_commit(request: Any, context: RequestContext) -> Any:
     code = group_coordinator.group_error(context, request.group_id, may_be_empty=True) or _refused_member(
         request, context, group
     )
-    error_of = cache(lambda name: code or group_coordinator.topic_error(context, name, "READ"))
+    error_of = cache(lambda name: code or group_coordinator.topic_error(context, name))
     offsets: dict[tuple[str, int], Committed] = {}
     answer = each_item(context, request, partial(_commit, context, offsets, error_of))
     if offsets:
@@ -110,7 +110,7 @@ async def txn_offset_commit(request: Any, context: RequestContext) -> Any:
     """
     denied = _denied(request, context)
     code = denied or _refused_transaction(request, context)
-    error_of = cache(lambda name: denied or group_coordinator.topic_error(context, name, "READ") or code)
+    error_of = cache(lambda name: denied or group_coordinator.topic_error(context, name) or code)
     offsets: dict[tuple[str, int], Committed] = {}
     answer = each_item(context, request, partial(_commit, context, offsets, error_of))
     if offsets:
@@ -289,5 +289,5 @@ def _keeps_empty(context: RequestContext) -> bool:
 
 
 def _deleting_error(context: RequestContext, group: Group, topic: str) -> int:
-    code = group_coordinator.topic_error(context, topic, "READ")
+    code = group_coordinator.topic_error(context, topic)
     return code or (ErrorCode.group_subscribed_to_topic if topic in group_coordinator.subscribed(group) else 0)

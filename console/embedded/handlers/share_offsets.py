@@ -123,7 +123,7 @@ async def alter_share_group_offsets(request: Any, context: RequestContext) -> An
 
 
 def _altered_topic(group_id: str, context: RequestContext, item: Any) -> Any:
-    error = topic_error(context, item.topic_name, "READ")
+    error = topic_error(context, item.topic_name)
     topic = context.view.topics.get(item.topic_name)
 
     def altered(part: Any) -> Refusal:
@@ -159,7 +159,7 @@ async def delete_share_group_offsets(request: Any, context: RequestContext) -> A
 
 def _delete(context: RequestContext, group: Group, item: Any) -> Result:
     name = item.topic_name
-    if code := topic_error(context, name, "READ"):
+    if code := topic_error(context, name):
         return Refusal(code, SHARE_MESSAGES.get(code))
     mine = [place for place in group.offsets if place[0] == name]
     if not mine:

@@ -176,7 +176,7 @@ async def live(cluster: Cluster) -> None:
 async def _read(cluster: Cluster) -> None:
     while True:
         await cluster.clock.sleep(READ_EVERY)
-        commit_later_offset(cluster, STUCK[0], SHIPMENTS, 0, _ALL)
+        commit_later_offset(cluster, STUCK[0], SHIPMENTS, _ALL)
 
 
 SCENARIO = Scenario(seed, live=live)

@@ -138,7 +138,7 @@ async def live(cluster: Cluster) -> None:
 async def _lag(cluster: Cluster) -> None:
     while True:
         await cluster.clock.sleep(_READ_EVERY)
-        scenarios_seed.commit_later_offset(cluster, BEHIND, LOADED, 0, _READ)
+        scenarios_seed.commit_later_offset(cluster, BEHIND, LOADED, _READ)
 
 
 async def _flap(cluster: Cluster) -> None:

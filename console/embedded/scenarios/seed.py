@@ -276,13 +276,13 @@ def stand_in(
     )
 
 
-def commit_later_offset(cluster: Cluster, group: str, topic: str, partition: int, records: int) -> None:
-    """Commit a later offset for a group, limited to the end of the log."""
-    found, log = cluster.state.groups.get(group), cluster.state.logs.get((topic, partition))
+def commit_later_offset(cluster: Cluster, group: str, topic: str, records: int) -> None:
+    """Commit a later offset of the first partition for a group, limited to the end of the log."""
+    found, log = cluster.state.groups.get(group), cluster.state.logs.get((topic, 0))
     if found is None or log is None:
         return
-    was = found.offsets.get((topic, partition), Committed(log.start))
-    found.offsets[topic, partition] = Committed(min(was.offset + records, log.end), at=cluster.clock.time())
+    was = found.offsets.get((topic, 0), Committed(log.start))
+    found.offsets[topic, 0] = Committed(min(was.offset + records, log.end), at=cluster.clock.time())
     cluster.state.touch()
 
 

@@ -18,6 +18,8 @@ from console.model.parts import Part
 from console.model.system_topics import is_spared
 from console.plan import edits as plan_edits
 from console.plan.amounts import moment
+from console.plan.kinds.groups import DeleteGroup
+from console.plan.kinds.schemas import DropSchema
 from console.present.text import clean
 
 
@@ -60,7 +62,7 @@ def _parse(
     if what == "connector":
         return statements.OneEdit(plan_edits.DeleteConnector(connector.name_of(reader).text or ""))
     if what == "schema":
-        edit = plan_edits.DropSchema(arguments.schema_subject(reader), arguments.optional_version(reader))
+        edit = DropSchema(arguments.schema_subject(reader), arguments.optional_version(reader))
         return statements.OneEdit(edit)
     if what == "records":
         return _parse_records(reader)
@@ -211,7 +213,7 @@ def _group_edits(statement: DeleteGroupOffsets, staging: Staging) -> Iterator[pl
     name = group.text or ""
     position = existing(staging.snapshot, group)
     if topic is None:
-        yield plan_edits.DeleteGroup(name)
+        yield DeleteGroup(name)
         return
     if statement.partition is not None:
         yield plan_edits.DeleteOffset(name, topic.text or "", statement.partition)
@@ -232,18 +234,18 @@ _GROUP = StatementKind(
         plan_edits.DeleteOffset: lambda edit: DeleteGroupOffsets(
             statements.Name(edit.group), statements.Name(edit.topic), edit.partition
         ),
-        plan_edits.DeleteGroup: lambda edit: DeleteGroupOffsets(statements.Name(edit.name)),
+        DeleteGroup: lambda edit: DeleteGroupOffsets(statements.Name(edit.name)),
     },
 )
 
 # -- a schema ----------------------------------------------------------------------------------------------------------
 
 
-def _schema_text(edit: plan_edits.DropSchema) -> str:
+def _schema_text(edit: DropSchema) -> str:
     return statements.joined(f"delete schema {quote(edit.subject)}", statements.version_text(edit.version))
 
 
-def _schema_needs(edit: plan_edits.DropSchema) -> Needs:
+def _schema_needs(edit: DropSchema) -> Needs:
     subject = frozenset({edit.subject})
     return whole_parts(Part.SCHEMAS, Part.TOPICS) | Needs(schema_texts=subject, schema_users=subject)
 
@@ -293,7 +295,7 @@ VERBS = (
             _RECORDS,
             _GROUP,
             connector.DELETE,
-            one_edit(plan_edits.DropSchema, _schema_text, _schema_needs),
+            one_edit(DropSchema, _schema_text, _schema_needs),
         ),
     ),
 )

@@ -16,7 +16,8 @@ from console.model.parts import Part
 from console.model.schemas import AVRO, JSON_SCHEMA, PROTOBUF, kind_by_ending, kind_of
 from console.model.snapshot import Snapshot
 from console.model.subjects import SchemaReference, parsed_reference
-from console.plan.edits import AddSchema, Edit, RestoreSchema
+from console.plan.edits import Edit
+from console.plan.kinds.schemas import AddSchema, RestoreSchema
 
 TYPES = (AVRO, PROTOBUF, JSON_SCHEMA)
 _SLOT = "schema"

@@ -11,7 +11,7 @@ from console.language.verb import CHANGE, Verb, one_edit
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, parse_duration
-from console.plan.edits import BROKERS_OWN, Expire, MakeToken, Renew, TokenEdit
+from console.plan.kinds.tokens import BROKERS_OWN, Expire, MakeToken, Renew, TokenEdit
 
 
 def _parse(reader: Reader) -> OneEdit:

@@ -8,7 +8,7 @@ from console.language.snapshot_parts import whole_parts
 from console.language.statements import OneEdit
 from console.language.verb import CHANGE, Verb, one_edit
 from console.model.parts import Part
-from console.plan.edits import RemoveRegistration
+from console.plan.kinds.registrations import RemoveRegistration
 
 
 def _parse(reader: Reader) -> OneEdit:

@@ -14,7 +14,8 @@ from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import broker_resource
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
-from console.plan.edits import Edit, JoinQuorum, LeaveQuorum
+from console.plan.edits import Edit
+from console.plan.kinds.voters import JoinQuorum, LeaveQuorum
 
 _READS = whole_parts(Part.CLUSTER, Part.QUORUM, Part.FEATURES)
 _DIRECTORY, _AT = "directory", "at"

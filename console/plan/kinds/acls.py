@@ -18,10 +18,9 @@ from console.model.codes import ACL_TYPES, BROKER, AclOperation, AclResourceType
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import host_ranges
-from console.plan import requests, risk_rules
+from console.plan import edit_kind, requests, risk_rules
 from console.plan import staged as plan_staged
 from console.plan.acl_effects import acl_effects
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.effective_values import NOTHING, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -253,15 +252,17 @@ def _binding_options(acl: model_acl.Acl) -> tuple[str, ...]:
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
-ADDITIONS = Batch(
+ADDITIONS = edit_kind.Batch(
+    stage=edit_kind.Stage.ACCESS,
     steps=requests.together(lambda some: CreateAcls(_acls_of(each.edit for each in some))),
     predict=lambda snapshot, edits: replace(snapshot, acls=tuple(sorted({*snapshot.acls, *_acls_of(edits)}))),
-    commands=each_line(lambda edit, _: _command(edit.acl, "--add")),
+    commands=edit_kind.each_line(lambda edit, _: _command(edit.acl, "--add")),
 )
-REMOVALS = Batch(
+REMOVALS = edit_kind.Batch(
+    stage=edit_kind.Stage.RIGHTS_GONE,
     steps=_removal_steps,
     predict=lambda snapshot, edits: replace(snapshot, acls=tuple(sorted({*snapshot.acls}.difference(_acls_of(edits))))),
-    commands=each_line(lambda edit, _: _command(edit.acl, "--remove", "--force")),
+    commands=edit_kind.each_line(lambda edit, _: _command(edit.acl, "--remove", "--force")),
     waits_for=ADDITIONS,
 )
 
@@ -270,7 +271,7 @@ def _needs_acls_and_broker(_edit: AclEdit) -> risk_rules.RiskNeeds:
     return risk_rules.RiskNeeds(acls=True, a_broker=True)
 
 
-class _AclKind(EditKind):
+class _AclKind(edit_kind.EditKind):
     state = model_acl.Acl
 
     def current(self, edit: AclEdit, seen: plan_staged.Described) -> plan_staged.Was:
@@ -305,11 +306,11 @@ class _AddAclKind(_AclKind):
     def after(self, edit: AddAcl, _there: model_acl.Acl | None, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(edit.acl.permission.name)
 
-    def reversal(self, edit: AddAcl, was: model_acl.Acl | None, _overrides: Mapping[str, str]) -> Reversal:
-        return Reversal((RemoveAcl(edit.acl),) if was is None else (), edit.acl)
+    def reversal(self, edit: AddAcl, was: model_acl.Acl | None, _overrides: Mapping[str, str]) -> edit_kind.Reversal:
+        return edit_kind.Reversal((RemoveAcl(edit.acl),) if was is None else (), edit.acl)
 
 
-class _RemoveAclKind(Removal, _AclKind):
+class _RemoveAclKind(edit_kind.Removal, _AclKind):
     edit = RemoveAcl
     verb = "remove"
     batch = REMOVALS
@@ -327,8 +328,10 @@ class _RemoveAclKind(Removal, _AclKind):
         was = self.current(edit, draft)
         return plan_staged.Dropped(edit, "there is no such ACL") if was is None else plan_staged.Staged(edit, was)
 
-    def reversal(self, edit: RemoveAcl, _was: model_acl.Acl | None, _overrides: Mapping[str, str]) -> Reversal:
-        return Reversal((AddAcl(edit.acl),), None)
+    def reversal(
+        self, edit: RemoveAcl, _was: model_acl.Acl | None, _overrides: Mapping[str, str]
+    ) -> edit_kind.Reversal:
+        return edit_kind.Reversal((AddAcl(edit.acl),), None)
 
 
 KINDS = (_AddAclKind(), _RemoveAclKind())

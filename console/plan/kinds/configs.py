@@ -23,7 +23,7 @@ from console.model.unordered import as_it_counts
 from console.plan import config_rules, kafka_tools, limit_risks, record_risks, risk_rules, topic_risks
 from console.plan import edits as plan_edits
 from console.plan.config_requests import config_steps
-from console.plan.edit_kind import Batch, EditKind, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal, Stage
 from console.plan.effective_values import DiffLine, EffectiveValue, inherited_value
 from console.plan.kinds import features
 from console.plan.kinds.schemas import turns_off_checks
@@ -211,8 +211,9 @@ def _needs_file(pair: tuple[str, str]) -> bool:
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
-CONFIGS = Batch(steps=config_steps, predict=_predict, commands=_commands)
+CONFIGS = Batch(stage=Stage.CONFIGS, steps=config_steps, predict=_predict, commands=_commands)
 BY_LEVEL = Batch(
+    stage=Stage.CONFIGS,
     steps=config_steps,
     predict=_predict,
     commands=_commands,

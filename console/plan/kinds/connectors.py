@@ -18,6 +18,7 @@ from console.model.numbers import json_text, plural
 from console.model.secret import MaybeSecret, Secret
 from console.model.snapshot import Snapshot
 from console.plan import connector_rules as rules
+from console.plan import edit_kind
 from console.plan import edits as plan_edits
 from console.plan import staged as plan_staged
 from console.plan.connector_forecast import (
@@ -27,7 +28,6 @@ from console.plan.connector_forecast import (
     steering_effects,
     tasks_of,
 )
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.requests import apart
@@ -183,33 +183,43 @@ def _command(edit: plan_edits.ConnectorEdit | plan_edits.ChangeConnectorOffsets,
     return Command((), note=f"no tool of Kafka does it: {asked}, at a worker of Connect {cluster}")
 
 
-CREATIONS = Batch(steps=apart(_creation), predict=_with_created, commands=each_line(_command))
-STOPS = Batch(steps=apart(_steering), predict=_steered, commands=each_line(_command))
-OFFSETS = Batch(
+CREATIONS = edit_kind.Batch(
+    stage=edit_kind.Stage.CONNECTORS,
+    steps=apart(_creation),
+    predict=_with_created,
+    commands=edit_kind.each_line(_command),
+)
+STOPS = edit_kind.Batch(
+    stage=edit_kind.Stage.CONNECTORS, steps=apart(_steering), predict=_steered, commands=edit_kind.each_line(_command)
+)
+OFFSETS = edit_kind.Batch(
+    stage=edit_kind.Stage.CONNECTORS,
     steps=apart(lambda edit: connect.AlterConnectorOffsets(edit.name, edit.offsets)),
     predict=_with_offsets,
-    commands=each_line(_command),
+    commands=edit_kind.each_line(_command),
     waits_for=STOPS,
     why="workers take it once the connector is stopped",
     refused_before=True,
 )
-STARTS = Batch(
+STARTS = edit_kind.Batch(
+    stage=edit_kind.Stage.CONNECTORS,
     steps=apart(_steering),
     predict=_steered,
-    commands=each_line(_command),
+    commands=edit_kind.each_line(_command),
     waits_for=OFFSETS,
     why="resumed once the offsets are as planned",
 )
-DELETIONS = Batch(
+DELETIONS = edit_kind.Batch(
+    stage=edit_kind.Stage.GROUPS_GONE,
     steps=apart(lambda edit: connect.DeleteConnector(edit.name)),
     predict=_without_deleted,
-    commands=each_line(_command),
+    commands=edit_kind.each_line(_command),
 )
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 
-class _ConnectorKind(EditKind):
+class _ConnectorKind(edit_kind.EditKind):
     state = Standing
 
     def current(self, edit: plan_edits.ConnectorEdit, seen: plan_staged.Described) -> plan_staged.Was:
@@ -279,11 +289,11 @@ class _CreateConnectorKind(_ConnectorKind):
 
     def reversal(
         self, edit: plan_edits.CreateConnector, _was: plan_staged.Was, _recorded: Mapping[str, str]
-    ) -> Reversal:
+    ) -> edit_kind.Reversal:
         loss = "its offsets stay: a connector that is created by this name later continues there"
         config = {key: None if isinstance(value, Secret) else value for key, value in edit.config.items()}
         left = Standing(edit.state or connect.RUNNING, config)
-        return Reversal((plan_edits.DeleteConnector(edit.name),), left, loss)
+        return edit_kind.Reversal((plan_edits.DeleteConnector(edit.name),), left, loss)
 
     def with_secrets(
         self, edit: plan_edits.CreateConnector, secrets: Mapping[str, Secret]
@@ -303,7 +313,7 @@ def _hidden_keys(was: plan_staged.Was) -> list[str]:
     return [key for key, value in was.config.items() if value is None] if isinstance(was, Standing) else []
 
 
-class _DeleteConnectorKind(Removal, _ConnectorKind):
+class _DeleteConnectorKind(edit_kind.Removal, _ConnectorKind):
     edit = plan_edits.DeleteConnector
     verb = "delete"
     batch = DELETIONS
@@ -332,14 +342,14 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
 
     def reversal(
         self, edit: plan_edits.DeleteConnector, was: Standing | None, _recorded: Mapping[str, str]
-    ) -> Reversal:
+    ) -> edit_kind.Reversal:
         if was is None:
-            return Reversal((), None, "nothing was there")
+            return edit_kind.Reversal((), None, "nothing was there")
         hidden = _hidden_keys(was)
         config = {key: value for key, value in was.config.items() if value is not None}
         if not hidden:
             state = "" if was.state == connect.RUNNING else was.state
-            return Reversal((plan_edits.CreateConnector(edit.name, config, state),), None)
+            return edit_kind.Reversal((plan_edits.CreateConnector(edit.name, config, state),), None)
         # Create the connector stopped: it must not run with fewer settings than it had. A worker may refuse it without
         # the secrets; the command then asks for these.
         asked = " ".join(f"{key}=?" for key in hidden)
@@ -350,7 +360,7 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
             f"resume connector {edit.name}. If a worker refuses it so, add {asked} to its create command"
         )
         again = plan_edits.CreateConnector(edit.name, config, connect.STOPPED)
-        return Reversal((again,), None, loss, tuple(hidden))
+        return edit_kind.Reversal((again,), None, loss, tuple(hidden))
 
 
 class _SteeringKind(_ConnectorKind):
@@ -381,12 +391,14 @@ class _SteeringKind(_ConnectorKind):
     def effects(self, edit: plan_edits.Steering, draft: plan_staged.Draft) -> tuple[str, ...]:
         return steering_effects(edit, draft.snapshot)
 
-    def reversal(self, edit: plan_edits.Steering, was: Standing | None, _recorded: Mapping[str, str]) -> Reversal:
+    def reversal(
+        self, edit: plan_edits.Steering, was: Standing | None, _recorded: Mapping[str, str]
+    ) -> edit_kind.Reversal:
         left = Standing(_STATES[type(edit)])
         if was is None:
-            return Reversal((), left, "nothing was there")
+            return edit_kind.Reversal((), left, "nothing was there")
         back = next(each for each, state in _STATES.items() if state == was.state)
-        return Reversal((back(edit.name),), left)
+        return edit_kind.Reversal((back(edit.name),), left)
 
 
 class _PauseKind(_SteeringKind):
@@ -459,7 +471,7 @@ def _offsets_changed(edit: plan_edits.ChangeConnectorOffsets, judged: Judged) ->
     yield from offset_effects(edit.name, edit.offsets, judged.before)
 
 
-class _OffsetsKind(EditKind):
+class _OffsetsKind(edit_kind.EditKind):
     edit = plan_edits.ChangeConnectorOffsets
     verb = "reset"
     state = StandingOffsets
@@ -534,14 +546,14 @@ class _OffsetsKind(EditKind):
 
     def reversal(
         self, edit: plan_edits.ChangeConnectorOffsets, was: StandingOffsets | None, _recorded: Mapping[str, str]
-    ) -> Reversal:
+    ) -> edit_kind.Reversal:
         if was is None:
-            return Reversal((), None, "nothing was there")
+            return edit_kind.Reversal((), None, "nothing was there")
         left = StandingOffsets(connect.STOPPED, _after(was.offsets, edit.offsets))
         known = {_key(part) for part, _ in was.offsets}
         new = tuple((part, None) for part, _ in edit.offsets or () if _key(part) not in known)
         back = (*was.offsets, *new)
-        return Reversal((plan_edits.ChangeConnectorOffsets(edit.name, back or None),), left)
+        return edit_kind.Reversal((plan_edits.ChangeConnectorOffsets(edit.name, back or None),), left)
 
 
 KINDS = (

@@ -16,7 +16,7 @@ from console.model.numbers import commas, first_few
 from console.model.snapshot import Snapshot
 from console.plan import edits as plan_edits
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Reversal, each_line
+from console.plan.edit_kind import Batch, EditKind, Reversal, Stage, each_line
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.predict_configs import predict_configs
@@ -245,7 +245,7 @@ def _command(edit: plan_edits.SetFeature, line: DiffLine) -> Command:
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
-FEATURES = Batch(steps=_steps, predict=_predict, commands=each_line(_command))
+FEATURES = Batch(stage=Stage.FEATURES, steps=_steps, predict=_predict, commands=each_line(_command))
 
 
 class _SetFeatureKind(EditKind):

@@ -20,7 +20,7 @@ from console.model.snapshot import Snapshot
 from console.model.transactions import verdict
 from console.plan import group_forecast
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, Stage
 from console.plan.edits import CommitOffset, DeleteOffset, GroupOffsetEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.group_commands import delete_offset_commands, reset_commands
@@ -220,8 +220,8 @@ def _forget_commands(target: changes.Target, lines: Sequence[DiffLine]) -> Itera
     return delete_offset_commands(_is_of_group(target), [line.staged for line in lines])
 
 
-RESETS = Batch(steps=_reset_steps, predict=_with_offsets, commands=_reset_commands)
-DELETIONS = Batch(steps=_forget_steps, predict=_with_offsets, commands=_forget_commands)
+RESETS = Batch(stage=Stage.OFFSETS, steps=_reset_steps, predict=_with_offsets, commands=_reset_commands)
+DELETIONS = Batch(stage=Stage.OFFSETS, steps=_forget_steps, predict=_with_offsets, commands=_forget_commands)
 
 
 class _GroupOffsetKind(EditKind):

@@ -7,20 +7,34 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.model.changes import DeleteGroups
+from console.model.changes import DeleteGroups, GroupTarget
 from console.model.cluster import CommittedOffset, Group, GroupOffset, GroupPosition
 from console.model.inheritance import Inheritance
 from console.model.numbers import first_few
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, Removal, Reversal, each_line
-from console.plan.edits import DeleteGroup
+from console.plan.edit_kind import Batch, Removal, Reversal, Stage, each_line
+from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.group_commands import delete_group_command
 from console.plan.group_forecast import NAMED, SHARE, has_members, members_of
 from console.plan.kafka_tools import Command
 from console.plan.kinds.group_offsets import STOP, committed_again, what_counts
 from console.plan.requests import together
+
+# -- edits -------------------------------------------------------------------------------------------------------------
+
+
+class DeleteGroup(Edit, frozen=True):
+    """Delete a group with all its offsets."""
+
+    name: str
+
+    @property
+    def target(self) -> GroupTarget:
+        """The group."""
+        return GroupTarget(self.name)
+
 
 # -- entities in files -------------------------------------------------------------------------------------------------
 
@@ -56,7 +70,9 @@ def _command(edit: DeleteGroup, line: DiffLine) -> Command:
     return delete_group_command(edit.name, share=share)
 
 
-DELETIONS = Batch(steps=together(_request), predict=_without_groups, commands=each_line(_command))
+DELETIONS = Batch(
+    stage=Stage.GROUPS_GONE, steps=together(_request), predict=_without_groups, commands=each_line(_command)
+)
 
 
 class _DeleteGroupKind(Removal):

@@ -22,7 +22,7 @@ from console.model.snapshot import Snapshot, TopicPartition
 from console.plan import edits as plan_edits
 from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
-from console.plan.edit_kind import Batch, EditKind, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal, Stage
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command, option
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
@@ -228,7 +228,7 @@ ADMIN_CONFIG = "--admin.config"
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
-ELECTIONS = Batch(steps=_steps, predict=_with_leaders, all_commands=_all_commands)
+ELECTIONS = Batch(stage=Stage.ELECTIONS, steps=_steps, predict=_with_leaders, all_commands=_all_commands)
 
 
 class _ElectionKind(EditKind):

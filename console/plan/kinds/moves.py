@@ -19,7 +19,7 @@ from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
 from console.plan import rack_risks
 from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
-from console.plan.edit_kind import Batch, EditKind, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal, Stage
 from console.plan.edits import CancelMove, MoveEdit, MoveReplicas, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, reassignment
@@ -167,8 +167,9 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
-CANCELLATIONS = Batch(steps=together(_request), predict=_without_moves, all_commands=_all_commands)
+CANCELLATIONS = Batch(stage=Stage.MOVES, steps=together(_request), predict=_without_moves, all_commands=_all_commands)
 MOVES = Batch(
+    stage=Stage.MOVES,
     steps=together(_move_request),
     predict=_with_moves,
     all_commands=_move_commands,

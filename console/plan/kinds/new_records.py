@@ -19,7 +19,7 @@ from console.model.topic_use import READS, topic_uses
 from console.plan import risk_rules
 from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
-from console.plan.edit_kind import Batch, EditKind
+from console.plan.edit_kind import Batch, EditKind, Stage
 from console.plan.edits import GrowTopic, Slot, WriteRecords
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
@@ -210,7 +210,7 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> tuple[Command, ...]
     )
 
 
-WRITES = Batch(steps=_steps, predict=_predict, commands=_commands)
+WRITES = Batch(stage=Stage.RECORDS, steps=_steps, predict=_predict, commands=_commands)
 
 
 # -- the kind of edit --------------------------------------------------------------------------------------------------

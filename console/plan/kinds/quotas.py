@@ -23,7 +23,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
 from console.plan.amounts import exact_number, quota
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal
+from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, Stage
 from console.plan.edits import QuotaEdit, SetQuota, UnsetQuota
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, entity_words
@@ -306,7 +306,7 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
-QUOTAS = Batch(steps=_steps, predict=_predict, commands=_commands)
+QUOTAS = Batch(stage=Stage.ACCESS, steps=_steps, predict=_predict, commands=_commands)
 
 
 class _QuotaKind(EditKind):

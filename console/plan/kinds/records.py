@@ -15,7 +15,7 @@ from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
 from console.model.topic_readers import TopicReaders
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind
+from console.plan.edit_kind import Batch, EditKind, Stage
 from console.plan.edits import Slot, TrimLog
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
@@ -120,7 +120,9 @@ def _commands(lines: Sequence[DiffLine]) -> Iterable[Command]:
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
-TRIMS = Batch(steps=together(_request, "partitions"), predict=_predict, all_commands=_commands)
+TRIMS = Batch(
+    stage=Stage.RECORDS_GONE, steps=together(_request, "partitions"), predict=_predict, all_commands=_commands
+)
 
 
 class _TrimLogKind(EditKind):

@@ -7,19 +7,33 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from console.model.changes import UnregisterBroker
+from console.model.changes import BrokerTarget, UnregisterBroker
 from console.model.cluster import Broker
 from console.model.inheritance import Inheritance
 from console.model.nodes import controller_named
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, Removal, Reversal, each_line
-from console.plan.edits import RemoveRegistration
+from console.plan.edit_kind import Batch, Removal, Reversal, Stage, each_line
+from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.requests import apart
 from console.plan.risk_rules import REPLICAS_REMAIN, Judged, RiskNeeds, RiskRule
+
+# -- the edits ---------------------------------------------------------------------------------------------------------
+
+
+class RemoveRegistration(Edit, frozen=True):
+    """Unregister a broker that is down."""
+
+    broker_id: int
+
+    @property
+    def target(self) -> BrokerTarget:
+        """The registration."""
+        return BrokerTarget(self.broker_id)
+
 
 NAMED = 3
 """Maximum number of partitions that a warning names."""
@@ -61,7 +75,10 @@ def _command(edit: RemoveRegistration, _line: DiffLine) -> Command:
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 UNREGISTERING = Batch(
-    steps=apart(lambda edit: UnregisterBroker(edit.broker_id)), predict=_predict, commands=each_line(_command)
+    stage=Stage.REGISTRATIONS_GONE,
+    steps=apart(lambda edit: UnregisterBroker(edit.broker_id)),
+    predict=_predict,
+    commands=each_line(_command),
 )
 
 

@@ -16,7 +16,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
 from console.plan.amounts import byte_count
-from console.plan.edit_kind import Batch, EditKind, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal, Stage
 from console.plan.edits import MoveReplicaDir
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, reassignment
@@ -130,6 +130,7 @@ def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) ->
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 DIRECTORIES = Batch(
+    stage=Stage.MOVES,
     steps=_steps,
     predict=_predict,
     all_commands=_commands,

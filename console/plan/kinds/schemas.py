@@ -15,20 +15,66 @@ from console.model.parts import Part
 from console.model.schema_use import id_uses
 from console.model.schemas import AVRO
 from console.model.snapshot import Snapshot
-from console.plan import edits as plan_edits
 from console.plan import risk_rules
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Reversal
+from console.plan.edit_kind import Batch, EditKind, Reversal, Stage
+from console.plan.edits import ConfigEdit, Edit, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.requests import Facts, Step
 from console.plan.schema_texts import avro_of, read_versions, same_schema
+
+# -- the edits ---------------------------------------------------------------------------------------------------------
+
+
+class _SchemaEdit(Edit, frozen=True):
+    subject: str
+
+
+class AddSchema(_SchemaEdit, frozen=True):
+    """Register a schema as the newest version of a subject."""
+
+    kind: str
+    """AVRO, PROTOBUF or JSON."""
+    text: str
+    references: tuple[subjects.SchemaReference, ...] = ()
+
+    @property
+    def target(self) -> subjects.SubjectTarget:
+        """The new version: one for each subject in a plan."""
+        return subjects.SubjectTarget(self.subject, 0)
+
+
+class DropSchema(_SchemaEdit, frozen=True):
+    """Delete a version of a subject softly."""
+
+    version: int | None = None
+    """The version; None for the subject."""
+
+    @property
+    def target(self) -> subjects.SubjectTarget:
+        """The version, or the subject."""
+        return subjects.SubjectTarget(self.subject, self.version)
+
+
+class RestoreSchema(_SchemaEdit, frozen=True):
+    """Register the schema of a soft-deleted version again."""
+
+    version: int
+
+    @property
+    def target(self) -> subjects.SubjectTarget:
+        """The deleted version."""
+        return subjects.SubjectTarget(self.subject, self.version)
+
+
+SchemaEdit = AddSchema | DropSchema | RestoreSchema
 
 MOST_RECORDED = 64 << 10
 """Maximum length in characters of a text that the journal stores, so that a deletion can be reverted by the text."""
 _KIND, _TEXT, _REFERENCES = "kind", "text", "references"
 
 
-def source_of(edit: plan_edits.AddSchema) -> subjects.SchemaSource:
+def source_of(edit: AddSchema) -> subjects.SchemaSource:
     """Return the schema that an edit registers."""
     return subjects.SchemaSource(edit.kind, edit.text, edit.references)
 
@@ -38,11 +84,11 @@ def source_of(edit: plan_edits.AddSchema) -> subjects.SchemaSource:
 
 def _request(staged: plan_staged.Staged) -> subjects.RegisterSchema | subjects.DeleteSchema:
     edit = staged.edit
-    if isinstance(edit, plan_edits.AddSchema):
+    if isinstance(edit, AddSchema):
         return subjects.RegisterSchema(edit.subject, source_of(edit))
-    if isinstance(edit, plan_edits.RestoreSchema):
+    if isinstance(edit, RestoreSchema):
         return subjects.RegisterSchema(edit.subject, undeletes=edit.version)
-    assert isinstance(edit, plan_edits.DropSchema)
+    assert isinstance(edit, DropSchema)
     return subjects.DeleteSchema(edit.subject, edit.version)
 
 
@@ -50,7 +96,7 @@ def _additions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step
     """Return a request for each registration, after those that it refers to: until then the registry refuses it."""
 
     def waits_for(each: plan_staged.Staged) -> set[str]:
-        references = each.edit.references if isinstance(each.edit, plan_edits.AddSchema) else ()
+        references = each.edit.references if isinstance(each.edit, AddSchema) else ()
         return {one.subject for one in references}
 
     return _in_turn(staged, waits_for, "once the schemas that it refers to are registered")
@@ -69,7 +115,7 @@ def _deletions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step
 
 
 def _subject_of(staged: plan_staged.Staged) -> str:
-    assert isinstance(staged.edit, plan_edits.SchemaEdit)
+    assert isinstance(staged.edit, SchemaEdit)
     return staged.edit.subject
 
 
@@ -93,21 +139,21 @@ def _in_turn(
     return steps
 
 
-def _with(snapshot: Snapshot, edits: Sequence[plan_edits.SchemaEdit]) -> Snapshot:
+def _with(snapshot: Snapshot, edits: Sequence[SchemaEdit]) -> Snapshot:
     """Return the snapshot with the subjects as these edits leave them."""
     found, texts = dict(snapshot.schemas), dict(snapshot.schema_texts)
     for edit in edits:
         after = found[edit.subject] = _after(edit, found.get(edit.subject))
-        if isinstance(edit, plan_edits.AddSchema):
+        if isinstance(edit, AddSchema):
             texts[edit.subject, after.versions[-1].number] = source_of(edit)
     return replace(snapshot, schemas=found, schema_texts=texts)
 
 
-def _after(edit: plan_edits.Edit, was: subjects.Subject | None) -> subjects.Subject:
+def _after(edit: Edit, was: subjects.Subject | None) -> subjects.Subject:
     """Return a subject after an edit; the id of a new version is unknown."""
-    assert isinstance(edit, plan_edits.SchemaEdit)
+    assert isinstance(edit, SchemaEdit)
     subject = was or subjects.Subject(edit.subject)
-    if isinstance(edit, plan_edits.DropSchema):
+    if isinstance(edit, DropSchema):
         return replace(
             subject,
             versions=tuple(
@@ -116,7 +162,7 @@ def _after(edit: plan_edits.Edit, was: subjects.Subject | None) -> subjects.Subj
             ),
         )
     number = 1 + max((each.number for each in subject.versions), default=0)
-    if isinstance(edit, plan_edits.AddSchema):
+    if isinstance(edit, AddSchema):
         new = subjects.SchemaVersion(number, kind=edit.kind, references=edit.references)
     else:
         restored = subject.version(edit.version) or subjects.SchemaVersion(edit.version)
@@ -124,14 +170,14 @@ def _after(edit: plan_edits.Edit, was: subjects.Subject | None) -> subjects.Subj
     return replace(subject, versions=(*subject.versions, new))
 
 
-ADDITIONS = Batch(steps=_additions, predict=_with)
-DELETIONS = Batch(steps=_deletions, predict=_with)
+ADDITIONS = Batch(stage=Stage.SCHEMAS, steps=_additions, predict=_with)
+DELETIONS = Batch(stage=Stage.SCHEMAS_GONE, steps=_deletions, predict=_with)
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
 
 
-def _readers_break(edit: plan_edits.AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
+def _readers_break(edit: AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
     """Yield a line if readers with the present version can't read records of the new one, and a line for
     the reverse.
     """
@@ -149,7 +195,7 @@ def _readers_break(edit: plan_edits.AddSchema, judged: risk_rules.Judged) -> Ite
         )
 
 
-def _unchecked(edit: plan_edits.AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
+def _unchecked(edit: AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
     if _is_new(judged.before, edit.subject):
         return
     if subjects.level_of(judged.after.configs, edit.subject) == subjects.NONE:
@@ -161,7 +207,7 @@ def _is_new(snapshot: Snapshot, subject: str) -> bool:
     return known is None or known.is_deleted
 
 
-def turns_off_checks(edit: plan_edits.ConfigEdit, judged: risk_rules.Judged) -> Iterator[str]:
+def turns_off_checks(edit: ConfigEdit, judged: risk_rules.Judged) -> Iterator[str]:
     """Yield a line if the versions of a subject, or of all, are no longer checked."""
     resource = edit.resource
     if resource.type != SCHEMA or edit.key != subjects.COMPATIBILITY:
@@ -172,8 +218,8 @@ def turns_off_checks(edit: plan_edits.ConfigEdit, judged: risk_rules.Judged) -> 
         yield f"the registry accepts any new {whose}, also one that no reader can read"
 
 
-def _missing(edit: plan_edits.AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
-    added = {each.edit.subject for each in judged.staged if isinstance(each.edit, plan_edits.AddSchema)}
+def _missing(edit: AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
+    added = {each.edit.subject for each in judged.staged if isinstance(each.edit, AddSchema)}
     for each in edit.references:
         known = judged.before.schemas.get(each.subject)
         version = None if known is None else known.version(each.version)
@@ -181,7 +227,7 @@ def _missing(edit: plan_edits.AddSchema, judged: risk_rules.Judged) -> Iterator[
             yield f"{each.name} refers to {each.subject} version {each.version}, which the registry does not have"
 
 
-def _in_use(edit: plan_edits.DropSchema, judged: risk_rules.Judged) -> Iterator[str]:
+def _in_use(edit: DropSchema, judged: risk_rules.Judged) -> Iterator[str]:
     known = judged.before.schemas.get(edit.subject)
     if known is None:
         return
@@ -228,18 +274,16 @@ def _live(subject: subjects.Subject | None) -> tuple[int, ...]:
 class _SchemaKind(EditKind):
     state = subjects.Subject
 
-    def current(self, edit: plan_edits.SchemaEdit, seen: plan_staged.Described) -> plan_staged.Was:
+    def current(self, edit: SchemaEdit, seen: plan_staged.Described) -> plan_staged.Was:
         return seen.found(seen.snapshot.schemas.get(edit.subject), Part.SCHEMAS)
 
-    def moved(self, _edit: plan_edits.Edit, was: subjects.Subject | None, now: subjects.Subject | None) -> bool:
+    def moved(self, _edit: Edit, was: subjects.Subject | None, now: subjects.Subject | None) -> bool:
         return _live(was) != _live(now)
 
-    def before(
-        self, _edit: plan_edits.Edit, there: subjects.Subject | None, _inheritance: Inheritance
-    ) -> EffectiveValue:
+    def before(self, _edit: Edit, there: subjects.Subject | None, _inheritance: Inheritance) -> EffectiveValue:
         return _text(there)
 
-    def after(self, edit: plan_edits.Edit, there: subjects.Subject | None, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: Edit, there: subjects.Subject | None, _inheritance: Inheritance) -> EffectiveValue:
         return _text(_after(edit, there))
 
 
@@ -247,7 +291,7 @@ def _require_writable(subject: str, draft: plan_staged.Draft) -> None:
     """Raise Refused if the subject's mode refuses a new version, unless the plan changes the mode: that comes first."""
     for name in (subject, ""):
         resource = subjects.subject_resource(name)
-        if draft.at(plan_edits.Slot(resource, subjects.MODE)) is not None:
+        if draft.at(Slot(resource, subjects.MODE)) is not None:
             return
         configs = draft.snapshot.configs.get(resource)
         mode = None if configs is None else configs.get(subjects.MODE)
@@ -259,18 +303,25 @@ def _require_writable(subject: str, draft: plan_staged.Draft) -> None:
             return
 
 
-class _AddSchemaKind(_SchemaKind):
-    edit = plan_edits.AddSchema
-    verb = "register"
+class _AdditionKind(_SchemaKind):
     batch = ADDITIONS
     is_loss = False
+
+    def reversal(self, edit: Edit, was: subjects.Subject | None, _recorded: Mapping[str, str]) -> Reversal:
+        left = _after(edit, was)
+        return Reversal((DropSchema(left.name, left.versions[-1].number),), left)
+
+
+class _AddSchemaKind(_AdditionKind):
+    edit = AddSchema
+    verb = "register"
     risks = (
         risk_rules.RiskRule(risk_rules.READERS_BREAK, _readers_break),
         risk_rules.RiskRule(risk_rules.NOTHING_CHECKED, _unchecked),
         risk_rules.RiskRule(risk_rules.REFERENCE_MISSING, _missing),
     )
 
-    def judge(self, edit: plan_edits.AddSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
+    def judge(self, edit: AddSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
         if not edit.subject:
             raise plan_staged.Refused("the subject has no name", "Name it: schema SUBJECT @FILE.")
         if edit.kind == AVRO and not edit.references:
@@ -288,12 +339,12 @@ class _AddSchemaKind(_SchemaKind):
             return plan_staged.Dropped(edit, f"it is version {newest.number} of {edit.subject} already")
         return plan_staged.Staged(edit, was)
 
-    def wanted(self, _edit: plan_edits.Edit, _now: plan_staged.Was) -> bool | None:
+    def wanted(self, _edit: Edit, _now: plan_staged.Was) -> bool | None:
         return None  # unknown here: the sender asks the registry for exactly this text
 
     def note(
         self,
-        edit: plan_edits.AddSchema,
+        edit: AddSchema,
         _there: plan_staged.Was,
         _old: EffectiveValue,
         _inheritance: Inheritance,
@@ -301,26 +352,20 @@ class _AddSchemaKind(_SchemaKind):
         count = len(edit.references)
         return f"{edit.kind}, {len(edit.text):,} characters" + (f", refers to {count} others" if count else "")
 
-    def effects(self, edit: plan_edits.AddSchema, draft: plan_staged.Draft) -> tuple[str, ...]:
+    def effects(self, edit: AddSchema, draft: plan_staged.Draft) -> tuple[str, ...]:
         new = avro_of(draft.snapshot, source_of(edit))
         level = subjects.level_of(draft.snapshot.configs, edit.subject)
         found = breaks(level, new, read_versions(draft.snapshot, edit.subject)) if new is not None else ()
         return tuple(f"not {level}: {each}" for each in found[:5])
 
-    def reversal(
-        self, edit: plan_edits.AddSchema, was: subjects.Subject | None, _recorded: Mapping[str, str]
-    ) -> Reversal:
-        left = _after(edit, was)
-        return Reversal((plan_edits.DropSchema(edit.subject, left.versions[-1].number),), left)
-
 
 class _DropSchemaKind(_SchemaKind):
-    edit = plan_edits.DropSchema
+    edit = DropSchema
     verb = "delete"
     batch = DELETIONS
     risks = (risk_rules.RiskRule(risk_rules.IN_USE, _in_use, subject=lambda edit, _judged: edit.subject),)
 
-    def judge(self, edit: plan_edits.DropSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
+    def judge(self, edit: DropSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
         _require_writable(edit.subject, draft)
         was = self.current(edit, draft)
         if was is plan_staged.UNREAD:
@@ -330,10 +375,10 @@ class _DropSchemaKind(_SchemaKind):
             return plan_staged.Dropped(edit, f"there is no {edit.target.title}")
         return plan_staged.Staged(edit, was)
 
-    def wanted(self, edit: plan_edits.DropSchema, now: subjects.Subject | None) -> bool | None:
+    def wanted(self, edit: DropSchema, now: subjects.Subject | None) -> bool | None:
         return edit.version not in _live(now) if edit.version is not None else not _live(now)
 
-    def recorded(self, edit: plan_edits.DropSchema, snapshot: Snapshot) -> Mapping[str, str]:
+    def recorded(self, edit: DropSchema, snapshot: Snapshot) -> Mapping[str, str]:
         """Return the text that a revert registers again: of the version, or of the subject's newest one."""
         number = edit.version or next(reversed(_live(snapshot.schemas.get(edit.subject))), 0)
         source = snapshot.schema_texts.get((edit.subject, number))
@@ -342,39 +387,35 @@ class _DropSchemaKind(_SchemaKind):
         references = ",".join(each.text for each in source.references)
         return {_KIND: source.kind, _TEXT: source.text, _REFERENCES: references}
 
-    def reversal(
-        self, edit: plan_edits.DropSchema, was: subjects.Subject | None, recorded: Mapping[str, str]
-    ) -> Reversal:
+    def reversal(self, edit: DropSchema, was: subjects.Subject | None, recorded: Mapping[str, str]) -> Reversal:
         live = _live(was)
         if was is None or not live:
             return Reversal((), None, "nothing was there")
         number = edit.version or live[-1]
-        back: plan_edits.Edit = plan_edits.RestoreSchema(edit.subject, number)
+        back: Edit = RestoreSchema(edit.subject, number)
         if _TEXT in recorded:
             texts = filter(None, recorded.get(_REFERENCES, "").split(","))
             references = tuple(map(subjects.parsed_reference, texts))
-            back = plan_edits.AddSchema(edit.subject, recorded[_KIND], recorded[_TEXT], references)
+            back = AddSchema(edit.subject, recorded[_KIND], recorded[_TEXT], references)
         loss = f"version {number} gets another number"
         if edit.version is None and len(live) > 1:
             loss += ", and older ones stay deleted: their ids still decode records"
         return Reversal((back,), _after(edit, was), loss)
 
-    def takes_away(self, edit: plan_edits.DropSchema) -> bool:
+    def takes_away(self, edit: DropSchema) -> bool:
         return edit.version is None
 
     def phrase(self, line: DiffLine, old: str, new: str) -> str:
         edit = line.edit
-        assert isinstance(edit, plan_edits.DropSchema)
+        assert isinstance(edit, DropSchema)
         return super().phrase(line, old, new) if edit.version is None else f"delete version {edit.version}"
 
 
-class _RestoreSchemaKind(_SchemaKind):
-    edit = plan_edits.RestoreSchema
+class _RestoreSchemaKind(_AdditionKind):
+    edit = RestoreSchema
     verb = "undelete"
-    batch = ADDITIONS
-    is_loss = False
 
-    def judge(self, edit: plan_edits.RestoreSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
+    def judge(self, edit: RestoreSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
         _require_writable(edit.subject, draft)
         was = self.current(edit, draft)
         if not isinstance(was, subjects.Subject):
@@ -395,7 +436,7 @@ class _RestoreSchemaKind(_SchemaKind):
             )
         return plan_staged.Staged(edit, was)
 
-    def wanted(self, edit: plan_edits.RestoreSchema, now: subjects.Subject | None) -> bool | None:
+    def wanted(self, edit: RestoreSchema, now: subjects.Subject | None) -> bool | None:
         deleted = None if now is None else now.version(edit.version)
         if now is None or deleted is None:
             return None
@@ -403,12 +444,6 @@ class _RestoreSchemaKind(_SchemaKind):
 
     def phrase(self, _line: DiffLine, old: str, new: str) -> str:
         return f"undelete: {old} -> {new}"
-
-    def reversal(
-        self, edit: plan_edits.RestoreSchema, was: subjects.Subject | None, _recorded: Mapping[str, str]
-    ) -> Reversal:
-        left = _after(edit, was)
-        return Reversal((plan_edits.DropSchema(edit.subject, left.versions[-1].number),), left)
 
 
 KINDS = (_AddSchemaKind(), _DropSchemaKind(), _RestoreSchemaKind())

@@ -15,8 +15,8 @@ from console.model.cluster import ScramCredential
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
+from console.plan import edit_kind
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.edits import DeleteScram, ScramEdit, UpsertScram
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, alter_with_secrets, entity_words
@@ -95,11 +95,14 @@ def _delete_command(edit: DeleteScram, _line: DiffLine) -> Command:
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
-UPSERTS = Batch(steps=_steps, predict=_with_set, commands=each_line(_set_command))
-DELETIONS = Batch(
+UPSERTS = edit_kind.Batch(
+    stage=edit_kind.Stage.ACCESS, steps=_steps, predict=_with_set, commands=edit_kind.each_line(_set_command)
+)
+DELETIONS = edit_kind.Batch(
+    stage=edit_kind.Stage.LOGINS_GONE,
     steps=_steps,
     predict=lambda snapshot, edits: _changed(snapshot, dict.fromkeys(edit.user for edit in edits)),
-    commands=each_line(_delete_command),
+    commands=edit_kind.each_line(_delete_command),
     # Brokers of Kafka 3.9 to 4.3 lose a new credential if the same change deletes the last other credential of its
     # mechanism (ScramDelta.apply), although the controller reports success.
     waits_for=UPSERTS,
@@ -107,7 +110,7 @@ DELETIONS = Batch(
 )
 
 
-class _ScramKind(EditKind):
+class _ScramKind(edit_kind.EditKind):
     state = ScramCredential
 
     def current(self, edit: ScramEdit, seen: plan_staged.Described) -> plan_staged.Was:
@@ -152,10 +155,12 @@ class _UpsertScramKind(_ScramKind):
     def after(self, edit: UpsertScram, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(edit.iterations, hidden=True)
 
-    def reversal(self, edit: UpsertScram, was: ScramCredential | None, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(
+        self, edit: UpsertScram, was: ScramCredential | None, _overrides: Mapping[str, str]
+    ) -> edit_kind.Reversal:
         if was is None:
-            return Reversal((DeleteScram(edit.user),), ScramCredential(edit.user.mechanism, edit.iterations))
-        return Reversal((), plan_staged.UNREAD, "the former password is nowhere kept")
+            return edit_kind.Reversal((DeleteScram(edit.user),), ScramCredential(edit.user.mechanism, edit.iterations))
+        return edit_kind.Reversal((), plan_staged.UNREAD, "the former password is nowhere kept")
 
 
 def _own_login(edit: DeleteScram, judged: Judged) -> Iterator[str]:
@@ -168,7 +173,7 @@ def _own_login(edit: DeleteScram, judged: Judged) -> Iterator[str]:
         )
 
 
-class _DeleteScramKind(Removal, _ScramKind):
+class _DeleteScramKind(edit_kind.Removal, _ScramKind):
     edit = DeleteScram
     verb = "delete"
     batch = DELETIONS

@@ -28,7 +28,7 @@ from console.model.secret import MaybeSecret, Secret
 from console.model.snapshot import Snapshot
 from console.plan import rack_risks, record_risks, risk_rules
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, Reversal
+from console.plan.edit_kind import Batch, Reversal, Stage
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig
 from console.plan.effective_values import UNKNOWN, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, is_trimmed, option
@@ -219,7 +219,9 @@ def _fits_creation(line: DiffLine) -> bool:
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
-CREATIONS = Batch(steps=_creation_steps, predict=_with_created, commands=_create_commands, carries=_fits_creation)
+CREATIONS = Batch(
+    stage=Stage.TOPICS, steps=_creation_steps, predict=_with_created, commands=_create_commands, carries=_fits_creation
+)
 
 
 class _CreateTopicKind(TopicKind):

@@ -22,8 +22,8 @@ from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
+from console.plan import edit_kind
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -131,15 +131,18 @@ def _topic(name: str) -> tuple[str, ...]:
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
-GROWTH = Batch(steps=_growth_steps, predict=_with_grown, commands=each_line(_grow_command))
-DELETIONS = Batch(
+GROWTH = edit_kind.Batch(
+    stage=edit_kind.Stage.TOPICS, steps=_growth_steps, predict=_with_grown, commands=edit_kind.each_line(_grow_command)
+)
+DELETIONS = edit_kind.Batch(
+    stage=edit_kind.Stage.TOPICS_GONE,
     steps=together(lambda some: DeleteTopics(tuple(_names(each.edit for each in some)))),
     predict=_without_deleted,
-    commands=each_line(lambda edit, _: Command(("kafka-topics", "--delete", *_topic(edit.name)))),
+    commands=edit_kind.each_line(lambda edit, _: Command(("kafka-topics", "--delete", *_topic(edit.name)))),
 )
 
 
-class TopicKind(EditKind):
+class TopicKind(edit_kind.EditKind):
     """Common parts of all edits of topics."""
 
     state = KeptTopic
@@ -200,7 +203,7 @@ class _GrowTopicKind(TopicKind):
         return ("keys may go to other partitions than before",)
 
 
-class _DeleteTopicKind(Removal, TopicKind):
+class _DeleteTopicKind(edit_kind.Removal, TopicKind):
     edit = DeleteTopic
     verb = "delete"
     batch = DELETIONS
@@ -242,11 +245,11 @@ class _DeleteTopicKind(Removal, TopicKind):
         entries = configs.overrides(resource) if configs is not None else ()
         return {entry.name: entry.value for entry in entries if entry.value is not None}
 
-    def reversal(self, edit: DeleteTopic, was: Topic | None, overrides: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: DeleteTopic, was: Topic | None, overrides: Mapping[str, str]) -> edit_kind.Reversal:
         if was is None or not was.partitions:
-            return Reversal((), None, "the topic's records are gone, and how it was made is not known")
+            return edit_kind.Reversal((), None, "the topic's records are gone, and how it was made is not known")
         again = NewTopic(edit.name, len(was.partitions), was.replication, configs=overrides)
-        return Reversal((CreateTopic(again),), None, "the records are gone: the topic comes back empty")
+        return edit_kind.Reversal((CreateTopic(again),), None, "the records are gone: the topic comes back empty")
 
     def doubt(self, _edit: DeleteTopic, change: int, same_topic: bool) -> str:
         return (

@@ -14,7 +14,7 @@ from console.model.numbers import first_few
 from console.model.snapshot import Snapshot
 from console.model.transactions import SeenTransaction, Standing, Transactions, minutes, seen_transaction
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, Removal
+from console.plan.edit_kind import Batch, Removal, Stage
 from console.plan.edits import EndTransaction
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -103,7 +103,7 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 # Make one request for each transaction: each is checked right before it is sent.
-ABORTS = Batch(steps=_steps, predict=_predict, commands=_commands)
+ABORTS = Batch(stage=Stage.TRANSACTIONS, steps=_steps, predict=_predict, commands=_commands)
 
 
 class _EndTransactionKind(Removal):

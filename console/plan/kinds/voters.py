@@ -15,13 +15,45 @@ from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.quorum import KRAFT_VERSION, follows, majority, observing_brokers
 from console.model.snapshot import Snapshot
+from console.plan import edit_kind
 from console.plan import staged as plan_staged
-from console.plan.edit_kind import Batch, EditKind, Removal, Reversal, each_line
-from console.plan.edits import Edit, JoinQuorum, LeaveQuorum, VoterEdit
+from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import NO_SPARE_VOTER, Judged, RiskRule
+
+# -- edits -------------------------------------------------------------------------------------------------------------
+
+
+class _VoterEdit(Edit, frozen=True):
+    voter_id: int
+    directory_id: str
+
+    @property
+    def target(self) -> VoterTarget:
+        """The voter."""
+        return VoterTarget(self.voter_id, self.directory_id)
+
+
+class JoinQuorum(_VoterEdit, frozen=True):
+    """Make a controller that follows the log a voter. directory_id: the directory of its log, ``""`` if no such
+    controller follows.
+    """
+
+    listener: str = ""
+    """The name of the listener for other voters; ``""`` if unknown."""
+    host: str = ""
+    """The host of the listener; ``""`` if unknown."""
+    port: int = -1
+    """The port of the listener; -1 if unknown."""
+
+
+class LeaveQuorum(_VoterEdit, frozen=True):
+    """Remove a controller from the voters. directory_id: the directory of the voter; ``""`` if the quorum is static."""
+
+
+VoterEdit = JoinQuorum | LeaveQuorum
 
 # -- the present state -------------------------------------------------------------------------------------------------
 
@@ -283,10 +315,12 @@ def _command(edit: VoterEdit, _line: DiffLine) -> Command:
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
-VOTERS = Batch(steps=_steps, predict=_predict, commands=each_line(_command))
+VOTERS = edit_kind.Batch(
+    stage=edit_kind.Stage.VOTERS, steps=_steps, predict=_predict, commands=edit_kind.each_line(_command)
+)
 
 
-class _VoterKind(EditKind):
+class _VoterKind(edit_kind.EditKind):
     state = QuorumReplica
     batch = VOTERS
 
@@ -331,11 +365,11 @@ class _JoinQuorumKind(_VoterKind):
         assert isinstance(line.edit, JoinQuorum)
         return f"becomes a voter, at {line.edit.listener}://{line.edit.host}:{line.edit.port}"
 
-    def reversal(self, edit: JoinQuorum, _was: plan_staged.Was, _recorded: Mapping[str, str]) -> Reversal:
-        return Reversal((LeaveQuorum(edit.voter_id, edit.directory_id),), plan_staged.UNREAD)
+    def reversal(self, edit: JoinQuorum, _was: plan_staged.Was, _recorded: Mapping[str, str]) -> edit_kind.Reversal:
+        return edit_kind.Reversal((LeaveQuorum(edit.voter_id, edit.directory_id),), plan_staged.UNREAD)
 
 
-class _LeaveQuorumKind(Removal, _VoterKind):
+class _LeaveQuorumKind(edit_kind.Removal, _VoterKind):
     edit = LeaveQuorum
     verb = "remove"
     risks = (RiskRule(NO_SPARE_VOTER, _no_spare),)
@@ -372,7 +406,7 @@ class _LeaveQuorumKind(Removal, _VoterKind):
         found = next((each for each in known if each.id == edit.voter_id), None)
         return {} if found is None else {_LISTENER: found.listener, _HOST: found.host, _PORT: str(found.port)}
 
-    def reversal(self, edit: LeaveQuorum, _was: plan_staged.Was, recorded: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: LeaveQuorum, _was: plan_staged.Was, recorded: Mapping[str, str]) -> edit_kind.Reversal:
         port = recorded.get(_PORT, "")
         back = JoinQuorum(
             edit.voter_id,
@@ -381,7 +415,7 @@ class _LeaveQuorumKind(Removal, _VoterKind):
             recorded.get(_HOST, ""),
             int(port) if port.isdecimal() else -1,
         )
-        return Reversal((back,), None)
+        return edit_kind.Reversal((back,), None)
 
     def relapses(self, edit: LeaveQuorum, snapshot: Snapshot) -> float:
         """Return the seconds within which a removed voter may rejoin by itself; 0 for a voter that is down."""

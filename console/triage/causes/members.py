@@ -15,7 +15,7 @@ from console.triage import cause, symptoms
 from console.triage.folding import FEW
 from console.triage.group_beginnings import Growth
 from console.triage.observations import Observations
-from console.triage.share_beginnings import RESET, passed_over
+from console.triage.share_beginnings import RESET
 
 OFTEN, LATELY = 3, timedelta(seconds=60)
 """Minimum number of times that an instance id changes hands, and the time for them: a restart or a deployment changes
@@ -193,8 +193,7 @@ def _not_there(group: str, wanted: Sequence[str], left: Sequence[str], since: da
 
 def _from_the_end(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the share groups that began at the end of a topic with records that no group reads."""
-    past, last = observations.past, observations.last
-    for each in passed_over(past.shares, last.snapshot, last.facts.logs) if past.shares else ():
+    for each in observations.past.passed:
         subject = symptoms.Subject(group=each.group, topic=each.topic)
         yield cause.Claim(
             cause="share-group-from-the-end",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from console.lint.rule import AT_ONCE, Rule
-from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.observations import Observations
@@ -54,21 +53,8 @@ def _explained(stands: Stands) -> Iterator[cause.Prediction]:
         yield from cause.predict(BROKER_SILENT, subject=Subject(broker=broker))
 
 
-_READS = {
-    Part.FEATURES: "ApiVersions of all brokers, each 30 s",
-    Part.TOPICS: "Metadata",
-    Part.CONFIGS: "DescribeConfigs",
-    Part.REASSIGNMENTS: "ListPartitionReassignments",
-    Part.ACLS: "DescribeAcls",
-    Part.GROUPS: "ListGroups",
-    Part.LOG_DIRS: "DescribeLogDirs",
-    Part.TOKENS: "DescribeDelegationToken, each minute",
-    Part.CERTIFICATES: "a TLS handshake with each listener of brokers and controllers, hourly",
-}
-
-
 def _reads(rule: Rule) -> str:
-    return ", ".join(text for part, text in _READS.items() if part in (*rule.reads, *rule.also))
+    return ", ".join(part.about.request for part in (*rule.reads, *rule.also) if part.about.request)
 
 
 def _rule(rule: Rule) -> cause.CauseRule:

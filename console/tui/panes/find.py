@@ -131,7 +131,7 @@ class FindView(DetailsView[present_find.Hit]):
 
     def cells(self, row: present_find.Hit) -> list[Cell]:
         """Return the cells of a row."""
-        return [(_title(row.pane), "muted"), row.name, (row.shows, "muted")]
+        return [(TITLES.get(row.pane, row.pane.capitalize()), "muted"), row.name, (row.shows, "muted")]
 
     def sort_key(self, column: str) -> Callable[[present_find.Hit], Any]:
         """Return a sort key by pane or by name."""
@@ -189,10 +189,6 @@ class FindView(DetailsView[present_find.Hit]):
 
 
 _PARTS = (Part.CLUSTER, Part.TOPICS, Part.CONFIGS, Part.GROUPS, Part.QUOTAS, Part.ACLS, Part.TRANSACTIONS)
-
-
-def _title(pane: str) -> str:
-    return TITLES.get(pane, pane.capitalize())
 
 
 def place_of(hit: present_find.Hit) -> tuple[Place, Hashable]:

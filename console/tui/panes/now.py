@@ -351,10 +351,8 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
     """Return the place of a cause's evidence, and the key of its row there; None for the top."""
     if cause == present_triage.LINT_ROW:
         return view_place(keymap.LINT), None
-    if cause in _OF_ACLS:
+    if cause == "access-changed":
         return pane_named(keymap.ACLS), None
-    if cause == "token-expiring":
-        return view_place(keymap.TOKENS), None
     if subject.group is not None:
         row = (subject.topic, subject.partition) if subject.topic is not None else None
         return Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, subject.group), row
@@ -374,16 +372,23 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
         return pane_named(keymap.GROUPS), None
     if (subject.entity or "").startswith(_SCHEMA):
         return view_place(keymap.SCHEMAS), (subject.entity or "").removeprefix(_SCHEMA)
-    brokers = pane_named(keymap.BROKERS)
     if cause in _OF_FEATURES:
-        return brokers._replace(view=keymap.FEATURES), (subject.entity or "").removeprefix("feature ")
+        return view_place(keymap.FEATURES), (subject.entity or "").removeprefix("feature ")
+    if subject.entity is not None and (view := _view_of_rule(cause)) in keymap.VIEWS:
+        return view_place(view), None
+    brokers = pane_named(keymap.BROKERS)
     if cause in _OF_QUORUM:
         return brokers._replace(view=keymap.QUORUM), None
     return brokers, str(subject.broker) if subject.broker is not None else None
 
 
-_OF_ACLS = frozenset({"access-changed", "acl-without-type"})
-"""Causes for which the view with the evidence is that of ACLs."""
+def _view_of_rule(name: str) -> str:
+    """Return the view of the part that a rule of lint judges; ``""`` if no rule has the name."""
+    from console.lint.rules import BY_NAME
+
+    return keymap.view_of(BY_NAME[name].reads[0]) if name in BY_NAME else ""
+
+
 _OF_CONFIGS = {
     "min-isr-impossible": "min.insync.replicas",
     "replication-throttled": "leader.replication.throttled.replicas",

@@ -8,7 +8,7 @@ from console.language.quoting import quote
 from console.model.parts import Part
 from console.model.schema_use import candidates
 from console.model.subjects import SubjectTarget, subject_resource
-from console.plan.edits import DropSchema
+from console.plan.kinds.schemas import DropSchema
 from console.present import schemas
 from console.present.columns import clock
 from console.present.failures import wrapped

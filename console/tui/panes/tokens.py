@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from console.language.quoting import quote
 from console.model.parts import Part
 from console.model.tokens import DelegationToken, TokenTarget
-from console.plan.edits import AT_ONCE, Expire
+from console.plan.kinds.tokens import AT_ONCE, Expire
 from console.present.columns import clock
 from console.present.kinds import TOKENS, expires_soon, token_lines, token_rows
 from console.present.names import plural

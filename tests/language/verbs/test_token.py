@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.statements import OneEdit
-from console.plan.edits import AT_ONCE, BROKERS_OWN, Expire, MakeToken, Renew
+from console.plan.kinds.tokens import AT_ONCE, BROKERS_OWN, Expire, MakeToken, Renew
 from tests.language.said import edits, one, wrong
 from tests.language.strategies import NAMES, reads_back
 

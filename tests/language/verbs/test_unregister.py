@@ -7,7 +7,7 @@ from console.language.interpret import command_of
 from console.language.needs import needs
 from console.language.snapshot_parts import Needs
 from console.language.statements import OneEdit
-from console.plan.edits import RemoveRegistration
+from console.plan.kinds.registrations import RemoveRegistration
 from tests.language.said import edits, one, wrong
 from tests.language.strategies import reads_back
 
