@@ -67,11 +67,15 @@ async def test_staged_edits_quotas_and_acls_are_found(it: Driven) -> None:
     assert any(line.lstrip("▸ ").startswith("Topics") for line in it.lines)
 
 
-async def test_what_is_nowhere_is_said(it: Driven) -> None:
+async def test_what_is_nowhere_is_said_and_a_text_or_a_pattern_is_needed(it: Driven) -> None:
     await it.press("2", shows="payments")
     await found(it, "no-such-thing")
     await it.shows("nothing contains no-such-thing")
     await it.press("escape", shows="payments")
+    await it.press("2", shows="payments")
+    await it.command("find", shows="find needs a text")
+    await it.press("escape")
+    await it.command("find '/(['", shows="not a regular expression")
 
 
 async def test_two_slashes_and_the_key_open_it(it: Driven) -> None:
@@ -81,10 +85,3 @@ async def test_two_slashes_and_the_key_open_it(it: Driven) -> None:
     await it.type("payments", "enter", shows="find payments")
     await it.press("escape", "ctrl+f")
     await it.type("orders", "enter", shows="find orders")
-
-
-async def test_a_text_is_needed_and_a_pattern_has_to_be_one(it: Driven) -> None:
-    await it.press("2", shows="payments")
-    await it.command("find", shows="find needs a text")
-    await it.press("escape")
-    await it.command("find '/(['", shows="not a regular expression")

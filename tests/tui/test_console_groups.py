@@ -81,23 +81,13 @@ async def test_who_should_have_a_partition_is_beside_who_has_it(kinds: ThreadedC
         assert first.split()[-1] == "orders-1@10.0.4.11"
 
 
-async def test_a_share_groups_partition_has_several_members(kinds: ThreadedCluster) -> None:
+async def test_a_share_groups_partition_has_several_members_and_a_streams_group_its_tasks(
+    kinds: ThreadedCluster,
+) -> None:
     async with driven_on(kinds, WIDE) as it:
         await it.press("6")
         await it.command("groups refund", shows="refund-workers")
         await it.press("enter", shows="worker-1@10.0.4.11 +1")
-
-
-async def test_describe_has_targets_tasks_and_epochs(kinds: ThreadedCluster) -> None:
-    async with driven_on(kinds, WIDE) as it:
-        await it.command("describe group fraud-scores", shows="11 active, 2 standby, 1 warm-up")
-        await it.shows("1 not at the target", "epoch 12  topology 2", "Changelogs")
-        assert it.line("score-store-changelog").split() == ["0", PAYMENTS, SCORES]
-        assert "+1 -1" in it.line("scores-2")
-
-
-async def test_a_streams_groups_partition_has_its_task_below(kinds: ThreadedCluster) -> None:
-    async with driven_on(kinds, WIDE) as it:
         await it.command("groups fraud-scores")
         await it.shows("Reconciling")  # its row: the name stands in the filter too
         await it.press("enter", shows="task 0_0")
@@ -109,6 +99,10 @@ async def test_a_streams_groups_partition_has_its_task_below(kinds: ThreadedClus
         await it.command("groups order-events")
         await it.press("enter", shows="orders-2@10.0.4.12")
         assert not any("subtopology" in line for line in it.lines)
+        await it.command("describe group fraud-scores", shows="11 active, 2 standby, 1 warm-up")
+        await it.shows("1 not at the target", "epoch 12  topology 2", "Changelogs")
+        assert it.line("score-store-changelog").split() == ["0", PAYMENTS, SCORES]
+        assert "+1 -1" in it.line("scores-2")
 
 
 async def test_a_stuck_partition_is_marked_and_its_row_has_the_committed_offset(clock: Clock) -> None:

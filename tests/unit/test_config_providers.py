@@ -114,11 +114,13 @@ def test_allowed_paths_are_whole_and_there(folder: Path, allowed: str) -> None:
         password(folder, declared, "plain")
 
 
-def test_a_path_that_is_not_allowed_is_not_read(folder: Path) -> None:
+def test_a_path_that_is_not_allowed_and_a_name_of_our_own_are_refused(folder: Path) -> None:
     declared = provider("f", "FileConfigProvider", allowed_paths=str(folder / "vault"))
     for path in (f"{folder}/vault/../logins.properties", "logins.properties"):
         with pytest.raises(ContextError, match=r"is not below config\.providers\.f\.param"):
             password(folder, declared, f"${{f:{path}:ops.password}}")
+    with pytest.raises(ContextError, match=r"config\.providers: exec is kac's own"):
+        password(folder, provider("exec", "FileConfigProvider"), "plain")
 
 
 @pytest.mark.parametrize(
@@ -189,11 +191,6 @@ def test_what_is_not_used_is_not_refused(tmp_path: Path) -> None:
     assert from_properties(file, Surroundings({}, tmp_path, tmp_path))[1] == ()
 
 
-def test_a_name_of_our_own_is_not_taken_over(folder: Path) -> None:
-    with pytest.raises(ContextError, match=r"config\.providers: exec is kac's own"):
-        password(folder, provider("exec", "FileConfigProvider"), "plain")
-
-
 def test_our_own_file_declares_providers_too(tmp_path: Path) -> None:
     (tmp_path / "pw.properties").write_text("k=sesame\n")
     (tmp_path / "config.toml").write_text(
@@ -236,7 +233,7 @@ PIECES = st.lists(
 
 
 @given(PIECES)
-def test_what_is_expanded_has_no_reference_left(text: str) -> None:
+def test_what_is_expanded_has_no_reference_left_and_references_stand_where_they_say(text: str) -> None:
     """Either an error, or no reference at all."""
     resolver = References(Surroundings({"P": "pass"}, Path("/none"), Path("/none")), (Path("/none"),))
     expanded = None
@@ -247,10 +244,6 @@ def test_what_is_expanded_has_no_reference_left(text: str) -> None:
     else:
         assert placeholder(expanded) is None
         assert expanded.replace("pass", "") == text.replace("${env:P}", "")
-
-
-@given(PIECES)
-def test_references_stand_where_they_say(text: str) -> None:
     last = 0
     for each in references(text):
         assert last <= each.start

@@ -123,9 +123,12 @@ def test_a_file_to_start_from(configure: Configure, tmp_path: Path) -> None:
     assert contexts.current == "a"
 
 
-def test_a_missing_file_to_start_from_is_told(configure: Configure) -> None:
+def test_a_missing_file_to_start_from_and_an_unknown_java_key_are_told(configure: Configure) -> None:
     (broken,) = configure({OWN: '[contexts.a]\nproperties = "none.properties"\n'}).broken
     assert "none.properties: there is no such file" in broken.problem
+    context = only(configure({OWN: '[contexts.a]\nbootstrap.servers = "b"\n\nsasl.mecanism = "PLAIN"\n'}))
+    (warning,) = context.warnings
+    assert f"{OWN}:4: there is no key 'sasl.mecanism'; did you mean sasl.mechanism?" in warning
 
 
 @pytest.mark.parametrize(
@@ -152,12 +155,6 @@ def test_a_guard_that_is_misspelt_is_not_a_guard_that_is_off(configure: Configur
     (broken,) = contexts.broken
     assert f"{OWN}{words}" in broken.problem
     assert [context.name for context in contexts.contexts] == ["b"]
-
-
-def test_an_unknown_java_key_is_a_warning(configure: Configure) -> None:
-    context = only(configure({OWN: '[contexts.a]\nbootstrap.servers = "b"\n\nsasl.mecanism = "PLAIN"\n'}))
-    (warning,) = context.warnings
-    assert f"{OWN}:4: there is no key 'sasl.mecanism'; did you mean sasl.mechanism?" in warning
 
 
 def test_what_else_is_wrong_in_our_file(configure: Configure) -> None:

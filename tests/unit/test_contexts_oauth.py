@@ -178,15 +178,12 @@ async def test_a_proxy_never_gets_what_is_for_this_machine(
     assert (len(endpoint.asked), proxy.asked) == (1, [])
 
 
-async def test_refused_credentials(endpoint: Endpoint) -> None:
+async def test_refused_credentials_and_an_endpoint_in_trouble(endpoint: Endpoint) -> None:
     endpoint.status, endpoint.answer = 401, {"error": "invalid_client", "error_description": f"no\n\x1b[31m {SECRET}"}
     error = await failure(credentials(endpoint.url))
     assert isinstance(error, AuthenticationFailed)
     assert f"the token endpoint {endpoint.url} answered 401: invalid_client no[31m ······" in error.failure.message
     assert "secret or key, and the scope" in error.failure.remedy
-
-
-async def test_an_endpoint_in_trouble(endpoint: Endpoint) -> None:
     endpoint.status, endpoint.answer = 503, b"<html>"
     error = await failure(credentials(endpoint.url))
     assert isinstance(error, Unreachable)

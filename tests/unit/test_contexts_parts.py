@@ -213,12 +213,9 @@ def test_any_quoted_value_is_read_back(value: str) -> None:
     assert parse_jaas(f'm.M required password="{written}" b="1";')[0].options == {"password": value, "b": "1"}
 
 
-def test_a_reference_is_a_word_and_a_part_of_a_quoted_value() -> None:
+def test_a_login_has_references_in_its_words_and_several_modules() -> None:
     (module,) = parse_jaas("m.M required password=${env:P W} user=\"a-${file:/x}\" other='single';")
     assert module.options == {"password": "${env:P W}", "user": "a-${file:/x}", "other": "single"}
-
-
-def test_two_modules() -> None:
     assert [module.class_name for module in parse_jaas("a.A required; b.B optional x=y;")] == ["a.A", "b.B"]
 
 

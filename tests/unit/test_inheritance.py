@@ -87,10 +87,14 @@ def test_a_broker_falls_back_to_the_cluster_default_then_to_its_file() -> None:
     assert inheritance.without_override(B2, "no.such.key") == model_inheritance.Inherited(None)
 
 
-def test_a_broker_key_in_hours_is_told_in_the_keys_own_unit() -> None:
+def test_without_an_override_hours_are_told_in_the_keys_own_unit_and_secrets_stay_hidden() -> None:
     snapshot = cluster(configs={B1: {"log.retention.ms": "5"}}).describe()
     found = model_inheritance.Inheritance(snapshot).without_override(B1, "log.retention.ms")
     assert found == model_inheritance.Inherited("86400000", STATIC, "log.retention.hours")
+    key = "listener.name.x.ssl.keystore.password"
+    snapshot = cluster(configs={B1: {key: "hush"}, config.CLUSTER_DEFAULT: {key: "hush"}}).describe()
+    found = model_inheritance.Inheritance(snapshot).without_override(B1, key)
+    assert found == model_inheritance.Inherited(None, DYNAMIC_DEFAULT, key, hidden=True)
 
 
 def test_below_the_cluster_default_the_brokers_have_to_agree() -> None:
@@ -112,13 +116,6 @@ def test_groups_client_metrics_and_loggers() -> None:
         "300000", DEFAULT, "interval.ms"
     )
     assert inheritance.without_override(config.ConfigResource(BROKER_LOGGER, "1"), "root") == model_inheritance.UNKNOWN
-
-
-def test_a_hidden_value_stays_hidden() -> None:
-    key = "listener.name.x.ssl.keystore.password"
-    snapshot = cluster(configs={B1: {key: "hush"}, config.CLUSTER_DEFAULT: {key: "hush"}}).describe()
-    found = model_inheritance.Inheritance(snapshot).without_override(B1, key)
-    assert found == model_inheritance.Inherited(None, DYNAMIC_DEFAULT, key, hidden=True)
 
 
 def test_kafkas_default_is_not_what_is_inherited() -> None:

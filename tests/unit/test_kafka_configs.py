@@ -306,21 +306,15 @@ def test_help_names_every_option_and_has_examples() -> None:
     assert "examples:" in out
 
 
-def test_the_two_ways_of_the_proposal_exclude_each_other() -> None:
+def test_what_is_said_of_two_ways_of_zookeeper_and_of_a_password_on_the_line() -> None:
     code, _, err = run("--bootstrap-servers", "h:1", "--config.properties", "f", "--describe", "--topic", "a")
     assert code == 1
     assert err.startswith("You can specify only one in --bootstrap-servers, --config.properties\n")
-
-
-def test_zookeeper_is_ignored_with_a_warning() -> None:
     code, _, err = run("--zookeeper", "z:2181", "--describe")
     assert code == 1
     assert err == (
         "kac: warning: --zookeeper is ignored: the brokers are asked\nAt least one entity type must be specified\n"
     )
-
-
-def test_a_password_on_the_line_is_warned_of_and_not_repeated() -> None:
     code, _, err = run("--alter", "--user", "u", "--add-config", "SCRAM-SHA-256=[password=hidden]", "--topic", "a")
     assert code == 1
     code, _, err = run("--alter", "--user", "u", "--add-config", "SCRAM-SHA-256=[password=hidden]")

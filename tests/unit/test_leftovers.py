@@ -77,7 +77,7 @@ def test_nothing_moves_so_all_of_it_can_go() -> None:
     assert all(isinstance(each.edit, UnsetConfig) for each in found)
 
 
-def test_what_a_reassignment_uses_stays() -> None:
+def test_what_a_move_uses_stays() -> None:
     found = {each.edit.slot: each.edit for each in stale_throttles(snapshot(EVERYTHING, MOVE))}
     assert set(found.values()) == {
         UnsetConfig(config.broker_resource(1), LOG_DIRS_RATE),
@@ -85,9 +85,6 @@ def test_what_a_reassignment_uses_stays() -> None:
         SubtractConfig(config.topic_resource("moving"), LEADER, "0:1"),
         UnsetConfig(config.topic_resource("still"), LEADER),
     }
-
-
-def test_a_move_between_log_dirs_uses_its_own_rate() -> None:
     keys = {each.edit.key for each in stale_throttles(snapshot(EVERYTHING, copying=1))}
     assert LOG_DIRS_RATE not in keys
     assert set(RATES) <= keys

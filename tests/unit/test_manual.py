@@ -89,13 +89,10 @@ def test_what_a_line_can_go_on_with(line: str, found: list[str]) -> None:
     assert completed(line) == found
 
 
-def test_options_come_with_their_help() -> None:
+def test_options_come_with_their_help_and_a_quota_has_the_keys_of_its_entity() -> None:
     found = candidates("zsh", "kac groups --gr", "", lambda *_: [])
     assert found == ["--group\tthe group's name; may be repeated"]
     assert "--if-not-exists" in completed("topics --")
-
-
-def test_a_quota_has_the_keys_of_its_entity() -> None:
     found = candidates("fish", "kac quotas --user a --add-config pro", "", names)
     assert found == ["producer_byte_rate="]
 

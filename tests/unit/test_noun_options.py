@@ -41,9 +41,6 @@ def reset_to(*place: str) -> ResetOffsets:
     return statement
 
 
-# -- offsets -----------------------------------------------------------------------------------------------------------
-
-
 @given(st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1)), st.integers(-18 * 60, 18 * 60))
 def test_times(at: datetime, zone: int) -> None:
     at = at.replace(microsecond=at.microsecond // 1000 * 1000)
@@ -127,9 +124,6 @@ def test_several_groups_need_a_file_with_them(tmp_path: Path) -> None:
     assert callable(meaning("groups", *words))
 
 
-# -- partitions --------------------------------------------------------------------------------------------------------
-
-
 def test_files_of_partitions(tmp_path: Path) -> None:
     file = tmp_path / "f.json"
 
@@ -166,9 +160,6 @@ def test_files_of_partitions(tmp_path: Path) -> None:
     file.unlink()
     with pytest.raises(OptionsError, match="can't be read"):
         meaning("topics", f"--offset-json-file={file}")
-
-
-# -- features ----------------------------------------------------------------------------------------------------------
 
 
 def features(*words: str) -> list[tuple[object, ...]]:

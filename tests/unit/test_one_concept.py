@@ -74,9 +74,6 @@ def test_the_example_of_a_first_change_is_the_one_that_is_walked_through() -> No
     assert f"`{column['file']}`, before `{column['before'].strip().rstrip(',')}`" in page
 
 
-# -- what there is -----------------------------------------------------------------------------------------------------
-
-
 def test_a_type_is_named_in_few_modules() -> None:
     # ListClientMetricsResources is an API.
     named = re.compile("client.?metrics(?!.?resources)", re.IGNORECASE)

@@ -41,9 +41,6 @@ def newest(chart: graphs.Chart) -> dict[str, str]:
     }
 
 
-# -- what is measured --------------------------------------------------------------------------------------------------
-
-
 def test_a_sample_has_what_is_known_and_nothing_else() -> None:
     assert half_hour.HalfHour().after(Snapshot(), NOW).samples == (
         half_hour.Sample(int(NOW.timestamp()) // half_hour.EVERY, {}),
@@ -147,9 +144,6 @@ def test_whose_requests_are_throttled_is_said_by_who_says_it() -> None:
     assert half_hour.throttled_by_log({Client("", "User:b", "FETCH"): Throttled(1, 1, 1)}) == {
         half_hour.Measure("throttled", "User:b FETCH by log"): 1
     }
-
-
-# -- what is drawn -----------------------------------------------------------------------------------------------------
 
 
 def test_graphs_stand_in_their_order_and_groups_that_read_well_are_left_out() -> None:

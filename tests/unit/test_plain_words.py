@@ -94,8 +94,6 @@ def test_what_is_left_out_is_counted_in_the_number_that_it_has() -> None:
     assert not found, "\n".join(found)
 
 
-# -- docstrings of functions -------------------------------------------------------------------------------------------
-
 PROPERTIES = ("property", "setter", "cached_property")
 NO_VERBS = (
     " A After All An Another Any As At Before Both By Each Every For From How If In It Its Most No None Nothing Of On"

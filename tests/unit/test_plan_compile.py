@@ -42,8 +42,10 @@ def alter(steps: Iterable[Step]) -> list[changes.AlterConfigs]:
     return [step.request for step in steps if isinstance(step.request, changes.AlterConfigs)]
 
 
-def test_an_empty_plan_is_no_request() -> None:
+def test_an_empty_plan_is_no_request_and_without_a_named_broker_any_takes_all() -> None:
     assert compile_plan(EMPTY, Facts()) == ()
+    (step,) = compiled(edit.SetConfig(T1, "a", "1"), edit.SetConfig(CLUSTER_DEFAULT, "b", "1"))
+    assert alter([step])[0].broker is None
 
 
 def test_topics_the_cluster_default_and_one_broker_are_one_request_to_that_broker() -> None:
@@ -72,11 +74,6 @@ def test_topics_the_cluster_default_and_one_broker_are_one_request_to_that_broke
     )
     assert step.note == ""
     assert {staged.edit for staged in step.staged} == set(edits)
-
-
-def test_without_a_named_broker_any_takes_all() -> None:
-    (step,) = compiled(edit.SetConfig(T1, "a", "1"), edit.SetConfig(CLUSTER_DEFAULT, "b", "1"))
-    assert alter([step])[0].broker is None
 
 
 def test_two_named_brokers_are_two_requests_and_the_first_takes_everything_else() -> None:
@@ -172,11 +169,15 @@ def test_what_does_not_fit_with_the_first_broker_rides_with_the_next_before_a_re
     assert [step.note for step in steps] == [LIMIT_NOTE.format(1, 2), LIMIT_NOTE.format(2, 2)]
 
 
-def test_loggers_make_no_records() -> None:
+def test_loggers_make_no_records_and_growths_count_new_partitions() -> None:
     logger = ConfigResource(codes.BROKER_LOGGER, "1")
     edits: list[edit.Edit] = [edit.SetConfig(topic_resource(f"t{n}"), "k", "1") for n in range(10_000)]
     (step,) = compiled(edit.SetConfig(logger, "a", "INFO"), *edits)
     assert len(step.staged) == 10_001
+    three = Topic("x", tuple(Partition(number, -1, (), ()) for number in range(3)))
+    snapshot = Snapshot(topics={"t1": three, "t2": three})
+    assert len(compiled(edit.GrowTopic("t1", 5_003), edit.GrowTopic("t2", 5_003), snapshot=snapshot)) == 1
+    assert len(compiled(edit.GrowTopic("t1", 5_003), edit.GrowTopic("t2", 5_004), snapshot=snapshot)) == 2
 
 
 def test_quotas_are_cut_by_keys_and_never_within_an_entity() -> None:
@@ -206,13 +207,6 @@ def test_creations_count_topics_partitions_and_configs() -> None:
         edit.CreateTopic(changes.NewTopic(f"t{n}", assignments=((1,),) * 4_999)) for n in range(3)
     ]
     assert len(compiled(*assigned)) == 2
-
-
-def test_growths_count_new_partitions() -> None:
-    three = Topic("x", tuple(Partition(number, -1, (), ()) for number in range(3)))
-    snapshot = Snapshot(topics={"t1": three, "t2": three})
-    assert len(compiled(edit.GrowTopic("t1", 5_003), edit.GrowTopic("t2", 5_003), snapshot=snapshot)) == 1
-    assert len(compiled(edit.GrowTopic("t1", 5_003), edit.GrowTopic("t2", 5_004), snapshot=snapshot)) == 2
 
 
 def test_acls_and_deletions() -> None:

@@ -43,14 +43,11 @@ def one_line(snapshot: Snapshot, edit: do.Edit) -> DiffLine:
     return line
 
 
-def test_an_inherited_key_and_where_it_comes_from() -> None:
+def test_where_an_inherited_key_comes_from_and_what_applies_once_one_is_unset() -> None:
     line = one_line(model().describe(), do.SetConfig(T2, "retention.ms", "1d"))
     assert (line.verb, line.key) == ("set", "retention.ms")
     assert line.old == EffectiveValue("86400000", DEFAULT, "retention.ms")  # as Kafka describes it
     assert line.new == EffectiveValue("86400000", TOPIC_SOURCE, "retention.ms")
-
-
-def test_what_applies_once_a_key_is_unset() -> None:
     line = one_line(model().describe(), do.UnsetConfig(T1, "retention.ms"))
     assert line.old == EffectiveValue("5", TOPIC_SOURCE, "retention.ms")
     assert line.new == EffectiveValue("86400000", STATIC, "log.retention.hours")

@@ -458,17 +458,18 @@ def test_the_same_edit_twice_is_staged_once(snapshot: Snapshot) -> None:
     assert again.plan is report.plan
 
 
-def test_items_appended_one_by_one_are_one_append(snapshot: Snapshot) -> None:
+def test_edits_of_one_slot_are_one(snapshot: Snapshot) -> None:
     key = "leader.replication.throttled.replicas"
     plan = on(snapshot, do.AppendConfig(T1, key, "0:1, 0:2"), do.AppendConfig(T1, key, "0:3,0:1")).plan
     assert [s.edit for s in plan.staged] == [do.AppendConfig(T1, key, "0:1,0:2,0:3")]
-
-
-def test_a_set_takes_the_place_of_an_append(snapshot: Snapshot) -> None:
     plan = on(
         snapshot, do.AppendConfig(T2, "cleanup.policy", "compact"), do.SetConfig(T2, "cleanup.policy", "delete")
     ).plan
     assert [s.edit for s in plan.staged] == [do.SetConfig(T2, "cleanup.policy", "delete")]
+    one = QuotaEntity((CLIENT_ID, "c", USER, "u"))
+    other = QuotaEntity((USER, "u", CLIENT_ID, "c"))
+    plan = on(snapshot, do.SetQuota(one, "producer_byte_rate", 1.0), do.SetQuota(other, "producer_byte_rate", 2.0)).plan
+    assert [staged.edit for staged in plan.staged] == [do.SetQuota(other, "producer_byte_rate", 2.0)]
 
 
 def test_what_was_read_stays_with_the_edit(snapshot: Snapshot) -> None:
@@ -525,13 +526,6 @@ def test_without_having_read_anything_edits_are_staged_as_they_are() -> None:
     plan = stage(EMPTY, edits, Snapshot()).plan
     assert {staged.was for staged in plan.staged} == {UNREAD}
     assert plan.staged[0].edit == do.SetConfig(T1, "retention.ms", "86400000")  # the key's name tells the unit
-
-
-def test_the_order_of_an_entitys_parts_does_not_matter(snapshot: Snapshot) -> None:
-    one = QuotaEntity((CLIENT_ID, "c", USER, "u"))
-    other = QuotaEntity((USER, "u", CLIENT_ID, "c"))
-    plan = on(snapshot, do.SetQuota(one, "producer_byte_rate", 1.0), do.SetQuota(other, "producer_byte_rate", 2.0)).plan
-    assert [staged.edit for staged in plan.staged] == [do.SetQuota(other, "producer_byte_rate", 2.0)]
 
 
 def test_a_log_level_may_be_written_small(snapshot: Snapshot) -> None:

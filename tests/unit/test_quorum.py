@@ -47,7 +47,7 @@ def test_a_majority(voters: int, needed: int) -> None:
     assert model_quorum.majority(voters) == needed
 
 
-def test_a_voter_that_was_formatted_again() -> None:
+def test_a_voter_that_was_formatted_again_and_one_that_was_only_restarted() -> None:
     again = replica(103, directory="new-103")
     found = quorum(replica(101), replica(102), replica(103, 30_000, lag=60), observers=(again, replica(1)))
     assert model_quorum.formatted_again(found, found.voters[2]) == again
@@ -56,9 +56,6 @@ def test_a_voter_that_was_formatted_again() -> None:
     assert notes[103, "of-103"] == "formatted again: it runs with directory new-103"
     assert notes[103, "new-103"] == "voter 103, formatted again"
     assert notes[102, "of-102"] == notes[1, "of-1"] == ""
-
-
-def test_a_voter_that_is_back_within_seconds_was_only_restarted() -> None:
     found = quorum(replica(101), replica(102), replica(103), observers=(replica(103, 90_000, "old-103"),))
     assert model_quorum.formatted_again(found, found.voters[2]) is None
     assert [row.note for row in quorum_rows(seen(found, (1,)))] == ["", "", "", "a former directory of 103"]

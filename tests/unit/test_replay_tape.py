@@ -77,26 +77,17 @@ def test_configs_are_found_in_other_lists(data: st.DataObject) -> None:
         assert found is None
 
 
-# -- times, brokers, problems -------------------------------------------------------------------------------------
-
-
 QUESTION = b"\x01whole"
 
 
-def test_the_newest_answer_counts() -> None:
+def test_the_newest_answer_of_the_broker_that_is_asked_counts() -> None:
     answers = [answer(at, QUORUM, QUESTION, bytes([at])) for at in (10, 20, 30)]
     found = [tape(answers, at).answer(QUORUM, 4, QUESTION, None) for at in (9, 10, 25, 99)]
     assert found == [None, b"\x0a", b"\x14", b"\x1e"]
-
-
-def test_a_broker_answers_for_itself_alone() -> None:
     known = tape([answer(1, QUORUM, QUESTION, b"a"), answer(2, QUORUM, QUESTION, b"b", address=B)])
     assert known.answer(QUORUM, 4, QUESTION, A) == b"a"
     assert known.answer(QUORUM, 4, QUESTION, B) == known.answer(QUORUM, 4, QUESTION, None) == b"b"
     assert known.answer(QUORUM, 4, QUESTION, ("c", 1)) is None
-
-
-def test_any_broker_that_answers_counts_before_one_that_does_not() -> None:
     lost = answer(3, QUORUM, QUESTION, b"")._replace(problem=LOST)
     known = tape([answer(1, QUORUM, QUESTION, b"b", address=B), answer(2, QUORUM, QUESTION, b"a"), lost])
     assert known.answer(QUORUM, 4, QUESTION, A) == LOST

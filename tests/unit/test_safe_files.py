@@ -150,9 +150,6 @@ def test_every_writer_refuses_a_planted_link(tmp_path: Path, victim: Path) -> No
     assert victim.read_text() == "precious"
 
 
-# -- private files -----------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def loose_umask() -> object:
     before = os.umask(0)
@@ -217,9 +214,6 @@ def test_a_private_file_is_no_pipe(tmp_path: Path) -> None:
 def test_the_history_of_commands_is_private(tmp_path: Path) -> None:
     CommandHistory(tmp_path / "kac" / "commands").add("list topics")
     assert (mode(tmp_path / "kac"), mode(tmp_path / "kac" / "commands")) == (0o700, 0o600)
-
-
-# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def test_no_more_is_read_than_is_taken(tmp_path: Path) -> None:

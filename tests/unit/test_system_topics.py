@@ -177,9 +177,6 @@ def test_streams_topics_are_known_by_the_name_of_a_group() -> None:
     assert system_topic("shop-counts-changelog", groups={"sho", "shop-counts-changelog"}) is None
 
 
-# -- deleting a topic --------------------------------------------------------------------------------------------------
-
-
 def test_an_empty_topic_that_nobody_reads_is_deleted_without_a_warning() -> None:
     known = snapshot({"t": "delete"})
     assert warned(known, do.DeleteTopic("t"), facts=empty("t")) == ()

@@ -85,7 +85,7 @@ def outbox(deliver: Callable[[Any], None], **how: Any) -> Iterator[tuple[Outbox,
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_event_has_no_secret_and_no_control_characters() -> None:
+def test_an_event_has_no_secret_and_no_control_characters_and_is_small() -> None:
     hostile = event(told(title="group \x1b[2J\n‮evil is down", group="a\x00b"), "prod", "id-1")
     whole = json.dumps(hostile.data, ensure_ascii=False) + "".join(hostile.fields.values())
     assert "hunter2" not in whole
@@ -93,9 +93,6 @@ def test_an_event_has_no_secret_and_no_control_characters() -> None:
     assert hostile.data["evidence"] == [
         {"fact": "refuses connections, password=······", "source": "Metadata", "at": "2026-03-01T03:00:00.000Z"}
     ]
-
-
-def test_an_event_is_small_whatever_a_cluster_names() -> None:
     vast = event(told(title="x" * 10**6, group="g" * 10**6), "prod", "id-1")
     assert len(json.dumps(vast.data)) < 20_000
 
@@ -239,14 +236,11 @@ def program(tmp_path: Path, text: str) -> Callable[[Any], None]:
     return receiver(tmp_path, 'notify.chat.command = ["./page", "-q"]')
 
 
-def test_a_program_gets_the_event_on_standard_input(tmp_path: Path) -> None:
+def test_a_program_gets_the_event_on_standard_input_and_says_why_it_fails(tmp_path: Path) -> None:
     program(tmp_path, f"cat > {tmp_path}/got; echo $1 >> {tmp_path}/got")(EVENT)
     text, argument = (tmp_path / "got").read_text().splitlines()
     assert json.loads(text) == EVENT.data
     assert argument == "-q"
-
-
-def test_a_program_that_fails_says_why_and_one_that_reads_nothing_is_fine(tmp_path: Path) -> None:
     with pytest.raises(NotDelivered, match="page ended with 3: no route to the pager"):
         program(tmp_path, "yes x | head -c 3000000 >&2; echo; echo no route to the pager >&2; exit 3")(EVENT)
     program(tmp_path, "exec <&-; yes | head -c 3000000; (sleep 600 &) ; exit 0")(EVENT)

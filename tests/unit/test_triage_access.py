@@ -129,13 +129,10 @@ def test_what_stops_by_itself_or_goes_on_is_no_trouble(now: tuple[Acl, ...], *, 
     assert not seen((OTHER,), now, stops=stops)
 
 
-def test_more_rights_stop_nobody() -> None:
+def test_more_rights_stop_nobody_and_a_change_of_long_ago_is_not_the_cause() -> None:
     before = (OTHER, acl("ALLOW", "READ"))
     assert not seen(before, (*before, acl("ALLOW", "WRITE")), stops=True)
-
-
-def test_a_change_of_long_ago_is_not_the_cause() -> None:
-    assert not seen((OTHER,), (OTHER, acl("DENY", "WRITE")), stops=True, ticks=WHEN + 62)
+    assert not seen((OTHER,), (OTHER, acl("DENY", "WRITE")), stops=True, ticks=WHEN + 62)  # of long ago
 
 
 @pytest.mark.parametrize(
@@ -259,13 +256,11 @@ _ACLS = st.builds(
 
 
 @given(st.frozensets(_ACLS), st.frozensets(_ACLS))
-def test_only_what_differs_is_compared(one: frozenset[Acl], other: frozenset[Acl]) -> None:
+def test_only_what_differs_is_compared_and_what_a_change_takes_no_other_acl_says(
+    one: frozenset[Acl], other: frozenset[Acl]
+) -> None:
     assert acl_differences(sorted(one), sorted(other)) == (sorted(one - other), sorted(other - one))
-
-
-@given(st.frozensets(_ACLS), st.frozensets(_ACLS))
-def test_what_a_change_takes_is_what_no_other_acl_says(one: frozenset[Acl], other: frozenset[Acl]) -> None:
-    """By a comparison with each of the others, which is too much where there are thousands."""
+    # By a comparison with each of the others, which is too much where there are thousands.
     poll = Poll(START, replace(healthy(), acls=tuple(sorted(one)), read_at={**healthy().read_at, "acls": START}))
     later = Poll(START + TICK, replace(poll.snapshot, acls=tuple(sorted(other))))
     for each in past_after(NOTHING, poll, later).access:

@@ -474,13 +474,10 @@ def _with(snapshot: Snapshot, leader: int, *, spared: int | None = None) -> Snap
     return triage.each_of_orders(snapshot, changed)
 
 
-def test_a_leader_that_nobody_follows_is_named_and_not_its_followers() -> None:
+def test_a_leader_that_nobody_follows_is_named_and_one_that_is_followed_somewhere_is_not() -> None:
     verdict = diagnose(triage.watched(lambda snapshot, _: _with(snapshot, 1)))
     assert triage.named(verdict) == {("replication-broken", triage.BROKER[1])}
     assert not verdict.unexplained
-
-
-def test_a_leader_that_is_followed_somewhere_is_not_named() -> None:
     led = next(
         each.number
         for each in triage.watched(lambda s, _: s).last.snapshot.topics["orders"].partitions

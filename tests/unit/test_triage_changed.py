@@ -167,16 +167,14 @@ def test_a_change_that_is_taken_back_ends_its_row_and_its_repair_is_none(before:
     assert not seen(before, then, is_back=True)
 
 
-def test_a_lower_limit_that_restores_the_former_one_is_no_row() -> None:
+def test_a_lower_limit_that_restores_the_former_one_a_change_made_here_and_a_new_credential_are_no_rows() -> None:
     """A quota that somebody raised by mistake, and took back."""
     assert not seen(quota(0.05), quota(50.0), is_back=True)
     assert seen(quota(50.0), quota(0.05))
-
-
-def test_a_change_that_was_made_here_is_no_row() -> None:
     key = (ORDERS, "retention.ms", "1000")
     assert not seen(KEPT_FOR_A_DAY, KEPT_FOR_A_SECOND, authors={key: Author("carol", 7, START)})
     assert seen(KEPT_FOR_A_DAY, KEPT_FOR_A_SECOND, authors={(ORDERS, "retention.ms", "5"): Author("carol", 7, START)})
+    assert not seen(credential(is_there=False), credential(is_there=True), stops=True)
 
 
 @pytest.mark.parametrize(
@@ -341,10 +339,6 @@ def test_a_topic_that_comes_back_by_itself_is_a_row_even_if_it_was_empty(auto: s
     if is_by_request:
         assert "auto.create.topics.enable=false" in claims[0].next[0].text
         assert not claims[0].next[0].edits, "it is no dynamic config"
-
-
-def test_a_new_credential_stops_no_producer() -> None:
-    assert not seen(credential(is_there=False), credential(is_there=True), stops=True)
 
 
 def test_a_topic_made_again_under_a_reader_is_named_with_the_group() -> None:
@@ -638,7 +632,7 @@ def back_as(**said: object) -> Change:
     return change
 
 
-def test_a_broker_that_came_back_at_another_address_and_does_not_answer() -> None:
+def test_a_broker_that_came_back_at_another_address_is_a_row_if_it_does_not_answer() -> None:
     def silent_since(change: Change) -> list[Claim]:
         base = healthy()
         observations = begin(Poll(START, base))
@@ -656,9 +650,6 @@ def test_a_broker_that_came_back_at_another_address_and_does_not_answer() -> Non
     assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.LIKELY)
     assert "advertised.listeners of broker 2" in claim.next[0].text
     assert [each.cause for each in silent_since(back_as())] != ["changed-lately"]
-
-
-def test_a_broker_that_came_back_at_another_address_and_answers_is_no_row() -> None:
     assert not verdict_of(back_as(port=9999), 12)
 
 
@@ -765,14 +756,11 @@ def gone(*, had_members: bool = True, back_at: int = 1_000, begins: int = -1) ->
     return change
 
 
-def test_a_group_that_went_with_its_offsets_is_named() -> None:
+def test_a_group_that_went_with_its_offsets_is_named_and_what_it_missed_is_counted() -> None:
     (claim,) = verdict_of(gone(), WHEN + 8)
     assert claim.title == "group billing: gone, with its offsets in 1 partition, while 800 records waited for it"
     assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.CERTAIN)
     assert "orders/0 to 100" in claim.next[0].text
-
-
-def test_the_records_that_it_missed_are_counted_when_it_is_back() -> None:
     claims = verdict_of(gone(back_at=WHEN + 8, begins=850), WHEN + 12)
     (claim,) = [each for each in claims if each.cause == "changed-lately"]
     assert claim.title == "group billing: began 750 records after its former offsets, which were gone"

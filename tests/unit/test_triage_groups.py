@@ -156,7 +156,7 @@ def ahead(member: str) -> Snapshot:
     return with_rows(healthy(), rows, {("orders", 0): (0, 100)})
 
 
-def test_a_mirrors_offsets_ahead_of_the_end_are_told_and_have_no_fix() -> None:
+def test_offsets_ahead_of_the_end_are_told_of_mirrors_and_a_trouble_of_members() -> None:
     verdict = diagnose(watched(lambda s, _: s, before=ahead("")))
     (only,) = verdict.causes
     assert verdict.is_healthy
@@ -165,6 +165,11 @@ def test_a_mirrors_offsets_ahead_of_the_end_are_told_and_have_no_fix() -> None:
         "group g: orders/0 is ahead of the end by 49,900: mirrored, or restored?",
     )
     assert not any(step.command or step.edits for step in only.claim.next)
+    verdict = diagnose(watched(lambda s, _: s, before=ahead("m")))
+    (only,) = verdict.causes
+    assert (only.claim.cause, only.claim.severity) == ("offsets-out-of-range", Severity.HIGH)
+    assert "ahead of the end by 49,900" in only.claim.evidence[0].fact
+    assert [step.command.rpartition(" ")[2] for step in only.claim.next] == ["latest", "earliest"]
 
 
 def test_a_mirror_that_goes_on_is_no_reader() -> None:
@@ -175,14 +180,6 @@ def test_a_mirror_that_goes_on_is_no_reader() -> None:
         return with_rows(snapshot, {"g": ("Empty", [("orders", 0, at, 100 + tick, "")])}, {})
 
     assert told(diagnose(watched(change, ticks=9, before=change(healthy(), 0)))) == [("offsets-ahead", "info")]
-
-
-def test_a_member_ahead_of_the_end_is_in_trouble_and_both_ways_are_said() -> None:
-    verdict = diagnose(watched(lambda s, _: s, before=ahead("m")))
-    (only,) = verdict.causes
-    assert (only.claim.cause, only.claim.severity) == ("offsets-out-of-range", Severity.HIGH)
-    assert "ahead of the end by 49,900" in only.claim.evidence[0].fact
-    assert [step.command.rpartition(" ")[2] for step in only.claim.next] == ["latest", "earliest"]
 
 
 @given(st.integers(0, 1_000), st.integers(0, 1_000), st.integers(0, 10_000), st.integers(0, 10_000))

@@ -115,11 +115,15 @@ def test_a_restart_in_order_is_no_trouble_until_it_is_over() -> None:
     assert not watch.verdicts[STOPS - 1].causes
 
 
-def test_one_that_is_gone_from_one_poll_to_the_next_was_stopped_in_order() -> None:
+def test_one_that_is_gone_or_refuses_right_before_its_leaders_moved_was_stopped_in_order() -> None:
     """Its session would have kept it for 9 s."""
     watch = Watch()
     watch.poll(STOPS)
     assert only(watch.poll(3, fenced=3)[-1]) == ("broker-restarting", "info", f"{STOPPED}{FEWER} is back")
+    watch = Watch()
+    watch.poll(STOPS)
+    assert not watch.poll(1, silent=3)[-1].causes
+    assert only(watch.poll(1, fenced=3)[-1])[:2] == ("broker-restarting", "info")
 
 
 def test_one_that_is_fenced_before_its_topics_are_described_again_was_stopped_in_order() -> None:
@@ -143,13 +147,6 @@ def test_one_that_is_fenced_after_its_silence_is_down(silent_for: int, *, hangs:
     watch.poll(silent_for, silent=3, hangs=hangs)
     watch.poll(2, fenced=3, topics_too=False)
     assert only(watch.poll(1, fenced=3)[-1])[:2] == ("broker-down", "critical")
-
-
-def test_one_that_refuses_right_before_its_leaders_moved_was_stopped_in_order() -> None:
-    watch = Watch()
-    watch.poll(STOPS)
-    assert not watch.poll(1, silent=3)[-1].causes
-    assert only(watch.poll(1, fenced=3)[-1])[:2] == ("broker-restarting", "info")
 
 
 @pytest.mark.parametrize("hangs", [False, True])

@@ -97,15 +97,12 @@ def test_a_feature_that_was_left_out_is_a_cause() -> None:
     assert (place.view, row) == ("features", "group.version")
 
 
-def test_an_upgrade_that_goes_on_or_ended_a_moment_ago_is_no_cause() -> None:
+def test_levels_are_judged_neither_during_an_upgrade_nor_while_versions_are_unknown() -> None:
     before, half = versions(healthy(), [OLD] * 3, OLD, group_version=1), versions(healthy(), [NOW, OLD, OLD], OLD)
     after_it = versions(healthy(), [NOW] * 3, OLD, group_version=1)
     assert standing(seen(half)) == set()
     assert standing(seen(before, half, after_it)) == set()
     assert standing(seen(before, half, after_it, times=LONG)) == {("metadata-version-behind", METADATA)}
-
-
-def test_levels_are_not_judged_while_a_brokers_versions_are_unknown_and_the_row_stays() -> None:
     assert standing(seen(versions(healthy(), [NOW] * 2, OLD))) == set()
     assert standing(seen(healthy())) == set()
     known = versions(healthy(), [NOW] * 3, OLD, group_version=1)
@@ -113,7 +110,7 @@ def test_levels_are_not_judged_while_a_brokers_versions_are_unknown_and_the_row_
     assert standing(seen(known, without)) == {("metadata-version-behind", METADATA)}
 
 
-def test_a_broker_that_got_nothing_is_a_cause_but_not_one_that_is_new_or_was_drained() -> None:
+def test_a_broker_that_got_nothing_is_a_cause_but_not_one_that_is_new_drained_closed_or_of_few() -> None:
     empty, full = holding(healthy(), 1, 2), holding(healthy(), 1, 2, 3)
     row = {("broker-empty", Subject(broker=3))}
     assert standing(seen(empty)) == row
@@ -122,9 +119,6 @@ def test_a_broker_that_got_nothing_is_a_cause_but_not_one_that_is_new_or_was_dra
     two = replace(empty, cluster=replace(empty.cluster, brokers=empty.cluster.brokers[:2]))
     assert standing(seen(two, empty)) == set()
     assert standing(seen(two, empty, times=LONG)) == row
-
-
-def test_a_broker_that_is_being_drained_or_closed_to_replicas_or_one_of_few_partitions_is_no_cause() -> None:
     full, empty = holding(healthy(), 1, 2, 3), holding(healthy(), 1, 2)
     moves = tuple(cluster.Reassignment("orders", n, (1, 2, 3), (), (3,)) for n in range(30))
     assert standing(seen(replace(full, reassignments=moves))) == set()
@@ -159,8 +153,6 @@ def test_another_cause_on_the_same_topic_hides_it() -> None:
     assert standing(verdict) == set()
     assert any(each.claim.subject.topic == "news" for each in verdict.causes)
 
-
-# -- what is no work at any time ---------------------------------------------------------------------------------------
 
 RATE, LIST = "follower.replication.throttled.rate", "follower.replication.throttled.replicas"
 ORDERS = topic_resource("orders")

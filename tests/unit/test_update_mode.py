@@ -39,23 +39,20 @@ def test_brokers_keys(key: str, mode: UpdateMode) -> None:
     assert update_mode(codes.BROKER, key) is mode
 
 
-def test_a_key_that_the_broker_does_not_know_is_a_plugins() -> None:
+def test_what_a_key_needs_if_the_table_or_the_broker_does_not_know_it() -> None:
     assert update_mode(codes.BROKER, "my.reporter.url", entry("my.reporter.url", type=0)) is UpdateMode.CUSTOM
     assert (
         update_mode(codes.BROKER, "log.cleaner.threads", entry("log.cleaner.threads", type=0))
         is UpdateMode.CLUSTER_WIDE
     )
+    # As a key that a newer release made dynamic.
+    key = "a.key.of.the.next.release"
+    assert update_mode(codes.BROKER, key, entry(key, read_only=False)) is UpdateMode.CLUSTER_WIDE
+    assert update_mode(codes.BROKER, key, entry(key)) is UpdateMode.RESTART
 
 
 def entry(key: str, *, read_only: bool = True, type: int = 2) -> ConfigEntry:
     return ConfigEntry(key, None, codes.ConfigSource(5), read_only, type=codes.ConfigType(type))
-
-
-def test_what_the_broker_alters_needs_no_restart_whatever_the_table_has() -> None:
-    """As a key that a newer release made dynamic."""
-    key = "a.key.of.the.next.release"
-    assert update_mode(codes.BROKER, key, entry(key, read_only=False)) is UpdateMode.CLUSTER_WIDE
-    assert update_mode(codes.BROKER, key, entry(key)) is UpdateMode.RESTART
 
 
 @given(st.sampled_from(sorted(DYNAMIC_ONLY_KEYS)) | st.from_regex(r"listener\.name\.[a-z]+\.[a-z.]+", fullmatch=True))

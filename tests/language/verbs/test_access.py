@@ -1,7 +1,6 @@
 """`allow`, `deny` and `revoke`."""
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.needs import needs
@@ -11,7 +10,7 @@ from console.model.acl import LITERAL, PREFIXED, Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.edits import AddAcl, RemoveAcl
 from tests.language.said import edits, one, refused, texts, wrong
-from tests.language.strategies import NAMES, operations, principals, reads_back, target_types
+from tests.language.strategies import NAMES, operations, principals, read_back, target_types
 
 permissions = st.sampled_from([Permission(2), Permission(3)])
 
@@ -23,12 +22,7 @@ def access(cluster):
     return st.builds(Access, st.booleans(), permissions, principals, operations, kind, name, pattern, NAMES)
 
 
-statements = access(True) | access(False)
-
-
-@given(statements)
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
+test_what_is_written_reads_back = read_back(access(True) | access(False))
 
 
 def test_access():

@@ -12,7 +12,7 @@ from console.language.verbs.records import Bound, Records
 from console.model.records import BatchFacts, Encoding, Record
 from console.present.names import HIDDEN
 from tests.language.said import one, wrong
-from tests.language.strategies import reads_back
+from tests.language.strategies import read_back, reads_back
 
 NAMES = st.text("abcdefghijklmnop.-_ '\"", min_size=1, max_size=12)
 TEXTS = st.text(max_size=12)
@@ -23,7 +23,7 @@ SUBJECTS = st.just("") | NAMES
 TOPICS = st.builds(Name, NAMES)
 
 
-@given(
+test_what_is_written_reads_back = read_back(
     st.builds(
         Produce,
         topic=TOPICS,
@@ -37,8 +37,6 @@ TOPICS = st.builds(Name, NAMES)
     | st.builds(Produce, topic=TOPICS, partition=PARTITIONS, path=NAMES, key_schema=SUBJECTS, value_schema=SUBJECTS)
     | st.builds(Produce, topic=TOPICS, partition=PARTITIONS, key=GIVEN, headers=HEADERS, key_schema=SUBJECTS)
 )
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,24 @@
 """`token create`, `token renew` and `token expire`."""
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.statements import OneEdit
 from console.plan.edits import AT_ONCE, BROKERS_OWN, Expire, MakeToken, Renew
 from tests.language.said import edits, one, wrong
-from tests.language.strategies import NAMES, reads_back
+from tests.language.strategies import NAMES, read_back
 
 PERIODS = st.just(BROKERS_OWN) | st.integers(1, 10**12)
 PRINCIPALS = st.from_regex(r"User:[a-z0-9=']{1,8}", fullmatch=True)
-statements = st.one_of(
-    st.builds(MakeToken, st.just("") | PRINCIPALS, st.lists(PRINCIPALS, max_size=3).map(tuple), PERIODS),
-    st.builds(Renew, NAMES, PERIODS),
-    st.builds(Expire, NAMES, PERIODS),
-).map(OneEdit)
 
 
-@given(statements)
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
+test_what_is_written_reads_back = read_back(
+    st.one_of(
+        st.builds(MakeToken, st.just("") | PRINCIPALS, st.lists(PRINCIPALS, max_size=3).map(tuple), PERIODS),
+        st.builds(Renew, NAMES, PERIODS),
+        st.builds(Expire, NAMES, PERIODS),
+    ).map(OneEdit)
+)
 
 
 def test_token():
