@@ -18,7 +18,7 @@ from console.model.codes import DYNAMIC_TOPIC_CONFIG
 from console.model.config import CLUSTER_DEFAULT, ConfigSet, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from tests.language.said import at, texts
+from tests.language.said import at, completes, texts
 from tests.language.strategies import ANY_TEXT
 from tests.unit.command_cluster import LONG, RETENTION_DOCS, SNAPSHOT, entry, topic
 
@@ -32,57 +32,52 @@ def put(text, chosen, snapshot=SNAPSHOT):
     return plain[: completion.start] + completion.text + plain[completion.end :]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("|", ALL_VERBS),
-        ("des|", ["describe"]),
-        ("check; undo|", ["undo"]),
-        (":topics|", ["topics"]),
-        ("list q|", ["quorum", "quotas"]),
-        ("list |", list(KINDS)),
-        ("list topics ord|", ["orders", "orders-dlq", "records-per-second="]),
-        ("list topics dlq|", ["orders-dlq"]),
-        ("list quotas us|", ["user="]),
-        ("list quotas user=|", ["<default>", "alice", "bob"]),
-        ("list groups state=St|", ["Stable"]),
-        ("describe topic ord|", ["orders", "orders-dlq"]),
-        ("describe topic ORD|", ["orders", "orders-dlq"]),
-        ("describe group b|", ["billing"]),
-        ("describe broker |", ["<default>", "1", "2", "3"]),
-        ("describe logger |", ["connect", "1", "2", "3"]),
-        ("describe user a|", ["alice", "<default>"]),
-        ("describe user alice co|", ["consumer_byte_rate", "controller_mutation_rate"]),
-        ("describe user alice client |", ["<default>", "'<default>'", "'check out'"]),
-        ("set topic orders ret|", ["retention.ms="]),
-        ("set topic orders cleanup.policy=|", ["compact", "delete"]),
-        ("set topic orders cleanup.policy=compact,|", ["delete"]),
-        ("set topic orders preallocate=t|", ["true"]),
-        ("set topic orders compression.type=zs|", ["zstd"]),
-        ("append topic orders |", ["cleanup.policy="]),
-        ("set topic orders retention.ms=1 for 3|", ["30min"]),
-        ("set broker 1 ssl.key.password=|", ["?", "@"]),
-        ("set logger 1 kafka.server.KafkaApis=D|", ["DEBUG"]),
-        ("set ip 10.0.0.1 |", ["connection_creation_rate="]),
-        ("expl|", ["explain"]),
-        ("explain User:a|", ["User:alice"]),
-        ("explain User:a READ,DESCRIBE_| on group g", ["DESCRIBE_CONFIGS"]),
-        ("explain User:a READ on |", ["cluster", "topic", "group", "transactional-id", "delegation-token", "user"]),
-        ("explain User:a READ on topic or|", ["orders", "orders-dlq"]),
-        ("explain User:a READ on group |", ["billing", "empty"]),
-        ("explain User:a READ on topic orders |", ["from"]),
-        ("effective user alice client |", ["'<default>'", "'check out'"]),
-        ("effective user alice client x con|", ["consumer_byte_rate", "controller_mutation_rate"]),
-        ("apply --y|", ["--yes"]),
-        ("apply --yes |", ["--valid-only", "--force", "--accept"]),
-        ("ctx |", ["prod", "dev"]),
-        ("help desc|", ["describe"]),
-        ("# set topic |", []),
-        ("set topic |orders k=v", ["__consumer_offsets", "orders", "orders-dlq", "payments"]),
-    ],
+test_what_can_stand_at_the_cursor = completes(
+    ("|", ALL_VERBS),
+    ("des|", ["describe"]),
+    ("check; undo|", ["undo"]),
+    (":topics|", ["topics"]),
+    ("list q|", ["quorum", "quotas"]),
+    ("list |", list(KINDS)),
+    ("list topics ord|", ["orders", "orders-dlq", "records-per-second="]),
+    ("list topics dlq|", ["orders-dlq"]),
+    ("list quotas us|", ["user="]),
+    ("list quotas user=|", ["<default>", "alice", "bob"]),
+    ("list groups state=St|", ["Stable"]),
+    ("describe topic ord|", ["orders", "orders-dlq"]),
+    ("describe topic ORD|", ["orders", "orders-dlq"]),
+    ("describe group b|", ["billing"]),
+    ("describe broker |", ["<default>", "1", "2", "3"]),
+    ("describe logger |", ["connect", "1", "2", "3"]),
+    ("describe user a|", ["alice", "<default>"]),
+    ("describe user alice co|", ["consumer_byte_rate", "controller_mutation_rate"]),
+    ("describe user alice client |", ["<default>", "'<default>'", "'check out'"]),
+    ("set topic orders ret|", ["retention.ms="]),
+    ("set topic orders cleanup.policy=|", ["compact", "delete"]),
+    ("set topic orders cleanup.policy=compact,|", ["delete"]),
+    ("set topic orders preallocate=t|", ["true"]),
+    ("set topic orders compression.type=zs|", ["zstd"]),
+    ("append topic orders |", ["cleanup.policy="]),
+    ("set topic orders retention.ms=1 for 3|", ["30min"]),
+    ("set broker 1 ssl.key.password=|", ["?", "@"]),
+    ("set logger 1 kafka.server.KafkaApis=D|", ["DEBUG"]),
+    ("set ip 10.0.0.1 |", ["connection_creation_rate="]),
+    ("expl|", ["explain"]),
+    ("explain User:a|", ["User:alice"]),
+    ("explain User:a READ,DESCRIBE_| on group g", ["DESCRIBE_CONFIGS"]),
+    ("explain User:a READ on |", ["cluster", "topic", "group", "transactional-id", "delegation-token", "user"]),
+    ("explain User:a READ on topic or|", ["orders", "orders-dlq"]),
+    ("explain User:a READ on group |", ["billing", "empty"]),
+    ("explain User:a READ on topic orders |", ["from"]),
+    ("effective user alice client |", ["'<default>'", "'check out'"]),
+    ("effective user alice client x con|", ["consumer_byte_rate", "controller_mutation_rate"]),
+    ("apply --y|", ["--yes"]),
+    ("apply --yes |", ["--valid-only", "--force", "--accept"]),
+    ("ctx |", ["prod", "dev"]),
+    ("help desc|", ["describe"]),
+    ("# set topic |", []),
+    ("set topic |orders k=v", ["__consumer_offsets", "orders", "orders-dlq", "payments"]),
 )
-def test_what_can_stand_at_the_cursor(text, expected):
-    assert texts(text) == expected
 
 
 def test_the_selected_entity_gives_the_keys_and_those_that_are_set_come_first():

@@ -17,7 +17,7 @@ from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan import edits as do
 from console.plan.edits import CreateTopic
-from tests.language.said import edits, one, refused, texts, wrong
+from tests.language.said import completes, edits, one, refused, wrong
 from tests.language.strategies import NAMES, assigns, read_back, replicas, topic_names
 
 
@@ -83,15 +83,10 @@ def test_edits():
     assert "did you mean 'retention.ms'?" in refused("create topic new retention.m=1").hint
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("create topic x part|", ["partitions="]),
-        ("create topic |", []),
-    ],
+test_what_can_stand_at_the_cursor = completes(
+    ("create topic x part|", ["partitions="]),
+    ("create topic |", []),
 )
-def test_what_can_stand_at_the_cursor(text, expected):
-    assert texts(text) == expected
 
 
 CLASS = "org.example.JdbcSink"

@@ -1,11 +1,10 @@
 """`grow topic`."""
 
-import pytest
 from hypothesis import strategies as st
 
 from console.language.verbs.grow import Grow
 from console.plan.edits import GrowTopic
-from tests.language.said import edits, one, refused, texts, wrong
+from tests.language.said import completes, edits, one, refused, wrong
 from tests.language.strategies import read_back, topic_names
 
 test_what_is_written_reads_back = read_back(st.builds(Grow, topic_names, st.integers(1, 2**31 - 1)))
@@ -19,11 +18,4 @@ def test_grammar_and_edits():
     assert "did you mean 'orders'?" in refused("grow topic ordrs partitions=24").hint
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("grow topic orders |", ["partitions="]),
-    ],
-)
-def test_what_can_stand_at_the_cursor(text, expected):
-    assert texts(text) == expected
+test_what_can_stand_at_the_cursor = completes(("grow topic orders |", ["partitions="]))

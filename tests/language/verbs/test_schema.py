@@ -1,6 +1,5 @@
 """`schema` and `undelete schema`."""
 
-import pytest
 from hypothesis import strategies as st
 
 from console.language.needs import needs
@@ -8,7 +7,7 @@ from console.language.statements import FromFile
 from console.language.verbs.schema import TYPES, Register, Undelete
 from console.model.parts import Part
 from console.model.subjects import SchemaReference
-from tests.language.said import one, wrong
+from tests.language.said import one, refuses
 from tests.language.strategies import read_back
 
 NAMES = st.text("abcdefghijklmnop.-_ '\"", min_size=1, max_size=12)
@@ -39,19 +38,14 @@ def test_what_it_needs():
     assert found.schema_texts == {"orders-value", "money-value"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "schema",
-        "schema orders-value",
-        "schema orders-value @",
-        f"schema orders-value '{TEXT}' type=XML",
-        f"schema orders-value '{TEXT}' references=money",
-        f"schema orders-value '{TEXT}' type=AVRO type=AVRO",
-        "undelete schema",
-        "undelete topic orders",
-        "undelete schema orders-value version x",
-    ],
+test_other_words_are_refused = refuses(
+    "schema",
+    "schema orders-value",
+    "schema orders-value @",
+    f"schema orders-value '{TEXT}' type=XML",
+    f"schema orders-value '{TEXT}' references=money",
+    f"schema orders-value '{TEXT}' type=AVRO type=AVRO",
+    "undelete schema",
+    "undelete topic orders",
+    "undelete schema orders-value version x",
 )
-def test_other_words_are_refused(text):
-    assert wrong(text).message

@@ -14,7 +14,7 @@ from console.model.changes import ScramUser
 from console.model.codes import ScramMechanism
 from console.model.secret import Secret
 from console.plan.edits import DeleteScram, UpsertScram
-from tests.language.said import edits, one, texts, wrong
+from tests.language.said import completes, edits, one, wrong
 from tests.language.strategies import NAMES, read_back, secrets
 
 mechanisms = st.sampled_from([ScramMechanism(1), ScramMechanism(2)])
@@ -88,13 +88,8 @@ def test_colours():
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("scram set alice SCRAM-SHA-5|", ["SCRAM-SHA-512"]),
-        ("scram set alice SCRAM-SHA-512 |", ["iterations=", "password="]),
-        ("scram set alice SCRAM-SHA-512 password=|", ["?", "@"]),
-    ],
+test_what_can_stand_at_the_cursor = completes(
+    ("scram set alice SCRAM-SHA-5|", ["SCRAM-SHA-512"]),
+    ("scram set alice SCRAM-SHA-512 |", ["iterations=", "password="]),
+    ("scram set alice SCRAM-SHA-512 password=|", ["?", "@"]),
 )
-def test_what_can_stand_at_the_cursor(text, expected):
-    assert texts(text) == expected

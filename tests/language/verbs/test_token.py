@@ -1,11 +1,10 @@
 """`token create`, `token renew` and `token expire`."""
 
-import pytest
 from hypothesis import strategies as st
 
 from console.language.statements import OneEdit
 from console.plan.edits import AT_ONCE, BROKERS_OWN, Expire, MakeToken, Renew
-from tests.language.said import edits, one, wrong
+from tests.language.said import edits, one, refuses
 from tests.language.strategies import NAMES, read_back
 
 PERIODS = st.just(BROKERS_OWN) | st.integers(1, 10**12)
@@ -36,18 +35,13 @@ def test_what_is_staged():
     assert edits("token expire abd") == (Expire("abd", -1),)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "token",
-        "token make",
-        "token renew",
-        "token renew abc in 1d",
-        "token expire abc for 1d",
-        "token create lifetime=soon",
-        "token create owner=User:a owner=User:b",
-        "token create name=x",
-    ],
+test_what_is_not_understood = refuses(
+    "token",
+    "token make",
+    "token renew",
+    "token renew abc in 1d",
+    "token expire abc for 1d",
+    "token create lifetime=soon",
+    "token create owner=User:a owner=User:b",
+    "token create name=x",
 )
-def test_what_is_not_understood(text):
-    assert wrong(text)

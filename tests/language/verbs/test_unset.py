@@ -63,12 +63,7 @@ def test_a_quota_that_another_broker_keeps_can_be_removed():
     assert said.edits("unset user alice odd_rate", snapshot) == (UnsetQuota(odd, "odd_rate"),)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("unset topic orders |", ["retention.ms"]),
-        ("unset user alice client <default> |", ["producer_byte_rate"]),
-    ],
+test_what_can_stand_at_the_cursor = said.completes(
+    ("unset topic orders |", ["retention.ms"]),
+    ("unset user alice client <default> |", ["producer_byte_rate"]),
 )
-def test_what_can_stand_at_the_cursor(text, expected):
-    assert said.texts(text) == expected

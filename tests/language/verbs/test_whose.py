@@ -1,12 +1,11 @@
 """`whose topic`."""
 
-import pytest
 from hypothesis import strategies as st
 
 from console.language.needs import needs
 from console.language.verbs.whose import Whose
 from console.model.parts import Part
-from tests.language.said import one, wrong
+from tests.language.said import one, refuses
 from tests.language.strategies import read_back, topic_names
 
 test_what_is_written_reads_back = read_back(st.builds(Whose, topic_names))
@@ -18,6 +17,4 @@ def test_what_it_needs():
     assert found.parts == {Part.CONNECT, Part.GROUPS, Part.ACLS, Part.SCHEMAS}
 
 
-@pytest.mark.parametrize("text", ["whose", "whose topic", "whose group billing", "whose topic a b"])
-def test_other_words_are_refused(text):
-    assert wrong(text).message
+test_other_words_are_refused = refuses("whose", "whose topic", "whose group billing", "whose topic a b")
