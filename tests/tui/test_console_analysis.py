@@ -87,14 +87,13 @@ async def test_esc_stops_it_and_keeps_what_it_counted(many: ThreadedCluster) -> 
         await it.press("r", shows="all 1,200 records")
 
 
-async def test_hidden_contents_are_shown_on_a_key(skewed: ThreadedCluster) -> None:
+async def test_hidden_contents_are_shown_on_a_key_and_without_records_none_are_analyzed(
+    skewed: ThreadedCluster,
+) -> None:
     async with driven_on(skewed, size=(100, 40), records="hidden") as it:
         await it.command("analyze topic orders", shows="•••• 10 bytes")
         assert "customer-7" not in it.text
         await it.press("s", shows="customer-7")
-
-
-async def test_a_context_that_never_reads_records_analyzes_none(skewed: ThreadedCluster) -> None:
     async with driven_on(skewed, size=(100, 40), records="never") as it:
         await it.command("analyze topic orders", shows='records = "never"')
         assert it.app.navigator.place.view == "topics"

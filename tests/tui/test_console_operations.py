@@ -135,14 +135,11 @@ async def test_keys_write_the_goal(cluster: ThreadedCluster) -> None:
         assert it.app.bar.line.text == "drain broker "
 
 
-async def test_where_the_context_asks_for_its_name_that_is_typed(cluster: ThreadedCluster) -> None:
+async def test_a_context_that_asks_for_its_name_or_is_read_only_begins_nothing(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, confirm=True) as it:
         await it.command("drain broker 3", shows="Type test, the name of the context")
         await it.press("y", "enter", shows="that is not the name of the context")
         await it.press("escape", shows="nothing was sent")
-
-
-async def test_a_read_only_context_begins_nothing(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, read_only=True) as it:
         await it.command("drain broker 3", shows="context test is read-only")
 

@@ -52,7 +52,7 @@ def password(folder: Path, declared: str, reference: str, jaas: str = "", **envi
     return settings.sasl.password.reveal()
 
 
-def test_kafkas_own_providers_by_any_name(folder: Path) -> None:
+def test_kafkas_own_providers_by_any_name_and_for_the_whole_login(folder: Path) -> None:
     in_file = provider("creds", "FileConfigProvider")
     assert password(folder, in_file, f"${{creds:{folder}/logins.properties:ops.password}}") == "se;same "
     assert password(folder, in_file, "<${creds:logins.properties:ops.password}>") == "<se;same >", "from the folder"
@@ -60,9 +60,6 @@ def test_kafkas_own_providers_by_any_name(folder: Path) -> None:
     assert password(folder, in_folder, f"${{mounted:{folder}/vault:ops}}") == "two\r\nlines\n", "whole, as Kafka does"
     variables = provider("v", "EnvVarConfigProvider", allowlist_pattern="KAFKA_[A-Z]+")
     assert password(folder, variables, "${v:KAFKA_PW}${v::KAFKA_PW}", KAFKA_PW="p") == "pp"
-
-
-def test_a_provider_may_give_the_whole_login(folder: Path) -> None:
     login = f'{PLAIN} username="ops" password="${{env:P}}";'
     (folder / "vault" / "login").write_text(login)
     declared = provider("d", "DirectoryConfigProvider")

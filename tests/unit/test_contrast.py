@@ -24,26 +24,23 @@ def test_every_text_is_legible_and_what_must_not_be_confused_is_told_apart() -> 
     assert all(one != other for one, other in combinations(contrast.SIGNS.values(), 2))
 
 
-def test_every_theme_and_every_depth_is_looked_at() -> None:
+def test_every_theme_depth_and_colour_is_looked_at() -> None:
     seen = {(text.theme, text.depth) for text in contrast.texts()}
     own = {(theme.name, depth) for theme in (DARK, LIGHT) for depth in contrast.DEPTHS}
     ansi = {(theme.name, each.name) for theme in (ANSI, ANSI_LIGHT) for each in contrast.PALETTES[theme.name]}
     assert seen == own | ansi | {("the header", depth) for depth in (*contrast.DEPTHS, "16 colours")}
     assert {theme.name for theme in THEMES} == {name for name, _ in own | ansi}
+    for theme in THEMES:
+        colored = {
+            name for name in theme.variables if not name.startswith(("cursor-", "ansi-")) and "style" not in name
+        }
+        assert colored == set(contrast.INKS)
 
 
 @given(st.integers(0, 0xFFFFFF).map("#{:06x}".format))
 def test_any_colour_of_a_context_has_a_legible_header(color: str) -> None:
     ground, text = header_look(color, native=False)
     assert Color(text.hex).contrast(ground.hex, method="wcag21") >= contrast.LEGIBLE
-
-
-def test_no_meaning_has_a_colour_that_is_not_looked_at() -> None:
-    for theme in THEMES:
-        colored = {
-            name for name in theme.variables if not name.startswith(("cursor-", "ansi-")) and "style" not in name
-        }
-        assert colored == set(contrast.INKS)
 
 
 @pytest.mark.parametrize(

@@ -151,9 +151,14 @@ def test_any_json_in_a_plan_is_a_problem_of_the_file(data: object, made: object)
             read_plan(json.dumps(document), "plan.json")
 
 
-def test_a_deep_plan_is_a_problem_of_the_file() -> None:
+def test_a_deep_plan_and_a_deep_state_file_of_an_embedded_cluster_are_errors(tmp_path: Path) -> None:
     with pytest.raises(FileProblem):
         read_plan(f'{{"format": "{PLAN}", "edits": {DEEP}', "plan.json")
+    from console.embedded.state_file import StateFileError, read_state
+
+    (tmp_path / "state.json").write_text(DEEP)
+    with pytest.raises(StateFileError, match="is not a state file"):
+        read_state(tmp_path / "state.json", None)
 
 
 # -- flight records ----------------------------------------------------------------------------------------------------
@@ -508,14 +513,6 @@ def test_kacs_own_folder_becomes_private_and_one_behind_a_link_stays(tmp_path: P
     assert own.stat().st_mode & 0o777 == 0o700
     assert elsewhere.stat().st_mode & 0o777 == 0o755
     assert (elsewhere / "kac.log").stat().st_mode & 0o777 == 0o600
-
-
-def test_a_deep_state_file_of_an_embedded_cluster_is_an_error(tmp_path: Path) -> None:
-    from console.embedded.state_file import StateFileError, read_state
-
-    (tmp_path / "state.json").write_text(DEEP)
-    with pytest.raises(StateFileError, match="is not a state file"):
-        read_state(tmp_path / "state.json", None)
 
 
 # -- files that are none, or do not end --------------------------------------------------------------------------------

@@ -167,7 +167,7 @@ def test_describe_quota_entities():
     ]
 
 
-def test_effective():
+def test_effective_limits_also_of_a_client_without_an_id():
     (found,) = data("effective user alice client 'check out' producer_byte_rate")["effective"]
     assert found["value"] == 5e6
     assert [level["value"] for level in found["beaten"]] == [1048576.0, 10e6]
@@ -175,9 +175,6 @@ def test_effective():
     assert "each of the 3 brokers" in text
     assert "no limit" in text
     assert "did you mean 'producer_byte_rate'?" in refused("effective user a client b producer_byte_rat").hint
-
-
-def test_a_client_without_an_id_is_held_to_its_users_limits():
     (found,) = data("effective user alice client '' producer_byte_rate")["effective"]
     assert (found["entity"], found["value"]) == ({"user": None}, 10e6)
     assert "a client without a client id" in render(ask("effective user alice client ''"))

@@ -60,12 +60,15 @@ def test_one_thing_is_said_in_many_ways(argv: tuple[str, ...]) -> None:
     assert request(*argv) == ConfigsRequest(alter=False, types=("topics",), names=("a",))
 
 
-def test_the_spellings_of_the_older_proposal_change_too() -> None:
+def test_the_spellings_of_the_older_proposal_change_and_unknown_ones_are_asked_back() -> None:
     argv = ("--alter-config", "--entity-type", "client", "--entity-name", "c")
     found = request(*argv, "--added-config", "consumer_byte_rate=1", "--deleted-config", "producer_byte_rate")
     assert found == ConfigsRequest(
         alter=True, types=("clients",), names=("c",), added="consumer_byte_rate=1", deleted=("producer_byte_rate",)
     )
+    with pytest.raises(command_line.UsageError, match="topc is not a recognized option") as caught:
+        command_line.read_arguments(["--topc", "a"], SPELLED)
+    assert caught.value.hint == "did you mean --topic?"
 
 
 @pytest.mark.parametrize(
@@ -102,12 +105,6 @@ def test_words_without_an_option_are_never_passed_over(words: list[str]) -> None
 def test_a_value_may_look_like_anything(value: str) -> None:
     assert command_line.read_arguments(["--topic", value], SPELLED).values("topic") == (value,)
     assert command_line.read_arguments([f"--topic={value}"], SPELLED).values("topic") == (value,)
-
-
-def test_what_belongs_to_neither_is_asked_back() -> None:
-    with pytest.raises(command_line.UsageError, match="topc is not a recognized option") as caught:
-        command_line.read_arguments(["--topc", "a"], SPELLED)
-    assert caught.value.hint == "did you mean --topic?"
 
 
 def test_hosts_are_looked_up_and_numbers_are_numbers() -> None:

@@ -69,12 +69,17 @@ EVERYTHING = {
 MOVE = cluster.Reassignment("moving", 1, (1,), (1,), ())
 
 
-def test_nothing_moves_so_all_of_it_can_go() -> None:
+def test_what_can_go_where_nothing_moves_and_what_was_not_read() -> None:
     found = stale_throttles(snapshot(EVERYTHING))
     assert {each.edit.slot for each in found} == {
         UnsetConfig(resource, key).slot for resource, values in EVERYTHING.items() for key in values
     }
     assert all(isinstance(each.edit, UnsetConfig) for each in found)
+    from msgspec.structs import replace
+
+    assert stale_throttles(replace(snapshot(EVERYTHING), read_at={})) == ()
+    blind = replace(snapshot(EVERYTHING), log_dirs={})
+    assert LOG_DIRS_RATE not in {each.edit.key for each in stale_throttles(blind)}
 
 
 def test_what_a_move_uses_stays() -> None:
@@ -88,14 +93,6 @@ def test_what_a_move_uses_stays() -> None:
     keys = {each.edit.key for each in stale_throttles(snapshot(EVERYTHING, copying=1))}
     assert LOG_DIRS_RATE not in keys
     assert set(RATES) <= keys
-
-
-def test_what_was_not_read_is_said_to_be_left_by_nobody() -> None:
-    from msgspec.structs import replace
-
-    assert stale_throttles(replace(snapshot(EVERYTHING), read_at={})) == ()
-    blind = replace(snapshot(EVERYTHING), log_dirs={})
-    assert LOG_DIRS_RATE not in {each.edit.key for each in stale_throttles(blind)}
 
 
 def test_the_commands_are_of_the_language() -> None:

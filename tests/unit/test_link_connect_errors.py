@@ -32,6 +32,11 @@ def test_what_is_told_where_none_was_reached() -> None:
     assert told.remedy == "Start it. Look at it."
     refused = error(AuthenticationFailed, "who?")
     assert none_reached([error(NotKafkaBroker, "http"), error(TlsFailed, "tls"), refused]) is refused
+    settings = ConnectionSettings(bootstrap=(("h", 1),))
+    said = error(TlsFailed, "trust store /x can't be read")
+    assert connect_error(said, ("h", 1), settings) is said
+    odd = connect_error(AssertionError("gssapi library required"), ("h", 1), settings).failure
+    assert odd.message == "h:1 was not tried: AssertionError gssapi library required"
 
 
 def test_a_reason_that_many_share_is_told_once_and_words_in_paths_are_none() -> None:
@@ -51,14 +56,6 @@ def test_a_reason_that_many_share_is_told_once_and_words_in_paths_are_none() -> 
 def test_what_a_peer_said_tells_more_than_silence(kind: type[AdminError]) -> None:
     said = error(kind, "c:3: no")
     assert none_reached([REFUSED, said, LOST]) is said
-
-
-def test_what_is_wrong_with_the_settings_is_told_as_it_is() -> None:
-    settings = ConnectionSettings(bootstrap=(("h", 1),))
-    said = error(TlsFailed, "trust store /x can't be read")
-    assert connect_error(said, ("h", 1), settings) is said
-    odd = connect_error(AssertionError("gssapi library required"), ("h", 1), settings).failure
-    assert odd.message == "h:1 was not tried: AssertionError gssapi library required"
 
 
 def _certificate(code: int) -> ssl.SSLCertVerificationError:

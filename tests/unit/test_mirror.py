@@ -147,7 +147,7 @@ def test_a_flow_has_its_heartbeats_copies_groups_and_syncs() -> None:
     assert flow.copy_of("orders") == "east.orders"
 
 
-def test_the_syncs_of_the_flow_back_are_not_taken_for_this_one() -> None:
+def test_copies_are_known_by_syncs_of_this_flow_and_by_checkpoints() -> None:
     """Their topic has the same name; both clusters have orders, each with the other's copy."""
     topics = {**BEATS, "mm2-offset-syncs.east.internal": [SYNC]}
     (flow,) = flows(topics, "east.orders", "orders").values()
@@ -155,9 +155,6 @@ def test_the_syncs_of_the_flow_back_are_not_taken_for_this_one() -> None:
     told = mirror.MirrorConnector("main/m", mirror.SOURCE_CLASS, "east", "west", True)
     (flow,) = flows(topics, "east.orders", "orders", connectors=[told]).values()
     assert (len(flow.syncs), flow.connectors) == (1, ("main/m",))
-
-
-def test_copies_with_the_names_of_the_source_are_known_by_checkpoints() -> None:
     topics = {
         **BEATS,
         "east.checkpoints.internal": [Checkpoint("g", "orders", 0, 1, 1), Checkpoint("g", "gone", 0, 1, 1)],

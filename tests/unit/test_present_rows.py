@@ -223,10 +223,14 @@ def test_a_topic_has_the_groups_that_read_it_and_the_longest_wait() -> None:
     assert lags.after(more).topics is lags.topics
 
 
-def test_topics_to_be_created_and_deleted() -> None:
+def test_topics_to_be_created_and_deleted_and_partitions_that_move_say_so() -> None:
     marks = present_topics.topic_marks(staged(do.CreateTopic(NewTopic("new", 6, 3)), do.DeleteTopic("orders")))
     assert marks.created == {"new": 6}
     assert marks.deleted == {"orders"}
+    move = cluster.Reassignment("t", 3, (1, 4, 2), (4,), (2,))
+    row = present_topics.PartitionRow(cluster.Partition(3, 1, (1, 4, 2), (1, 2)), move)
+    assert texts(present_topics.PARTITIONS.cells(row))[-1] == "moves 1,2 → 1,4"
+    assert present_topics.PARTITIONS.data(row)["moves_to"] == [1, 4]
 
 
 def test_trouble_names_the_worst_first() -> None:
@@ -252,13 +256,6 @@ def test_partitions_say_what_is_missing_and_which_leader_is_preferred(
 ) -> None:
     row = present_topics.PartitionRow(cluster.Partition(3, leader, (1, 2), isr))
     assert texts(present_topics.PARTITIONS.cells(row))[-1] == note
-
-
-def test_a_partition_that_moves_says_where_to() -> None:
-    move = cluster.Reassignment("t", 3, (1, 4, 2), (4,), (2,))
-    row = present_topics.PartitionRow(cluster.Partition(3, 1, (1, 4, 2), (1, 2)), move)
-    assert texts(present_topics.PARTITIONS.cells(row))[-1] == "moves 1,2 → 1,4"
-    assert present_topics.PARTITIONS.data(row)["moves_to"] == [1, 4]
 
 
 def test_brokers_with_the_default_first_and_those_that_are_down() -> None:

@@ -50,7 +50,7 @@ def test_operations_are_bits() -> None:
     assert cluster.operations(1 << 30) == frozenset({"UNKNOWN(30)"})
 
 
-def test_metadata_of_old_brokers() -> None:
+def test_metadata_and_groups_of_old_brokers() -> None:
     topic = (0, "t", True, [(0, 0, 3, [3], [3])])
     answer = made("metadata", 1, brokers=[(3, "h", 9092, None)], controller_id=3, topics=[topic])
     info = cluster.cluster_from_metadata(answer)
@@ -58,6 +58,14 @@ def test_metadata_of_old_brokers() -> None:
     assert [(b.id, b.host, b.port, b.rack, b.fenced) for b in info.brokers] == [(3, "h", 9092, None, False)]
     found = topic_listing(answer).topics["t"]
     assert (found.internal, found.topic_id, found.partitions[0].leader_epoch) == (True, None, -1)
+    (found,) = listed_groups(made("list_groups", 3, throttle_time=0, error_code=0, groups=[("g", "connect")]), 4)
+    assert (found.name, found.state, found.type, found.protocol, found.coordinator) == (
+        "g",
+        "",
+        "classic",
+        "connect",
+        4,
+    )
 
 
 def test_partitions_with_errors_are_kept_and_equal_ones_shared() -> None:
@@ -130,17 +138,6 @@ def test_reassignments_are_sorted() -> None:
         Reassignment("a", 0, (1, 2), (2,), ()),
         Reassignment("a", 1, (1, 2), (2,), ()),
         Reassignment("b", 0, (1, 2), (2,), ()),
-    )
-
-
-def test_groups_of_old_brokers_are_classic() -> None:
-    (found,) = listed_groups(made("list_groups", 3, throttle_time=0, error_code=0, groups=[("g", "connect")]), 4)
-    assert (found.name, found.state, found.type, found.protocol, found.coordinator) == (
-        "g",
-        "",
-        "classic",
-        "connect",
-        4,
     )
 
 

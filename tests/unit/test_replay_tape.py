@@ -94,7 +94,7 @@ def test_the_newest_answer_of_the_broker_that_is_asked_counts() -> None:
     assert known.answer(QUORUM, 4, QUESTION, None) == b"b"
 
 
-def test_a_broker_that_refuses_connections_is_asked_last() -> None:
+def test_a_broker_that_refuses_is_asked_last_and_a_body_that_can_not_be_read_has_no_parts() -> None:
     refused = Answer(9, 1, 1, *A, API_VERSIONS, CONNECTED, b"", b"", LOST)
     known = tape([answer(1, QUORUM, QUESTION, b"b", address=B), answer(2, QUORUM, QUESTION, b"a"), refused])
     assert known.refusal(A) == LOST
@@ -102,6 +102,9 @@ def test_a_broker_that_refuses_connections_is_asked_last() -> None:
     assert known.answer(QUORUM, 4, QUESTION, None) == b"b"
     known.at_ms = 8
     assert known.answer(QUORUM, 4, QUESTION, None) == b"a"
+    known = tape([answer(1, CONFIGS, configs_request(["a", "b"]), b"\xff" * 9)])
+    assert known.answer(CONFIGS, 4, configs_request(["a"]), None) is None
+    assert known.answer(CONFIGS, 4, b"no request", None) is None
 
 
 def test_one_topic_out_of_all() -> None:
@@ -138,9 +141,3 @@ def test_one_topic_out_of_all() -> None:
     assert isinstance(found, bytes)
     assert [each.name for each in decode_body(response_type("metadata", version), found).topics] == ["stock"]
     assert known.answer(METADATA, version, request(["gone"]), None) is None
-
-
-def test_a_body_that_can_not_be_read_has_no_parts() -> None:
-    known = tape([answer(1, CONFIGS, configs_request(["a", "b"]), b"\xff" * 9)])
-    assert known.answer(CONFIGS, 4, configs_request(["a"]), None) is None
-    assert known.answer(CONFIGS, 4, b"no request", None) is None

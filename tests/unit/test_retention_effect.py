@@ -130,12 +130,16 @@ def test_only_what_is_shorter_than_before_is_looked_at() -> None:
     assert from_none.size == 9
 
 
-def test_a_topic_that_is_compacted_deletes_nothing_until_it_does() -> None:
+def test_a_topic_that_is_compacted_deletes_nothing_and_no_number_is_for_the_brokers() -> None:
     t = topic_resource("t")
     known = described(cleanup_policy="compact", retention_ms="5000")
     assert cuts(known, SetConfig(t, "retention.ms", "1")) == ()
     (gains,) = cuts(known, AppendConfig(t, "cleanup.policy", "delete"))
     assert (gains.slot.key, gains.ms) == ("cleanup.policy", 5_000)
+    snapshot = described()
+    plan = stage(EMPTY, [SetConfig(topic_resource("t"), "retention.ms", "5")], snapshot).plan
+    wrong = replace(plan.staged[0], edit=SetConfig(topic_resource("t"), "retention.ms", "soon"))
+    assert retention.retention_cuts([wrong], snapshot) == ()
 
 
 def test_the_brokers_default_shortens_what_inherits_it() -> None:
@@ -148,13 +152,6 @@ def test_the_brokers_default_shortens_what_inherits_it() -> None:
     assert retention.by_slot([*found, found[0]._replace(topic="v")], known) == {
         found[0].slot: retention.Deletion(90, 100, 1)
     }
-
-
-def test_a_value_that_is_no_number_is_for_the_brokers_to_refuse() -> None:
-    snapshot = described()
-    plan = stage(EMPTY, [SetConfig(topic_resource("t"), "retention.ms", "5")], snapshot).plan
-    wrong = replace(plan.staged[0], edit=SetConfig(topic_resource("t"), "retention.ms", "soon"))
-    assert retention.retention_cuts([wrong], snapshot) == ()
 
 
 def test_words() -> None:

@@ -158,9 +158,16 @@ def test_without_a_template_it_is_the_event(tmp_path: Path) -> None:
     assert (EVENT.data["v"], EVENT.data["event"], EVENT.data["severity"]) == (1, "came", "high")
 
 
-def test_a_receiver_that_answers_too_much_was_told(tmp_path: Path) -> None:
+def test_a_receiver_that_answers_too_much_was_told_and_one_that_never_answers_fails_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with answering(lambda _: Answer(200, b"x" * (10 << 20))) as url:
         receiver(tmp_path, f'notify.chat.url = "{url}"')(EVENT)
+    monkeypatch.setattr("console.telling.receivers.SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        deliver = receiver(tmp_path, f'notify.chat.url = "http://127.0.0.1:{server.getsockname()[1]}"')
+        with pytest.raises(NotDelivered, match=r"the receiver does not answer within 0\.2 s"):
+            deliver(EVENT)
 
 
 @pytest.mark.parametrize(("status", "final"), [(500, False), (503, False), (429, False), (404, True), (302, False)])
@@ -175,14 +182,6 @@ def test_a_refusal_says_its_status_and_no_secret(tmp_path: Path, status: int, fi
     assert str(status) in str(failed.value)
     assert SECRET not in str(failed.value)
     assert failed.value.is_final == final
-
-
-def test_a_receiver_that_never_answers_fails_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.telling.receivers.SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        deliver = receiver(tmp_path, f'notify.chat.url = "http://127.0.0.1:{server.getsockname()[1]}"')
-        with pytest.raises(NotDelivered, match=r"the receiver does not answer within 0\.2 s"):
-            deliver(EVENT)
 
 
 @pytest.mark.parametrize("status", [204, 503])
@@ -579,12 +578,9 @@ def test_a_file_with_secrets_that_others_read_is_a_warning(tmp_path: Path) -> No
     assert SECRET not in repr(found) + str(found.warnings)
 
 
-def test_an_unknown_receiver_is_said_with_the_known_ones(tmp_path: Path) -> None:
+def test_the_known_receivers_are_said_and_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ContextError, match=r"there is no receiver 'chat': there are pager"):
         receiver(tmp_path, 'notify.pager.command = ["x"]')
-
-
-def test_their_names_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config.toml").write_text('notify.pager.command = ["x"]\nnotify.chat.command = ["x"]')
     monkeypatch.setenv("KAC_CONFIG", str(tmp_path / "config.toml"))
     assert candidates("bash", "kac triage --watch --notify ", "", names) == ["chat", "pager"]

@@ -119,7 +119,9 @@ def test_a_log_is_read_on_through_a_rotation(tmp_path: Path) -> None:
     assert [each.most_ms for each in tails.read().throttled.values()] == [40]
 
 
-def test_of_a_line_that_does_not_end_no_more_than_a_limit_is_kept(tmp_path: Path) -> None:
+def test_of_a_line_without_an_end_and_of_a_long_log_so_much_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = tmp_path / "request.log"
     log.write_bytes(line("a", 20) + b"\n" + line("b" * LONGEST_LINE, 20))
     tails = RequestLogTails([log])
@@ -127,9 +129,6 @@ def test_of_a_line_that_does_not_end_no_more_than_a_limit_is_kept(tmp_path: Path
     with log.open("ab") as file:
         file.write(b"\n" + line("c", 20, 1) + b"\n")
     assert [client.client_id for client in tails.read().throttled] == ["a", "c"]
-
-
-def test_of_a_long_log_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "request.log"
     last = line("last", 20) + b"\n"
     monkeypatch.setattr(request_log_tail, "MOST_BYTES", len(last) + 10)

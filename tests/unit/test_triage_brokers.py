@@ -408,11 +408,18 @@ def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
     return triage.without_broker(triage.with_quorum(snapshot, leader_epoch=7 + (tick + 2) // 4), away)
 
 
-def test_elections_of_a_rolling_restart_are_announced_with_it() -> None:
+def test_elections_of_a_rolling_restart_are_announced_with_it_and_lost_candidacies_are_one_failover() -> None:
     observations = triage.watched(_rolling, ticks=14)
     assert diagnose(observations, triage.BROKER.values()).is_healthy
     assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations))
     assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations, [triage.BROKER[1]]))
+
+    # The epoch rises by five until a leader is found, and is read at each step.
+    def fails_over(snapshot: Snapshot, tick: int) -> Snapshot:
+        epoch = 7 + min(tick, 5)
+        return triage.with_quorum(snapshot, leader_id=-1 if 0 < tick < 5 else 2, leader_epoch=epoch)
+
+    assert ("quorum-unstable", Subject()) not in triage.named(diagnose(triage.watched(fails_over, ticks=8)))
 
 
 def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
@@ -428,16 +435,6 @@ def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
     for ticks, is_named in ((22, False), (28, False), (32, True)):
         found = triage.named(diagnose(triage.watched(crashes, ticks=ticks)))
         assert (("quorum-unstable", Subject()) in found) is is_named, ticks
-
-
-def test_lost_candidacies_are_one_failover() -> None:
-    """The epoch rises by five until a leader is found, and is read at each step."""
-
-    def fails_over(snapshot: Snapshot, tick: int) -> Snapshot:
-        epoch = 7 + min(tick, 5)
-        return triage.with_quorum(snapshot, leader_id=-1 if 0 < tick < 5 else 2, leader_epoch=epoch)
-
-    assert ("quorum-unstable", Subject()) not in triage.named(diagnose(triage.watched(fails_over, ticks=8)))
 
 
 @pytest.mark.parametrize(("every", "ends"), [(1, 12), (5, 15)])

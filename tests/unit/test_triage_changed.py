@@ -409,7 +409,7 @@ def rereading(snapshot: Snapshot, tick: int) -> Snapshot:
     return committed({0: min(8_000, 100 * (tick - WHEN)), 1: 0})(snapshot, tick)
 
 
-def test_a_group_that_was_set_back_is_not_stuck_and_no_record_is_shown() -> None:
+def test_a_group_that_was_set_back_is_not_stuck_and_no_row_once_it_caught_up() -> None:
     for ticks in (WHEN + 2, WHEN + 8, WHEN + 30):
         claims = verdict_of(rereading, ticks)
         (claim,) = [each for each in claims if each.subject.group == "billing"]
@@ -419,8 +419,6 @@ def test_a_group_that_was_set_back_is_not_stuck_and_no_record_is_shown() -> None
         assert "records in 2 partitions, which it reads again" in claim.title
         assert [each.command for each in claim.next] == [""], "nothing is staged while it has members"
 
-
-def test_a_group_that_has_caught_up_again_is_no_row() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return committed({0: 8_000 if tick < WHEN or tick > WHEN + 3 else 2_000 * (tick - WHEN)})(snapshot, tick)
 
@@ -525,7 +523,7 @@ def test_offsets_that_readers_or_mirrors_commit_are_not_called_set(change: Chang
     assert "changed-lately" not in {each.cause for each in verdict_of(change, ticks)}
 
 
-def test_offsets_that_were_set_back_and_restored_are_no_change() -> None:
+def test_offsets_that_were_restored_or_arrive_late_are_no_change() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = 1_000 + 50 * (min(tick, LEFT - 1) // 2)
         at = 0 if AHEAD <= tick < AHEAD + 12 else at
@@ -534,8 +532,6 @@ def test_offsets_that_were_set_back_and_restored_are_no_change() -> None:
     assert "changed-lately" in {each.cause for each in verdict_of(change, AHEAD + 2)}
     assert "changed-lately" not in {each.cause for each in verdict_of(change, AHEAD + 14)}
 
-
-def test_a_commit_that_arrives_late_is_no_change() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return committed({0: 1_000 + 100 * tick - (150 if tick == WHEN else 0)})(snapshot, tick)
 

@@ -127,16 +127,13 @@ def test_a_group_whose_members_partitions_are_unknown_is_read() -> None:
     assert left_behind(replace(group, state="Empty"), lag, None, had_members=False)
 
 
-def test_a_listing_remembers_who_had_members() -> None:
+def test_a_listing_remembers_who_had_members_and_without_states_says_nothing_of_them() -> None:
     busy, idle = cluster.Group("a", "Stable", "classic"), cluster.Group("b", "Empty", "classic")
     first = with_groups(Snapshot(), {"a": busy, "b": idle}, whole=True, at=START)
     later = with_groups(first, {"a": replace(busy, state="Empty"), "b": idle}, whole=True, at=START + TICK)
     assert later.had_members == frozenset({"a"})
     assert not with_groups(later, {"b": idle}, whole=True, at=START + 2 * TICK).had_members
-
-
-def test_a_listing_without_states_says_nothing_of_members() -> None:
-    """Before version 4 ListGroups has none, as on brokers of other vendors: the description says it."""
+    # Before version 4 ListGroups has none, as on brokers of other vendors: the description says it.
     nothing = {name: cluster.Group(name, "", "classic") for name in ("busy", "idle")}
     described = {"busy": cluster.Group("busy", "Stable", "classic"), "idle": cluster.Group("idle", "Empty", "classic")}
     first = with_groups(Snapshot(), nothing, whole=True, at=START)

@@ -229,14 +229,11 @@ def test_a_level_alone_fails_no_sink_but_a_source_that_is_refused_by_it() -> Non
     assert staged(found) == [f"set schema {NAME} compatibility=BACKWARD", f"restart connector {SINK_NAME} failed"]
 
 
-def test_a_deleted_version_is_registered_again() -> None:
+def test_a_deleted_version_is_registered_again_or_from_a_file() -> None:
     missing = emails(trace=TOLERABLE.format("RestClientException: Schema not found; error code: 40403"))
     found = changed(missing, schemas={1: True})
     assert rows(found) == [("changed-lately", f"schema {NAME}: version 1 deleted before connector {SINK_NAME} failed")]
     assert staged(found) == [f"undelete schema {NAME} version 1", f"restart connector {SINK_NAME} failed"]
-
-
-def test_a_version_that_the_registry_does_not_show_any_more_is_registered_from_a_file() -> None:
     missing = emails(trace=TOLERABLE.format("RestClientException: Schema not found; error code: 40403"))
     found = changed(missing, schemas={})
     (step,) = found.causes[0].claim.next
@@ -244,14 +241,11 @@ def test_a_version_that_the_registry_does_not_show_any_more_is_registered_from_a
     assert step.text.startswith(f"register version 1 again from a file (schema {NAME} @FILE)")
 
 
-def test_a_record_that_the_system_behind_a_sink_refuses_is_not_left_out() -> None:
+def test_a_sink_leaves_out_no_record_that_its_system_refuses_and_keeps_its_dead_letters() -> None:
     refuses = emails(trace=made.trace('java.sql.BatchUpdateException: column "note" of relation "o" does not exist'))
     found = changed(refuses)
     assert staged(found) == [f"delete schema {NAME} version 2"]
     assert any("reset its offsets behind them" in each.text for each in found.causes[0].claim.next)
-
-
-def test_a_sink_with_dead_letters_keeps_their_topic() -> None:
     of = {SINK_NAME: config(topics="orders", errors_deadletterqueue_topic_name="dlq")}
     assert staged(changed(*BAD, of=of))[1:-1] == [f"set connector {SINK_NAME} errors.tolerance=all"]
 

@@ -79,7 +79,7 @@ LONG = 1 + SETTLED // TICK
 METADATA = Subject(entity="feature metadata.version")
 
 
-def test_an_upgrade_whose_level_was_never_raised_is_a_cause_with_its_step() -> None:
+def test_an_upgrade_whose_level_was_never_raised_and_a_feature_that_was_left_out_are_causes() -> None:
     verdict = seen(versions(healthy(), [NOW] * 3, OLD, group_version=1))
     assert standing(verdict) == {("metadata-version-behind", METADATA)}
     claim = verdict.causes[0].claim
@@ -88,13 +88,13 @@ def test_an_upgrade_whose_level_was_never_raised_is_a_cause_with_its_step() -> N
     assert claim.next[0].edits == (SetFeature("metadata.version", NOW),)
     assert [each.source for each in claim.evidence][1] == "upgrade"
     assert not verdict.is_calm
-
-
-def test_a_feature_that_was_left_out_is_a_cause() -> None:
     verdict = seen(versions(healthy(), [NOW] * 3, NOW))
     assert standing(verdict) == {("feature-behind", Subject(entity="feature group.version"))}
     place, row = evidence_of("feature-behind", verdict.causes[0].claim.subject)
     assert (place.view, row) == ("features", "group.version")
+    # what the context accepts is none
+    accepted = [Acceptance("metadata-version-behind", "feature *", "the old brokers may come back")]
+    assert standing(seen(versions(healthy(), [NOW] * 3, OLD, group_version=1), accepted=accepted)) == set()
 
 
 def test_levels_are_judged_neither_during_an_upgrade_nor_while_versions_are_unknown() -> None:
@@ -137,11 +137,6 @@ def test_topics_that_a_mirror_copies_into_themselves_are_one_cause() -> None:
     # Names alone, without the same number of partitions, are chance.
     other = replace(made["eu.news"], partitions=made["eu.news"].partitions[:1])
     assert standing(seen(replace(healthy(), topics={**topics, "news": made["news"], "eu.news": other}))) == set()
-
-
-def test_what_the_context_accepts_is_no_cause() -> None:
-    accepted = [Acceptance("metadata-version-behind", "feature *", "the old brokers may come back")]
-    assert standing(seen(versions(healthy(), [NOW] * 3, OLD, group_version=1), accepted=accepted)) == set()
 
 
 def test_another_cause_on_the_same_topic_hides_it() -> None:
@@ -192,14 +187,11 @@ def test_throttles_that_no_move_uses_are_one_row_of_their_topic_whose_step_remov
     ]
 
 
-def test_a_throttle_that_is_set_meanwhile_is_named_once_a_tool_had_time_for_its_moves() -> None:
+def test_throttles_that_are_new_used_declared_or_accepted_are_no_cause() -> None:
     polls = -(-AT_WORK // TICK)
     assert seen(configured(), *[throttled()] * polls).is_calm
     assert only(seen(configured(), *[throttled()] * (polls + 1))).since == START + TICK
     assert seen(configured(), throttled(), configured()).is_calm
-
-
-def test_throttles_that_a_move_uses_or_that_are_declared_or_accepted_are_no_cause() -> None:
     move = cluster.Reassignment("orders", 0, (1, 2, 3), (), (3,))
     assert standing(seen(replace(throttled(), reassignments=(move,)))) == set()
     places = {(ORDERS, LIST), *((broker_resource(each), RATE) for each in (1, 2, 3))}
@@ -207,9 +199,6 @@ def test_throttles_that_a_move_uses_or_that_are_declared_or_accepted_are_no_caus
     assert only(seen(throttled(), meant={(ORDERS, LIST)})).subject == Subject(broker=1, key=RATE)
     accepted = [Acceptance("replication-throttled", subject, "at all times") for subject in ("topic *", "broker *")]
     assert seen(throttled(), accepted=accepted).is_calm
-
-
-def test_a_default_of_the_cluster_is_accepted_by_the_name_that_lint_prints() -> None:
     known = configured()
     rate = {CLUSTER_DEFAULT: samples.config_set({RATE: "1024"}, ConfigSource(3))}
     limited = replace(known, configs={**known.configs, **rate})

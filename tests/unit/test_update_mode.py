@@ -77,24 +77,18 @@ def test_of_all_others_the_broker_has_the_word(key: str, read_only: bool) -> Non
     assert as_altered(known) is known
 
 
-def test_new_releases_and_what_topics_inherit_of_them() -> None:
+def test_modes_and_levels_of_new_releases() -> None:
     assert update_mode(codes.BROKER, "max.decompressed.message.bytes") is UpdateMode.CLUSTER_WIDE
     assert broker_key_of(codes.TOPIC, "remote.copy.lag.ms") == "log.remote.copy.lag.ms"
+    assert not CLUSTER_WIDE_KEYS & PER_BROKER_KEYS
+    assert not (CLUSTER_WIDE_KEYS | PER_BROKER_KEYS) & PER_LISTENER_KEYS
+    assert level_name("metadata.version", 33) == "4.4-IV2"
+    assert 2 in feature_levels()["share.version"]
 
 
 @pytest.mark.parametrize("resource_type", [codes.TOPIC, codes.GROUP, codes.CLIENT_METRICS, codes.BROKER_LOGGER])
 def test_other_resources_take_effect_at_once(resource_type: codes.ResourceType) -> None:
     assert update_mode(resource_type, "retention.ms") is UpdateMode.AT_ONCE
-
-
-def test_no_key_has_two_modes() -> None:
-    assert not CLUSTER_WIDE_KEYS & PER_BROKER_KEYS
-    assert not (CLUSTER_WIDE_KEYS | PER_BROKER_KEYS) & PER_LISTENER_KEYS
-
-
-def test_the_levels_of_the_newest_release_are_known() -> None:
-    assert level_name("metadata.version", 33) == "4.4-IV2"
-    assert 2 in feature_levels()["share.version"]
 
 
 def test_a_plan_says_of_a_key_what_its_broker_says() -> None:
