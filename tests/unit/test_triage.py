@@ -179,7 +179,8 @@ def config(key: str, value: str, source: int) -> ConfigSet:
 
 
 BROKER = {n: Subject(broker=n) for n in range(1, 7)}
-AT_0 = Subject(group="billing", topic="orders", partition=0)
+AT_0, BILLING = Subject(group="billing", topic="orders", partition=0), Subject(group="billing")
+AT_ADDRESS, PER_IP = Subject(broker=3, listener="127.0.0.1:9003"), {"max.connections.per.ip": "2"}
 TOPIC_CONFIG, BROKER_CONFIG = 1, 2
 
 
@@ -411,125 +412,91 @@ def answered_by_another(snapshot: Snapshot, name: str = WRONG_BROKER) -> Snapsho
     return with_failures(snapshot, "configs", [("broker 3", why)])
 
 
-CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
-    ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3]), {}),
-    ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3], fenced=False), {}),
-    ("broker-flapping", BROKER[3], _flapping, {}),
-    (
-        "rack-down",
-        Subject(rack="rack-0"),
-        lambda s, _: without_broker(s, [2, 4, 6]),
-        {"before": healthy(brokers=6, racks=2)},
-    ),
-    ("broker-unresponsive", BROKER[2], _out_of_isr, {"silent": [2]}),
-    (
-        "broker-turns-away",
-        BROKER[2],
-        lambda s, _: set_by(s, **{"max.connections.per.ip": "2"}),
-        {"silent": [2], "closing": [2]},
-    ),
-    ("replication-broken", BROKER[2], _out_of_isr, {}),
+Case = tuple[str, Subject, Change, dict[str, object]]
+
+
+def as_it_was(snapshot: Snapshot, _tick: int) -> Snapshot:
+    """The cluster of the poll before."""
+    return snapshot
+
+
+def case(cause: str, subject: Subject, change: Change = as_it_was, **how: object) -> Case:
+    """A trouble. how: what else `watched` takes; and the causes `beside` this one."""
+    return cause, subject, change, how
+
+
+ORDERS, AT_ORDERS = Subject(topic="orders"), Subject(topic="orders", partition=0)
+CASES: tuple[Case, ...] = (
+    case("broker-down", BROKER[3], lambda s, _: without_broker(s, [3])),
+    case("broker-down", BROKER[3], lambda s, _: without_broker(s, [3], fenced=False)),
+    case("broker-flapping", BROKER[3], _flapping),
+    case("rack-down", Subject(rack="rack-0"), lambda s, _: without_broker(s, [2, 4, 6]), before=healthy(6, 2)),
+    case("broker-unresponsive", BROKER[2], _out_of_isr, silent=[2]),
+    case("broker-turns-away", BROKER[2], lambda s, _: set_by(s, **PER_IP), silent=[2], closing=[2]),
+    case("replication-broken", BROKER[2], _out_of_isr),
     # Of a skew that begins while the console watches, the controller ends most by itself.
-    ("leader-skew", BROKER[3], _skewed, {"before": _skewed(healthy(), 0)}),
-    ("min-isr-impossible", Subject(topic="orders"), _min_isr, {}),
-    ("leaderless", Subject(topic="orders", partition=0), _leaderless, {}),
-    ("coordinator-unavailable", Subject(topic="__consumer_offsets", partition=0), _no_coordinator, {}),
-    ("reassignment-stalled", Subject(topic="orders", partition=0), _move_to_the_dead, {}),
-    (
-        "unclean-election",
-        Subject(topic="orders", partition=0),
-        _unclean,
-        {"beside": {("broker-down", Subject(broker=9))}},
-    ),
-    ("cleaner-stopped", BROKER[2], _uncleaned, {}),
-    (
+    case("leader-skew", BROKER[3], _skewed, before=_skewed(healthy(), 0)),
+    case("min-isr-impossible", ORDERS, _min_isr),
+    case("leaderless", AT_ORDERS, _leaderless),
+    case("coordinator-unavailable", Subject(topic="__consumer_offsets", partition=0), _no_coordinator),
+    case("reassignment-stalled", AT_ORDERS, _move_to_the_dead),
+    case("unclean-election", AT_ORDERS, _unclean, beside={("broker-down", Subject(broker=9))}),
+    case("cleaner-stopped", BROKER[2], _uncleaned),
+    case(
         "config-odd",
         Subject(broker=2, key="num.replica.fetchers"),
         lambda s, t: set_by(_out_of_isr(s, t), **{"num.replica.fetchers": "1"}),
-        {"beside": {("replication-broken", BROKER[2])}},
+        beside={("replication-broken", BROKER[2])},
     ),
-    ("changed-lately", Subject(broker=1, key="replica.lag.time.max.ms"), _two_replicas_away, {}),
-    (
-        "quota-exceeded",
-        Subject(group="billing", entity="client-id c"),
-        _at_its_quota,
-        {"facts": _whole_logs},
-    ),
-    ("address-of-another", Subject(broker=2, listener="127.0.0.1:9001"), lambda s, _: at_one_address(s), {}),
-    ("address-of-another", Subject(broker=3, listener="127.0.0.1:9003"), lambda s, _: answered_by_another(s), {}),
-    (
-        "address-of-another",
-        Subject(broker=3, listener="127.0.0.1:9003"),
-        lambda s, _: answered_by_another(s, WRONG_CLUSTER),
-        {},
-    ),
-    ("metadata-behind", BROKER[2], lambda s, _: s, {"facts": _old_leaders}),
-    (
-        "future-records",
-        Subject(topic="orders"),
-        lambda s, _: s,
-        {"facts": _from_the_future, "before": kept_for(healthy(), DAY_MS)},
-    ),
-    (
-        "timestamps-in-seconds",
-        Subject(topic="orders"),
-        lambda s, _: s,
-        {"facts": _in_seconds, "before": kept_for(healthy(), DAY_MS)},
-    ),
-    ("transaction-hanging", Subject(topic="orders", partition=0), lambda s, _: s, {"facts": _hanging}),
-    (
-        "transaction-undelivered",
-        Subject(topic="orders", partition=0),
-        lambda s, _: s,
-        {"facts": prepared("PrepareCommit")},
-    ),
-    (
+    case("changed-lately", Subject(broker=1, key="replica.lag.time.max.ms"), _two_replicas_away),
+    case("quota-exceeded", Subject(group="billing", entity="client-id c"), _at_its_quota, facts=_whole_logs),
+    case("address-of-another", Subject(broker=2, listener="127.0.0.1:9001"), lambda s, _: at_one_address(s)),
+    case("address-of-another", AT_ADDRESS, lambda s, _: answered_by_another(s)),
+    case("address-of-another", AT_ADDRESS, lambda s, _: answered_by_another(s, WRONG_CLUSTER)),
+    case("metadata-behind", BROKER[2], facts=_old_leaders),
+    case("future-records", ORDERS, facts=_from_the_future, before=kept_for(healthy(), DAY_MS)),
+    case("timestamps-in-seconds", ORDERS, facts=_in_seconds, before=kept_for(healthy(), DAY_MS)),
+    case("transaction-hanging", AT_ORDERS, facts=_hanging),
+    case("transaction-undelivered", AT_ORDERS, facts=prepared("PrepareCommit")),
+    case(
         "records-deleted",
-        Subject(topic="orders"),
+        ORDERS,
         lambda s, _: moved(s, {0: (50, 100)}),
-        {"facts": _deleted, "before": kept_for(moved(healthy(), {0: (50, 100)}), DAY_MS)},
+        facts=_deleted,
+        before=kept_for(moved(healthy(), {0: (50, 100)}), DAY_MS),
     ),
-    (
+    case(
         "records-deleted",
         Subject(topic="orders", key="retention.ms", change="03:00:25"),
         lambda s, t: moved(kept_for(s, 60_000 if t >= 5 else DAY_MS), {0: (50, 100)}),
-        {
-            "facts": lambda t: replace(_deleted(t), newest={}),
-            "before": moved(kept_for(healthy(), DAY_MS), {0: (50, 100)}),
-        },
+        facts=lambda t: replace(_deleted(t), newest={}),
+        before=moved(kept_for(healthy(), DAY_MS), {0: (50, 100)}),
     ),
-    (
+    case(
         "log-shortened",
-        Subject(topic="orders", partition=0),
-        lambda s, _: s,
-        {"facts": lambda t: Facts(logs_at(t, {0: LogOffsets(0, 100, 100), 3: LogOffsets(0, 40, 40)}))},
+        AT_ORDERS,
+        facts=lambda t: Facts(logs_at(t, {0: LogOffsets(0, 100, 100), 3: LogOffsets(0, 40, 40)})),
     ),
-    ("hot-partition", Subject(topic="orders", partition=0), _hot, {}),
-    ("log-dir-failed", Subject(broker=2, dir="/data"), _failed_dir, {}),
-    ("disk-filling", Subject(broker=2, dir="/data"), _filling, {}),
-    ("quorum-lost", Subject(), _no_leader, {}),
-    ("quorum-unstable", Subject(), _epochs, {}),
-    ("voter-lagging", BROKER[3], _behind, {}),
-    ("voter-formatted", BROKER[3], _formatted_again, {}),
-    (
-        "group-stopped",
-        Subject(group="billing"),
-        lambda s, t: moved(s, {0: (100, 100 + 50 * t)}, state="Empty", member=""),
-        {},
-    ),
-    ("consumer-stuck", AT_0, lambda s, t: moved(s, {0: (100, 100 + 50 * t), 1: (5 + 10 * t, 5 + 10 * t)}), {}),
-    ("consumer-slow", Subject(group="billing"), lambda s, t: moved(s, {0: (100 + 5 * t, 100 + 50 * t)}), {}),
-    (
+    case("hot-partition", AT_ORDERS, _hot),
+    case("log-dir-failed", Subject(broker=2, dir="/data"), _failed_dir),
+    case("disk-filling", Subject(broker=2, dir="/data"), _filling),
+    case("quorum-lost", Subject(), _no_leader),
+    case("quorum-unstable", Subject(), _epochs),
+    case("voter-lagging", BROKER[3], _behind),
+    case("voter-formatted", BROKER[3], _formatted_again),
+    case("group-stopped", BILLING, lambda s, t: moved(s, {0: (100, 100 + 50 * t)}, state="Empty", member="")),
+    case("consumer-stuck", AT_0, lambda s, t: moved(s, {0: (100, 100 + 50 * t), 1: (5 + 10 * t, 5 + 10 * t)})),
+    case("consumer-slow", BILLING, lambda s, t: moved(s, {0: (100 + 5 * t, 100 + 50 * t)})),
+    case(
         "group-rebalancing",
-        Subject(group="billing"),
+        BILLING,
         lambda s, t: moved(s, {0: (100, 100)}, state="PreparingRebalance" if t % 2 else "Stable"),
-        {"ticks": 14},
+        ticks=14,
     ),
-    (
+    case(
         "offsets-out-of-range",
         AT_0,
         lambda s, _: replace(moved(s, {0: (100, 900)}), log_ranges={("orders", 0): cluster.LogRange(500, 900)}),
-        {},
     ),
 )
 
@@ -633,7 +600,7 @@ def test_every_cause_has_a_case() -> None:
 
 
 def test_a_healthy_cluster_has_no_cause() -> None:
-    verdict = diagnose(watched(lambda snapshot, _: snapshot))
+    verdict = diagnose(watched(as_it_was))
     assert verdict.is_healthy
     assert (verdict.causes, verdict.unexplained, verdict.ruled_out) == ((), (), ())
     assert exit_code(verdict) == 0
@@ -643,11 +610,6 @@ def test_a_healthy_cluster_has_no_cause() -> None:
 def test_a_partition_that_takes_a_little_more_or_for_a_moment_is_not_hot() -> None:
     for times, ticks in ((1, 8), (4, 8), (10, 2)):
         assert named(diagnose(watched(lambda s, t, times=times: _hot(s, t, times), ticks))) == set()  # type: ignore[misc]
-
-
-def as_it_was(snapshot: Snapshot, _tick: int) -> Snapshot:
-    """The cluster of the poll before."""
-    return snapshot
 
 
 def _seen_once(tick: int) -> Facts:
@@ -661,40 +623,26 @@ def _elected_and_restarted(snapshot: Snapshot, tick: int) -> Snapshot:
     return without_broker(snapshot, [3]) if tick in (3, 4) else snapshot
 
 
-FOR_EVER = kept_for(healthy(), -1)
-NO_TROUBLE: dict[str, tuple[Change, dict[str, object]]] = {
-    "its readers had read it, as those of Kafka Streams' own topics": (
-        as_it_was,
-        {"facts": _deleted, "before": kept_for(healthy(), DAY_MS)},
-    ),
-    "the retention deleted it": (
-        as_it_was,
-        {"facts": _deleted, "before": moved(kept_for(healthy(), 30_000), {0: (50, 100)})},
-    ),
-    "a transaction that its coordinator ends": (
-        as_it_was,
-        {"facts": prepared("Ongoing", timeout_ms=7_200_000, open_ms=3_600_000)},
-    ),
-    "a decided transaction that one poll sees": (as_it_was, {"facts": _seen_once}),
+FOR_A_DAY, FOR_EVER = kept_for(healthy(), DAY_MS), kept_for(healthy(), -1)
+NO_TROUBLE = (
+    case("its readers had read it, as those of Kafka Streams' own topics", ORDERS, facts=_deleted, before=FOR_A_DAY),
+    case("the retention deleted it", ORDERS, facts=_deleted, before=moved(kept_for(healthy(), 30_000), {0: (50, 100)})),
+    case("its coordinator ends it", ORDERS, facts=prepared("Ongoing", timeout_ms=7_200_000, open_ms=3_600_000)),
+    case("a decided transaction that one poll sees", ORDERS, facts=_seen_once),
     # Voters are compared with the leader's clock, and certificates with the controller's.
-    "an hour between the clocks of this host and of voters": (
-        lambda s, t: caught_up(s, now_ms(t) - 3_600_000, lag=1),
-        {},
-    ),
-    "a year between this host and the controller": (
-        lambda s, t: caught_up(s, now_ms(t) - 365 * DAY_MS),
-        {"facts": _ending},
-    ),
-    "of the future, and kept for ever": (as_it_was, {"facts": _from_the_future, "before": FOR_EVER}),
-    "in seconds, and kept for ever": (as_it_was, {"facts": _in_seconds, "before": FOR_EVER}),
-    "one election and one restart": (_elected_and_restarted, {}),
-    "a group next to an idle topic": (lambda s, _: moved(s, {0: (100, 110)}), {}),
-    "a group without members next to one": (lambda s, _: moved(s, {0: (100, 110)}, "Empty", ""), {}),
-}
+    case("an hour between this host and voters", BROKER[3], lambda s, t: caught_up(s, now_ms(t) - 3_600_000, lag=1)),
+    case("a year to the controller", BROKER[3], lambda s, t: caught_up(s, now_ms(t) - 365 * DAY_MS), facts=_ending),
+    case("of the future, and kept for ever", ORDERS, facts=_from_the_future, before=FOR_EVER),
+    case("in seconds, and kept for ever", ORDERS, facts=_in_seconds, before=FOR_EVER),
+    case("one election and one restart", BROKER[3], _elected_and_restarted),
+    case("a group next to an idle topic", BILLING, lambda s, _: moved(s, {0: (100, 110)})),
+    case("a group without members next to one", BILLING, lambda s, _: moved(s, {0: (100, 110)}, "Empty", "")),
+)
 
 
-@pytest.mark.parametrize(("change", "how"), NO_TROUBLE.values(), ids=NO_TROUBLE)
-def test_what_is_no_trouble(change: Change, how: dict[str, object]) -> None:
+@pytest.mark.parametrize("calm", NO_TROUBLE, ids=lambda each: each[0])
+def test_what_is_no_trouble(calm: Case) -> None:
+    _, _, change, how = calm
     assert diagnose(watched(change, **how)).is_healthy  # type: ignore[arg-type]
 
 
@@ -703,7 +651,7 @@ def test_a_decided_transaction_without_its_markers_is_trouble_and_never_aborted(
     """Three hours by its timeout of a minute; and one of two hours that is so at each poll."""
     for timeout_ms, certainty in ((60_000, Certainty.CERTAIN), (7_200_000, Certainty.LIKELY)):
         facts = prepared(state, timeout_ms=timeout_ms, open_ms=3_600_000)
-        (found,) = diagnose(watched(lambda s, _: s, facts=facts)).causes
+        (found,) = diagnose(watched(as_it_was, facts=facts)).causes
         claim = found.claim
         assert (claim.cause, claim.certainty) == ("transaction-undelivered", certainty)
         text = " ".join(each.fact for each in claim.evidence)
@@ -738,7 +686,7 @@ def test_what_its_producer_takes_as_committed_is_copied_before_an_abort() -> Non
         seen = Transactions({LATE.place: StableOffsets(40, 100)}, (written,), {"app": known}, at_ms=now_ms(tick))
         return Facts(logs_at(tick, {0: LogOffsets(0, 40, 100)}), seen, opened(seen))
 
-    (found,) = diagnose(watched(lambda s, _: s, facts=facts)).causes
+    (found,) = diagnose(watched(as_it_was, facts=facts)).causes
     first, second = found.claim.next
     assert (found.claim.cause, first.command) == ("transaction-hanging", "")
     assert first.text.startswith("copy its records first")
@@ -753,11 +701,11 @@ def test_a_young_transaction_that_no_coordinator_knows_is_likely() -> None:
         seen = Transactions({LATE.place: StableOffsets(40, 100)}, (young,), at_ms=now_ms(tick), gaps=gaps)
         return Facts(logs_at(tick, {0: LogOffsets(0, 40, 100)}), seen, opened(seen) if again else {})
 
-    assert diagnose(watched(lambda s, _: s, facts=lambda t: facts(t, again=False))).is_healthy
-    (found,) = diagnose(watched(lambda s, _: s, facts=facts)).causes
+    assert diagnose(watched(as_it_was, facts=lambda t: facts(t, again=False))).is_healthy
+    (found,) = diagnose(watched(as_it_was, facts=facts)).causes
     assert (found.claim.cause, found.claim.certainty) == ("transaction-hanging", Certainty.LIKELY)
     hidden = (Failure("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "ids are hidden"),)
-    assert diagnose(watched(lambda s, _: s, facts=lambda t: facts(t, hidden))).is_healthy
+    assert diagnose(watched(as_it_was, facts=lambda t: facts(t, hidden))).is_healthy
 
 
 def test_a_leader_that_joined_the_isr_in_between_is_no_unclean_one() -> None:
@@ -801,7 +749,7 @@ def test_a_time_that_no_date_holds_is_no_date(timestamp: int, said: str) -> None
     def facts(tick: int) -> Facts:
         return Facts(logs_at(tick, {0: LogOffsets(0, 100, 100)}), newest={("orders", 0): Newest(timestamp, 7)})
 
-    found = diagnose(watched(lambda s, _: s, facts=facts, before=kept_for(healthy(), DAY_MS)))
+    found = diagnose(watched(as_it_was, facts=facts, before=kept_for(healthy(), DAY_MS)))
     (text,) = (each.claim.evidence[0].fact for each in found.causes if each.claim.cause == "future-records")
     assert text.endswith(said)
     assert "9999-12-31" not in text
@@ -951,9 +899,7 @@ def test_a_clock_that_is_set_back_begins_anew() -> None:
 
 
 @given(st.lists(st.sampled_from(CASES), min_size=1, max_size=3), st.integers(1, 6))
-def test_whatever_happens_no_symptom_is_lost(
-    cases: list[tuple[str, Subject, Change, dict[str, object]]], ticks: int
-) -> None:
+def test_whatever_happens_no_symptom_is_lost(cases: list[Case], ticks: int) -> None:
     """Each symptom is explained by a named cause, or said to be unexplained."""
 
     def all_of(snapshot: Snapshot, tick: int) -> Snapshot:

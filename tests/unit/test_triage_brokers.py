@@ -513,10 +513,7 @@ def _with_spare(snapshot: Snapshot, *, fenced: bool) -> Snapshot:
 def test_a_broker_without_replicas_that_is_shut_down_alarms_nobody() -> None:
     """It was taken out, and is fenced until it is unregistered: it is said, with what ends it."""
 
-    def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        return _with_spare(snapshot, fenced=tick >= 2)
-
-    verdict = diagnose(triage.watched(change))
+    verdict = diagnose(triage.watched(lambda snapshot, tick: _with_spare(snapshot, fenced=tick >= 2)))
     assert triage.named(verdict) == {("broker-down", triage.BROKER[4])}
     assert verdict.is_healthy
     (down,) = (each.claim for each in verdict.causes)
@@ -527,10 +524,7 @@ def test_a_broker_without_replicas_that_is_shut_down_alarms_nobody() -> None:
     assert triage.named(silent) == {("broker-unresponsive", triage.BROKER[4])}, "while it shuts down"
     assert silent.is_healthy
 
-    def comes_and_goes(snapshot: Snapshot, tick: int) -> Snapshot:
-        return _with_spare(snapshot, fenced=tick % 2 == 1)
-
-    verdict = diagnose(triage.watched(comes_and_goes, 8))
+    verdict = diagnose(triage.watched(lambda snapshot, tick: _with_spare(snapshot, fenced=tick % 2 == 1), 8))
     assert ("broker-flapping", triage.BROKER[4]) in triage.named(verdict)
     assert verdict.is_healthy
 

@@ -36,10 +36,7 @@ def verdict(ends: Callable[[int], int], ticks: int, *topics: str) -> Verdict:
     def facts(tick: int) -> Facts:
         return Facts(logs_seen(tick, lambda at: {(name, 0): LogOffsets(0, ends(at), ends(at)) for name in names}))
 
-    def as_it_was(snapshot: Snapshot, _tick: int) -> Snapshot:
-        return snapshot
-
-    return diagnose(watched(as_it_was, ticks, before=before, facts=facts))
+    return diagnose(watched(lambda snapshot, _tick: snapshot, ticks, before=before, facts=facts))
 
 
 def rows(found: Verdict) -> list[Claim]:
