@@ -71,10 +71,6 @@ def made_again(snapshot: Snapshot, _tick: int) -> Snapshot:
     return replace(snapshot, topics={**snapshot.topics, "orders": replace(topic, topic_id="another")})
 
 
-def as_it_was(snapshot: Snapshot, _tick: int) -> Snapshot:
-    return snapshot
-
-
 def seen(
     before: Change,
     then: Change,
@@ -154,7 +150,7 @@ def test_a_change_with_a_risk_is_a_row_before_anybody_suffers(
         (topic_configs(max_message_bytes="1000000"), topic_configs(max_message_bytes="500000")),
         (credential(is_there=True), credential(is_there=False)),
         (credential(is_there=False), credential(is_there=True)),
-        (as_it_was, as_it_was),
+        (test_triage.as_it_was, test_triage.as_it_was),
     ],
 )
 def test_a_change_that_harms_nobody_is_no_row(before: Change, then: Change) -> None:
@@ -177,75 +173,51 @@ def test_a_lower_limit_that_restores_the_former_one_a_change_made_here_and_a_new
     assert not seen(credential(is_there=False), credential(is_there=True), stops=True)
 
 
+def key(name: str, was: str, now: str) -> tuple[Change, Change]:
+    """A key of orders before, and then."""
+    return topic_configs(**{name: was}), topic_configs(**{name: now})
+
+
 @pytest.mark.parametrize(
-    ("before", "then", "words"),
+    ("before", "then", "what"),
     [
-        (
-            topic_configs(cleanup_policy="delete"),
-            topic_configs(cleanup_policy="compact"),
-            "topic orders: cleanup.policy changed, and nothing is written to orders since",
-        ),
-        (
-            topic_configs(max_message_bytes="1000000"),
-            topic_configs(max_message_bytes="100"),
-            "topic orders: max.message.bytes changed, and nothing is written to orders since",
-        ),
+        (*key("cleanup_policy", "delete", "compact"), "topic orders: cleanup.policy changed"),
+        (*key("max_message_bytes", "1000000", "100"), "topic orders: max.message.bytes changed"),
         (
             KEPT_FOR_A_DAY,
             topic_configs(retention_ms="86400000", message_timestamp_before_max_ms="7200000"),
-            "topic orders: message.timestamp.before.max.ms changed, and nothing is written to orders since",
+            "topic orders: message.timestamp.before.max.ms changed",
         ),
-        (
-            topic_configs(message_timestamp_type="LogAppendTime"),
-            topic_configs(message_timestamp_type="CreateTime"),
-            "topic orders: message.timestamp.type changed, and nothing is written to orders since",
-        ),
-        (
-            credential(is_there=True),
-            credential(is_there=False),
-            "user alice: credential deleted, and nothing is written to orders since",
-        ),
-        (
-            quota(None),
-            quota(0.05),
-            "quota of user <default>: request_percentage changed, and nothing is written to orders since",
-        ),
+        (*key("message_timestamp_type", "LogAppendTime", "CreateTime"), "topic orders: message.timestamp.type changed"),
+        (credential(is_there=True), credential(is_there=False), "user alice: credential deleted"),
+        (quota(None), quota(0.05), "quota of user <default>: request_percentage changed"),
     ],
 )
-def test_a_topic_that_falls_silent_at_a_change_has_it_as_its_cause(before: Change, then: Change, words: str) -> None:
+def test_a_topic_that_falls_silent_at_a_change_has_it_as_its_cause(before: Change, then: Change, what: str) -> None:
     (claim,) = seen(before, then, stops=True)
+    words = f"{what}, and nothing is written to orders since"
     assert (claim.title, claim.severity, claim.certainty) == (words, Severity.HIGH, Certainty.LIKELY)
+
+
+REFUSED = "brokers refuse records whose time is more than 3.6 s {} the broker's (InvalidTimestampException)"
 
 
 @pytest.mark.parametrize(
     ("before", "then", "why"),
     [
         (
-            topic_configs(cleanup_policy="delete"),
-            topic_configs(cleanup_policy="compact"),
+            *key("cleanup_policy", "delete", "compact"),
             "a compacted topic refuses records without a key (InvalidRecordException)",
         ),
         (
-            topic_configs(max_message_bytes="1000000"),
-            topic_configs(max_message_bytes="100"),
+            *key("max_message_bytes", "1000000", "100"),
             "brokers refuse batches that are larger than it (RecordTooLargeException)",
         ),
-        *(
-            (
-                topic_configs(**{key: "3600000"}),
-                topic_configs(**{key: "3600"}),
-                f"brokers refuse records whose time is more than 3.6 s {where} the broker's "
-                "(InvalidTimestampException)",
-            )
-            for key, where in (
-                ("message_timestamp_before_max_ms", "before"),
-                ("message_timestamp_after_max_ms", "after"),
-                ("message_timestamp_difference_max_ms", "before or after"),
-            )
-        ),
+        (*key("message_timestamp_before_max_ms", "3600000", "3600"), REFUSED.format("before")),
+        (*key("message_timestamp_after_max_ms", "3600000", "3600"), REFUSED.format("after")),
+        (*key("message_timestamp_difference_max_ms", "3600000", "3600"), REFUSED.format("before or after")),
         (
-            topic_configs(message_timestamp_type="LogAppendTime"),
-            topic_configs(message_timestamp_type="CreateTime"),
+            *key("message_timestamp_type", "LogAppendTime", "CreateTime"),
             "brokers take the producers' times, and refuse those outside of the limits (InvalidTimestampException)",
         ),
     ],
@@ -259,15 +231,12 @@ def test_the_cause_of_a_silence_says_what_brokers_refuse(before: Change, then: C
 @pytest.mark.parametrize(
     ("before", "then"),
     [
-        (topic_configs(cleanup_policy="compact"), topic_configs(cleanup_policy="delete")),
-        (topic_configs(cleanup_policy="compact"), topic_configs(cleanup_policy="compact,delete")),
-        (topic_configs(max_message_bytes="100"), topic_configs(max_message_bytes="1000000")),
-        (
-            topic_configs(message_timestamp_before_max_ms="3600000"),
-            topic_configs(message_timestamp_before_max_ms="7200000"),
-        ),
-        (topic_configs(message_timestamp_type="CreateTime"), topic_configs(message_timestamp_type="LogAppendTime")),
-        (topic_configs(segment_ms="1000"), topic_configs(segment_ms="2000")),
+        key("cleanup_policy", "compact", "delete"),
+        key("cleanup_policy", "compact", "compact,delete"),
+        key("max_message_bytes", "100", "1000000"),
+        key("message_timestamp_before_max_ms", "3600000", "7200000"),
+        key("message_timestamp_type", "CreateTime", "LogAppendTime"),
+        key("segment_ms", "1000", "2000"),
     ],
 )
 def test_a_change_by_which_brokers_take_more_does_not_make_a_topic_silent(before: Change, then: Change) -> None:
@@ -342,7 +311,7 @@ def test_a_topic_that_comes_back_by_itself_is_a_row_even_if_it_was_empty(auto: s
 
 
 def test_a_topic_made_again_under_a_reader_is_named_with_the_group() -> None:
-    (claim,) = seen(as_it_was, made_again)
+    (claim,) = seen(test_triage.as_it_was, made_again)
     assert claim.title.startswith("topic orders: deleted and made again: ")
     assert "read by group billing (1 member)" in claim.title
     assert not claim.next, "no edit brings back the records"
@@ -496,29 +465,19 @@ def test_offsets_that_were_set_ahead_can_be_set_as_they_were_while_nobody_reads(
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "ticks"),
-    [
-        (set_ahead(back_at=AHEAD + 4), AHEAD + 8),
-        (set_ahead(comes=AHEAD - 2), AHEAD + 4),
-        (set_ahead(to=1_350, comes=AHEAD), AHEAD + 4),
-        (set_ahead(left=AHEAD - 1, described=False), AHEAD + 4),
-        (set_ahead(held=False), AHEAD + 4),
-        (set_ahead(described=False), AHEAD + 4),
-        (set_ahead(kind="share"), AHEAD + 4),
-        (set_ahead(topics=("eu.checkpoints.internal",)), AHEAD + 4),
-    ],
-    ids=[
-        "taken back",
-        "read by members",
-        "a few records",
-        "the last commit of members that leave",
-        "of no member",
-        "members not asked for",
-        "a share group",
-        "copied by a mirror",
-    ],
-)
+NOT_SET = {
+    "taken back": (set_ahead(back_at=AHEAD + 4), AHEAD + 8),
+    "read by members": (set_ahead(comes=AHEAD - 2), AHEAD + 4),
+    "a few records": (set_ahead(to=1_350, comes=AHEAD), AHEAD + 4),
+    "the last commit of members that leave": (set_ahead(left=AHEAD - 1, described=False), AHEAD + 4),
+    "of no member": (set_ahead(held=False), AHEAD + 4),
+    "members not asked for": (set_ahead(described=False), AHEAD + 4),
+    "a share group": (set_ahead(kind="share"), AHEAD + 4),
+    "copied by a mirror": (set_ahead(topics=("eu.checkpoints.internal",)), AHEAD + 4),
+}
+
+
+@pytest.mark.parametrize(("change", "ticks"), NOT_SET.values(), ids=NOT_SET)
 def test_offsets_that_readers_or_mirrors_commit_are_not_called_set(change: Change, ticks: int) -> None:
     assert "changed-lately" not in {each.cause for each in verdict_of(change, ticks)}
 
