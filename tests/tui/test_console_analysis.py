@@ -52,8 +52,7 @@ async def test_z_begins_the_command_and_then_shows_the_result(skewed: ThreadedCl
     async with driven_on(skewed, size=(100, 40)) as it:
         await it.shows("orders")
         await it.press("z", shows=": analyze topic orders")
-        await it.press("enter", shows="all 2,000 records")
-        await it.shows("customer-7", "75.", "Partitions", "Times")
+        await it.press("enter", shows=("all 2,000 records", "customer-7", "75.", "Partitions", "Times"))
         assert it.app.navigator.place.view == "analysis"
         await it.press("escape")
         await it.until(lambda: it.app.navigator.place.view == "topics")
@@ -73,8 +72,7 @@ async def test_esc_stops_it_and_keeps_what_it_counted(many: ThreadedCluster) -> 
     async with driven_on(many, size=(120, 24)) as it:
         many.call(lambda each: each.faults.add(SLOW))
         try:
-            await it.command(f"analyze topic {FAILED_ORDERS}", shows="800 of 1,200 looked at")
-            await it.shows("Esc stops")
+            await it.command(f"analyze topic {FAILED_ORDERS}", shows=("800 of 1,200 looked at", "Esc stops"))
             await it.press("2", shows=FAILED_ORDERS)
             run = it.app.cluster.analyses().of(FAILED_ORDERS)
             assert run is not None

@@ -163,8 +163,7 @@ async def test_panes_by_name_with_a_filter(it: Driven) -> None:
 
 async def test_help_lists_the_keys_of_the_view_with_reasons() -> None:
     async with driven(size=(100, 78)) as it:
-        await it.press("question_mark", shows="keys: topics")
-        await it.shows("Show or hide internal topics")
+        await it.press("question_mark", shows=("keys: topics", "Show or hide internal topics"))
         assert "there is nothing to undo" in it.line("Undo the last change")
         await it.shows("O over")
         await it.press("escape", shows="payments")

@@ -129,16 +129,14 @@ async def test_a_muted_cause_is_no_alarm_and_stays_muted_for_the_next_console(
     async with driven_on(cluster, start_pane="now") as it:
         await it.shows("2 troubles  1 high  1 warning", "Now!2")
         await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
-        await it.press("m", shows="1 trouble  1 warning  1 muted")
-        await it.shows("Now!1")
+        await it.press("m", shows=("1 trouble  1 warning  1 muted", "Now!1"))
         rows = [number for number, line in enumerate(it.lines) if "min ISR 3, 2" in line or "is left over" in line]
         assert "cards" in it.lines[rows[1]]
         assert "mute" in it.lines[rows[1]], "below the others"
     assert kept_mode(tmp_path) == 0o600
     async with driven_on(cluster, start_pane="now") as it:
         await it.shows("1 trouble  1 warning  1 muted")
-        await it.press("G", "m", shows="2 troubles  1 high  1 warning")
-        await it.shows("counted again")
+        await it.press("G", "m", shows=("2 troubles  1 high  1 warning", "counted again"))
     async with driven_on(cluster, start_pane="now") as it:
         await it.shows("2 troubles  1 high  1 warning")
 

@@ -58,8 +58,7 @@ async def test_a_goal_shows_what_it_does_and_is_asked(cluster: ThreadedCluster, 
 async def test_why_it_has_to_wait_is_read_to_its_end(cluster: ThreadedCluster) -> None:
     cluster.run(lambda c: c.broker_down(4))
     async with driven_on(cluster) as it:
-        await it.command("drain broker 3", shows="Begin on test: drain 3?")
-        await it.shows("no replica can move yet")
+        await it.command("drain broker 3", shows=("Begin on test: drain 3?", "no replica can move yet"))
         told = " ".join(it.text.split())
         why = "3 partitions can't move: factor 3 needs 3 other brokers, 2 can take replicas"
         assert f"{why} (orders/0, orders/1 and 1 more)" in told, told

@@ -89,8 +89,7 @@ async def test_topics_that_may_not_be_seen_are_counted_and_the_rest_is_shown() -
 async def test_details_say_what_applies_without_the_override_and_the_chain(it: Driven) -> None:
     await it.press("j", "enter", shows="Without the override: delete from default")
     await it.shows("topic compact,delete ▸ default log.cleanup.policy delete")
-    await it.press("j", shows=" ── retention.ms ─")
-    await it.shows("7 d   long, ms", "How long a log is kept & what then.")
+    await it.press("j", shows=(" ── retention.ms ─", "7 d   long, ms", "How long a log is kept & what then."))
     await it.press("d", shows="Esc back")
     await it.press("escape", shows="? help")
 

@@ -42,14 +42,12 @@ async def test_a_hanging_one_is_explained_staged_and_ended(hanging: ThreadedClus
     async with driven_on(hanging) as it:
         await it.shows("checkout.orders")
         await it.command("transactions", shows=str(LATE))
-        await it.press("j", "enter", shows="no marker will come")
-        await it.shows("1,202 offsets that consumers with read_committed")
+        await it.press("j", "enter", shows=("no marker will come", "1,202 offsets that consumers with read_committed"))
         await it.press("escape", "x")
         await it.until(lambda: len(it.app.session.plan) == 1)
         (staged,) = it.app.session.plan.staged
         assert staged.edit == EndTransaction(*HANGING, LATE)
-        await it.press("7", shows="transaction-aborted")
-        await it.shows("nothing brings it back")
+        await it.press("7", shows=("transaction-aborted", "nothing brings it back"))
         before = stable_offset(hanging)
         assert before[0] < before[1]
         await it.press("A", shows="no way back")
@@ -75,8 +73,7 @@ async def test_the_transactions_of_a_topic(hanging: ThreadedCluster) -> None:
     async with driven_on(hanging) as it:
         await it.shows("checkout.orders")
         await it.command("topics payments", shows="1 of")
-        await it.press("ctrl+t", shows="transactions  topic checkout.payments")
-        await it.shows("payments-export")
+        await it.press("ctrl+t", shows=("transactions  topic checkout.payments", "payments-export"))
         assert "checkout.orders" not in it.text
         await it.press("escape", shows="Name")
 

@@ -51,16 +51,13 @@ async def test_a_filter_holds_within_the_trouble(it: Driven) -> None:
     assert "only trouble" in it.lines[2]
 
 
-async def test_the_broker_that_is_down(it: Driven) -> None:
+async def test_the_broker_that_is_down_and_one_that_falls_silent_later(it: Driven) -> None:
     await it.press("1", shows="active controller")
     await it.until(lambda: any(line.startswith(" ! 3") for line in it.lines))
     await it.press(ALL)
     await it.until(lambda: not any(line.lstrip(" ▸").startswith("1 ctrl") for line in it.lines))
     assert any("! 3" in line for line in it.lines)
     assert "<default>" not in it.text
-
-
-async def test_a_broker_that_falls_silent_later(it: Driven) -> None:
     await it.press("1", shows="active controller")
     trouble = it.app.view.trouble
     assert 2 not in trouble.found.brokers
