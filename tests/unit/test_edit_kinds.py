@@ -125,7 +125,9 @@ def test_every_edit_class_has_one_kind_that_its_json_tells() -> None:
 
 
 @pytest.mark.parametrize("edit_class", list(EDITS), ids=lambda each: each.__name__)
-def test_an_edit_comes_back_and_another_field_or_type_is_refused(edit_class: type[edits.Edit]) -> None:
+def test_an_edit_comes_back_also_from_its_words_and_another_field_or_type_is_refused(
+    edit_class: type[edits.Edit],
+) -> None:
     edit, was = EDITS[edit_class]
     assert edit_of(edit_json(edit)) == edit
     for there in (was, None, UNREAD):
@@ -140,6 +142,15 @@ def test_an_edit_comes_back_and_another_field_or_type_is_refused(edit_class: typ
         with pytest.raises((TypeError, ValueError)):
             was_of(edit, state)
     assert was_of(edit, was_json(edit, was)) == was
+    edit = EDITS[edit_class][0]
+    statement = to_statement(edit)
+    assert parse(command_of(edit)) == (statement,)
+    if statement.writes_records:  # its words ask for the records, which no text has
+        return
+    secrets = {"password": Secret("")}
+    snapshot = Snapshot(topics={NAME: TOPIC}, group_positions={"billing": POSITION})
+    found = to_edits(statement, snapshot, secrets=secrets)
+    assert found == (edit,)
 
 
 def test_every_kind_is_sent_once_and_what_takes_away_comes_after_what_it_waits_for() -> None:
@@ -188,19 +199,6 @@ def test_targets_of_one_name_and_different_types_are_different() -> None:
         assert edits.Slot(one, "") != edits.Slot(other, "")
     assert len({edits.Slot(target, "") for target in targets}) == len(targets)
     assert changes.TopicTarget(NAME) != NAME
-
-
-@pytest.mark.parametrize("edit_class", list(EDITS), ids=lambda each: each.__name__)
-def test_every_kind_has_words_that_stage_it(edit_class: type[edits.Edit]) -> None:
-    edit = EDITS[edit_class][0]
-    statement = to_statement(edit)
-    assert parse(command_of(edit)) == (statement,)
-    if statement.writes_records:  # its words ask for the records, which no text has
-        return
-    secrets = {"password": Secret("")}
-    snapshot = Snapshot(topics={NAME: TOPIC}, group_positions={"billing": POSITION})
-    found = to_edits(statement, snapshot, secrets=secrets)
-    assert found == (edit,)
 
 
 def test_the_journal_knows_edits_of_one_place_by_their_json() -> None:

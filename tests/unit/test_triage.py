@@ -501,13 +501,20 @@ CASES: tuple[Case, ...] = (
 )
 
 
-@pytest.mark.parametrize(("cause", "subject", "change", "how"), CASES, ids=[f"{c[0]}-{n}" for n, c in enumerate(CASES)])
-def test_a_trouble_is_named_and_nothing_else(
-    cause: str, subject: Subject, change: Change, how: dict[str, object]
-) -> None:
+each_case = pytest.mark.parametrize("made", CASES, ids=[f"{made[0]}-{n}" for n, made in enumerate(CASES)])
+
+
+def observed(made: Case) -> Observations:
+    """The observations of a cluster with this trouble."""
+    _, _, change, how = made
+    return watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
+
+
+@each_case
+def test_a_trouble_is_named_and_nothing_else(made: Case) -> None:
+    cause, subject, _, how = made
     beside = how.get("beside", set())
-    observations = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
-    verdict = diagnose(observations)
+    verdict = diagnose(observed(made))
     assert (cause, subject) in named(verdict)
     assert not verdict.unexplained, verdict.unexplained
     assert named(verdict) == {(cause, subject)} | beside  # type: ignore[operator]
