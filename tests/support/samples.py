@@ -9,7 +9,7 @@ from console.language.interpret import to_edits
 from console.language.statements import EditStatement
 from console.model import cluster, codes
 from console.model.acl import Acl
-from console.model.config import ConfigEntry, ConfigSet
+from console.model.config import ConfigEntry, ConfigSet, Synonym
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 
@@ -27,6 +27,11 @@ def acl(
     """An ACL, by the names of its codes."""
     resource = codes.AclResourceType.parse(on), name, codes.PatternType.parse(pattern)
     return Acl(*resource, principal, host, codes.AclOperation.parse(operation), codes.Permission.parse(permission))
+
+
+def own_entry(key: str, value: str, source: codes.ConfigSource, type_: int = 0) -> ConfigEntry:
+    """An entry as brokers describe it, which is the first of its synonyms. type_: the code of its type."""
+    return ConfigEntry(key, value, source, type=codes.ConfigType(type_), synonyms=(Synonym(key, value, source),))
 
 
 def config_set(values: Mapping[str, str | None], source: codes.ConfigSource) -> ConfigSet:

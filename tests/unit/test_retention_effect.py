@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from console.model.cluster import LogSpan
 from console.model.codes import DEFAULT_CONFIG, DYNAMIC_TOPIC_CONFIG
-from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, Synonym, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigSet, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan import retention
 from console.plan.edits import AppendConfig, Edit, SetConfig, Slot, UnsetConfig
 from console.plan.plan import EMPTY, stage
-from console.plan.values import LONG
 from console.present.values import deletion_text
+from tests.support import samples
 from tests.support.model_cluster import ModelCluster
 
 NOW = 1_000_000
@@ -105,9 +105,7 @@ def described(size: str = "-1", **configs: str) -> Snapshot:
     snapshot = ModelCluster(topics={"t": 2, "u": 1}, configs={topic_resource("t"): mine}).describe()
     t = topic_resource("t")
     source = DEFAULT_CONFIG if size == "-1" else DYNAMIC_TOPIC_CONFIG
-    entry = ConfigEntry(
-        "retention.bytes", size, source, type=LONG, synonyms=(Synonym("retention.bytes", size, source),)
-    )
+    entry = samples.own_entry("retention.bytes", size, source, 5)
     entries = sorted((*snapshot.configs[t].entries, entry), key=lambda each: each.name)
     return replace(snapshot, configs={**snapshot.configs, t: ConfigSet(tuple(entries))})
 

@@ -77,12 +77,7 @@ ACLS = (MINE, acl("User:app", "READ", "TOPIC", "full"), acl("User:app", "READ", 
 
 def known(open_to_all: bool = True, acls: tuple[Acl, ...] = ACLS) -> Snapshot:
     """All that there is, read whole."""
-    broker = [
-        config.ConfigEntry(
-            name, default, codes.DEFAULT_CONFIG, synonyms=(config.Synonym(name, default, codes.DEFAULT_CONFIG),)
-        )
-        for name, default in BROKER_KEYS.values()
-    ]
+    broker = [samples.own_entry(name, default, codes.DEFAULT_CONFIG) for name, default in BROKER_KEYS.values()]
     if open_to_all:
         # As brokers describe a key that they do not know: with its value hidden.
         broker.append(
