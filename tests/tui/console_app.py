@@ -274,10 +274,11 @@ async def driven_on(
     size: tuple[int, int] = (80, 24),
     settings: ConsoleSettings | None = None,
     start_pane: str = "topics",
+    shows: str | tuple[str, ...] = (),
     **changes: Any,
 ) -> AsyncIterator[Driven]:
-    """Open the console on a cluster, over sockets. changes: of its context, and the services ``schemas`` and
-    ``connect``."""
+    """Open the console on a cluster, over sockets. shows: texts to wait for. changes: of its context, and the services
+    ``schemas`` and ``connect``."""
     services = {name: changes.pop(name) for name in ("schemas", "connect") if name in changes}
     with AdminClient(worlds.settings(cluster, **services)) as client:
         app = Console(
@@ -285,4 +286,6 @@ async def driven_on(
             settings or ConsoleSettings(start_pane=start_pane, refresh=0.2),
         )
         async with app.run_test(size=size) as pilot:
-            yield Driven(app, pilot, client)
+            it = Driven(app, pilot, client)
+            await it.shows(*((shows,) if isinstance(shows, str) else shows))
+            yield it

@@ -49,8 +49,7 @@ skewed = worlds.running(hot, scope="module")
 
 
 async def test_z_begins_the_command_and_then_shows_the_result(skewed: ThreadedCluster) -> None:
-    async with driven_on(skewed, size=(100, 40)) as it:
-        await it.shows("orders")
+    async with driven_on(skewed, size=(100, 40), shows="orders") as it:
         await it.press("z", shows=": analyze topic orders")
         await it.press("enter", shows=("all 2,000 records", "customer-7", "75.", "Partitions", "Times"))
         assert it.app.navigator.place.view == "analysis"

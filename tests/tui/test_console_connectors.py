@@ -163,8 +163,7 @@ async def test_a_revert_asks_for_the_secret_that_no_one_keeps() -> None:
         url = cluster.connect_urls[0]
         async with opened(with_connect(cluster)) as it:
             await it.press("ctrl+n", shows="main/archive")
-            await it.command("delete connector main/archive; apply")
-            await it.shows("Type main/archive")
+            await it.command("delete connector main/archive; apply", shows="Type main/archive")
             await it.type("main/archive")
             await it.press("enter", shows="applied")
             await it.press("escape")

@@ -172,8 +172,7 @@ standing = worlds.running(poisoned)
 
 
 async def test_a_group_that_is_opened_says_when_the_record_was_written_that_waits(standing: ThreadedCluster) -> None:
-    async with driven_on(standing, start_pane="groups") as it:
-        await it.shows(GROUP)
+    async with driven_on(standing, start_pane="groups", shows=GROUP) as it:
         await it.press("enter")
         await it.until(lambda: "d behind" in it.lines[2] and "≥" not in it.lines[2])
         (behind,) = it.app.session.snapshot.lag_trends[GROUP].behind.values()

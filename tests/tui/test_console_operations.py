@@ -99,8 +99,7 @@ async def test_a_console_that_is_closed_leaves_it_to_the_next(cluster: ThreadedC
         await it.press("y")
         await it.until(lambda: not it.app.is_running)
     assert moving(cluster) == 3
-    async with driven_on(cluster) as it:
-        await it.shows("operation 1 (drain 3) is open: W goes on with it here")
+    async with driven_on(cluster, shows="operation 1 (drain 3) is open: W goes on with it here") as it:
         await it.press("W", shows="operation 1 goes on: drain 3")
         await it.press("W", shows="operation 1 is worked on here")
         await it.press("w", "x", shows="x once more cancels operation 1")

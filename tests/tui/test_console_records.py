@@ -120,8 +120,7 @@ async def test_masked_fields_are_on_no_screen_and_in_no_clipboard(records: Threa
 
 
 async def test_a_context_that_never_shows_records_refuses(records: ThreadedCluster) -> None:
-    async with driven_on(records, records="never") as it:
-        await it.shows("orders")
+    async with driven_on(records, records="never", shows="orders") as it:
         await it.press("v", shows='records = "never"')
         await it.press("escape")
         await it.command("records orders", shows="no records are read")
