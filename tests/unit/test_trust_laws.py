@@ -6,7 +6,6 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from hypothesis import given
 from msgspec import structs
 from msgspec.structs import replace
 
@@ -23,11 +22,10 @@ from console.plan.reconcile import verdicts
 from console.plan.reversal import losses, reversal
 from console.plan.staged import UNREAD, Staged
 from console.session.applying import _is_secret
-from tests.support.examples import examples
 from tests.support.model_cluster import ModelCluster
-from tests.unit.test_plan_laws import busy_cluster, carry_out, randoms, staged_on
+from tests.unit.test_plan_laws import busy_cluster, carry_out, of_seeds, staged_on
 
-laws = examples(20, at_length=60)
+law = of_seeds(20, at_length=60)
 AT = datetime(2026, 3, 4, 5, 6, 7, 890_000, tzinfo=UTC)
 
 
@@ -76,8 +74,7 @@ def _items(text: str) -> set[str]:
     return {part.strip().lower() for part in text.split(",")}
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_nothing_that_moved_is_gone_over_unseen_and_what_did_not_is_no_conflict(rng: Random) -> None:
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
@@ -99,8 +96,7 @@ def test_nothing_that_moved_is_gone_over_unseen_and_what_did_not_is_no_conflict(
             assert edit.slot in found, (edit, was, is_)
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_a_conflict_that_was_seen_is_accepted_and_a_new_one_is_not(rng: Random) -> None:
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
@@ -112,8 +108,7 @@ def test_a_conflict_that_was_seen_is_accepted_and_a_new_one_is_not(rng: Random) 
     assert all(conflict.now is UNREAD for conflict in again), "only of a topic that is gone nothing can be said"
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_verdicts_are_never_wrong(rng: Random) -> None:
     """Of a plan that was carried out none is said not to be; of one that was not, none is said to be."""
     cluster = busy_cluster(rng)
@@ -126,8 +121,7 @@ def test_verdicts_are_never_wrong(rng: Random) -> None:
     assert surprises(plan.staged, after) == ()
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_what_is_taken_back_is_as_it_was(rng: Random) -> None:
     """Every edit whose reversal loses nothing: the raw stores have what they had, or nothing where they had nothing."""
     cluster = busy_cluster(rng)
@@ -153,8 +147,7 @@ def test_what_is_taken_back_is_as_it_was(rng: Random) -> None:
             assert raw(cluster, edit) == raw(before, edit), edit
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_a_reversal_stands_on_what_the_edit_left(rng: Random) -> None:
     """Staged upon that, it is in conflict with nothing while nobody else was there."""
     cluster = busy_cluster(rng)
@@ -166,8 +159,7 @@ def test_a_reversal_stands_on_what_the_edit_left(rng: Random) -> None:
     assert conflicts([s for s in upon if not isinstance(s.edit, edits.CreateTopic)], after) == ()
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_the_journal_reads_what_it_wrote(rng: Random) -> None:
     """All of it but the secrets, which are in no byte of it."""
     cluster = busy_cluster(rng)
