@@ -59,7 +59,8 @@ def completes(*cases):
 
     @pytest.mark.parametrize(("text", "expected"), cases)
     def test(text, expected):
-        assert texts(text) == expected
+        found = texts(text)
+        assert found == expected, found
 
     return test
 
@@ -80,8 +81,8 @@ def mistaken(*cases, where=Where.RUN):
     @pytest.mark.parametrize(("text", "message", "column"), cases)
     def test(text, message, column):
         error = wrong(text, where)
-        assert message in error.message
+        assert message in error.message, error
         assert error.span is not None
-        assert error.span.column == column
+        assert error.span.column == column, error
 
     return test
