@@ -346,7 +346,7 @@ def test_what_topics_inherit_is_an_event_of_where_it_is_set() -> None:
     after = {config.CLUSTER_DEFAULT: config.ConfigSet(default), config.topic_resource("a"): config.ConfigSet(inherited)}
     (event,) = _between(Snapshot(configs=before), Snapshot(configs=after))
     assert event.place == events.Place(events.Kind.CONFIG, config.CLUSTER_DEFAULT, "log.retention.ms")
-    # a broker's own value is none of the default
+    # A broker's own value is none of the default.
     own = (config.ConfigEntry("log.cleaner.threads", "2", codes.DYNAMIC_BROKER_CONFIG),)
     one = config.ConfigResource(codes.BROKER, "1")
     (event,) = _between(Snapshot(configs={one: config.ConfigSet(())}), Snapshot(configs={one: config.ConfigSet(own)}))

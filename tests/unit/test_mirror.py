@@ -164,7 +164,7 @@ def test_copies_are_known_by_syncs_of_this_flow_and_by_checkpoints() -> None:
 
 
 def test_which_flows_there_are() -> None:
-    # a copy of a copy is none
+    # A copy of a copy is none of its own.
     topics = {**BEATS, "east.heartbeats": [Heartbeat("n", "east")], "east.north.heartbeats": [Heartbeat("x", "north")]}
     assert [*flows(topics, "east.orders")] == ["east->west"]
     assert [*flows({"east.checkpoints.internal": [POINT]}, "east.orders")] == ["east->?"]

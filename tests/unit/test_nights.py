@@ -133,7 +133,7 @@ def test_how_good_a_step_is() -> None:
     assert step(night, a_half(a_row("made again with its schema", "look at it"))) == 1
     assert step(a_night(step=None), a_half()) == 2  # without a step silence is right and harm is not
     assert step(a_night(step=None), a_half(a_row("x", f"now: {HARM}"))) == 0
-    # the place to look at is a step
+    # The place to look at is a step.
     assert step(a_night(), a_half(lines=(Line(text="start it again", first=0.0, last=UNTIL),))) == 2
     before = a_row("x", f"now: {HARM}", first=-9.0, last=-1.0)
     assert step(a_night(), a_half(before, a_row(CAUSE, "delete topic orders by hand, make it again"))) == 2

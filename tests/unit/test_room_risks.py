@@ -82,7 +82,7 @@ def test_what_fills_a_disk_soon_and_what_does_not() -> None:
     short = Case(was=10**12, becomes=10**12, keeps_ms="4000")  # by time as well
     assert not warned(cluster(short), "retention.ms", "5000")
     assert warned(cluster(short), "retention.ms", LONG)
-    # too much before: not the edit's doing
+    # What was too much before is not the edit's doing.
     assert not warned(cluster(Case(was=64 * MIB)), "retention.bytes", str(128 * MIB))
     case = Case(rate=1, usable=6 * int(SOON) + 1)  # in weeks
     assert not warned(cluster(case), "retention.bytes", str(10**9))

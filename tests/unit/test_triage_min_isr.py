@@ -79,7 +79,7 @@ def test_one_topic_is_named_itself_and_a_min_isr_with_room_is_none() -> None:
     # Two of three have to be in sync; two brokers are away: it is they.
     assert min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 2), [2, 3])))) == []
 
-    # one replica: without a leader
+    # One replica is a partition without a leader.
     def single(snapshot: Snapshot, _tick: int) -> Snapshot:
         return triage.without_broker(wanting(of_one_replica(snapshot), 1), [2])
 

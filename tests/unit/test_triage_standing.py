@@ -92,7 +92,7 @@ def test_an_upgrade_whose_level_was_never_raised_and_a_feature_that_was_left_out
     assert standing(verdict) == {("feature-behind", Subject(entity="feature group.version"))}
     place, row = evidence_of("feature-behind", verdict.causes[0].claim.subject)
     assert (place.view, row) == ("features", "group.version")
-    # what the context accepts is none
+    # What the context accepts is none.
     accepted = [Acceptance("metadata-version-behind", "feature *", "the old brokers may come back")]
     assert standing(seen(versions(healthy(), [NOW] * 3, OLD, group_version=1), accepted=accepted)) == set()
 
