@@ -113,10 +113,6 @@ async def test_the_fix_comes_first_and_says_whether_it_is_refused(cluster: Threa
         await it.shows("F stages", "refused: this context is read-only")
 
 
-def kept_mode(state: Path) -> int:
-    return (state / "kac" / "muted.json").stat().st_mode & 0o777
-
-
 async def test_a_muted_cause_is_no_alarm_and_stays_muted_for_the_next_console(
     cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -129,7 +125,7 @@ async def test_a_muted_cause_is_no_alarm_and_stays_muted_for_the_next_console(
         rows = [number for number, line in enumerate(it.lines) if "min ISR 3, 2" in line or "is left over" in line]
         assert "cards" in it.lines[rows[1]]
         assert "mute" in it.lines[rows[1]], "below the others"
-    assert kept_mode(tmp_path) == 0o600
+    assert (tmp_path / "kac" / "muted.json").stat().st_mode & 0o777 == 0o600
     async with driven_on(cluster, start_pane="now", shows="1 trouble  1 warning  1 muted") as it:
         await it.press("G", "m", shows=("2 troubles  1 high  1 warning", "counted again"))
     async with driven_on(cluster, start_pane="now") as it:

@@ -133,10 +133,6 @@ def _two(draw: st.DrawFn) -> tuple[Snapshot, Snapshot]:
 # -- the law: differences lead from one to the other -------------------------------------------------------------------
 
 
-def _own(resource: config.ConfigResource, entry: config.ConfigEntry) -> bool:
-    return entry.source == config.own_source(resource)
-
-
 def at(kind: str, *where: Any) -> events.Place:
     """A place of a kind, by its name."""
     return events.Place(events.Kind[kind], *where)
@@ -175,7 +171,7 @@ def _shown(of: Snapshot, beside: Snapshot, read: Snapshot) -> Iterator[tuple[eve
                     yield at("ISR", place, str(number)), events.IN_SYNC
     for resource in of.configs.keys() & beside.configs.keys():
         for entry in of.configs[resource]:
-            if _own(resource, entry):
+            if entry.source == config.own_source(resource):
                 yield at("CONFIG", resource, entry.name), HIDDEN if entry.hidden else entry.value or ""
     if "quotas" in read.read_at:
         for entity, values in of.quotas.items():

@@ -417,16 +417,11 @@ def test_other_tables_are_refused_before_anything_is_read(tmp_path: Path, statem
     assert time.thread_time() - began < 1
 
 
-def interior_page(data: bytearray, page_size: int = 4096) -> int:
-    """The offset of a page of answers that points to others."""
-    return next(at for at in range(page_size, len(data), page_size) if data[at] == 5)
-
-
 def test_pages_that_lead_in_a_circle_are_damage(tmp_path: Path) -> None:
     """To themselves, and all to the same ones, which would be read again and again."""
     path = record(tmp_path / "a.flight", *[answer_row(BODY, number=NUMBER + at) for at in range(2000)])
     whole = bytearray(path.read_bytes())
-    root = interior_page(whole)
+    root = next(at for at in range(4096, len(whole), 4096) if whole[at] == 5)  # a page that points to others
     count = int.from_bytes(whole[root + 3 : root + 5])
     cells = [int.from_bytes(whole[root + 12 + 2 * at : root + 14 + 2 * at]) for at in range(count)]
     first = whole[root + cells[0] : root + cells[0] + 4]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 from datetime import UTC, datetime, timedelta
@@ -23,12 +22,8 @@ from console.model.feature_levels import METADATA_VERSION, feature_levels
 from console.plan.edits import CommitOffset
 
 
-def given_for(name: str, *words: str) -> argparse.Namespace:
-    return command_parser(BY_NAME[name]).parse_args(words)
-
-
 def meaning(name: str, *words: str) -> object:
-    options = given_for(name, *words)
+    options = command_parser(BY_NAME[name]).parse_args(words)
     return BY_NAME[name].noun().meaning(options, BY_NAME[name].noun().action_of(options))
 
 

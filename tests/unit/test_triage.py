@@ -188,10 +188,6 @@ def _flapping(snapshot: Snapshot, tick: int) -> Snapshot:
     return without_broker(snapshot, [3]) if tick % 2 else snapshot
 
 
-def _epochs(snapshot: Snapshot, tick: int) -> Snapshot:
-    return with_quorum(snapshot, leader_id=1 + tick % 3, leader_epoch=7 + tick)
-
-
 def _behind(snapshot: Snapshot, _tick: int) -> Snapshot:
     assert snapshot.quorum is not None
     first, second, third = snapshot.quorum.voters
@@ -210,10 +206,6 @@ def _formatted_again(snapshot: Snapshot, tick: int) -> Snapshot:
     return with_quorum(snapshot, voters=voters, observers=(again,))
 
 
-def _no_leader(snapshot: Snapshot, _tick: int) -> Snapshot:
-    return with_quorum(snapshot, leader_id=-1)
-
-
 def _skewed(snapshot: Snapshot, _tick: int) -> Snapshot:
     return each_of_orders(snapshot, lambda p: p._replace(leader=p.replicas[1]) if p.leader == 3 else p)
 
@@ -228,10 +220,6 @@ TWO_IN_SYNC = {topic_resource("orders"): config("min.insync.replicas", "2", TOPI
 
 def _out_of_isr(snapshot: Snapshot, _tick: int) -> Snapshot:
     return each_of_orders(snapshot, lambda p: p._replace(isr=tuple(b for b in p.isr if b != 2)) if p.leader == 1 else p)
-
-
-def _leaderless(snapshot: Snapshot, _tick: int) -> Snapshot:
-    return first_of_orders(snapshot, leader=-1, isr=())
 
 
 def _no_coordinator(snapshot: Snapshot, _tick: int) -> Snapshot:
@@ -437,7 +425,7 @@ CASES: tuple[Case, ...] = (
     # Of a skew that begins while the console watches, the controller ends most by itself.
     case("leader-skew", BROKER[3], _skewed, before=_skewed(healthy(), 0)),
     case("min-isr-impossible", ORDERS, _min_isr),
-    case("leaderless", AT_ORDERS, _leaderless),
+    case("leaderless", AT_ORDERS, lambda s, _: first_of_orders(s, leader=-1, isr=())),
     case("coordinator-unavailable", Subject(topic="__consumer_offsets", partition=0), _no_coordinator),
     case("reassignment-stalled", AT_ORDERS, _move_to_the_dead),
     case("unclean-election", AT_ORDERS, _unclean, beside={("broker-down", Subject(broker=9))}),
@@ -480,8 +468,8 @@ CASES: tuple[Case, ...] = (
     case("hot-partition", AT_ORDERS, _hot),
     case("log-dir-failed", Subject(broker=2, dir="/data"), _failed_dir),
     case("disk-filling", Subject(broker=2, dir="/data"), _filling),
-    case("quorum-lost", Subject(), _no_leader),
-    case("quorum-unstable", Subject(), _epochs),
+    case("quorum-lost", Subject(), lambda s, _: with_quorum(s, leader_id=-1)),
+    case("quorum-unstable", Subject(), lambda s, t: with_quorum(s, leader_id=1 + t % 3, leader_epoch=7 + t)),
     case("voter-lagging", BROKER[3], _behind),
     case("voter-formatted", BROKER[3], _formatted_again),
     case("group-stopped", BILLING, lambda s, t: moved(s, {0: (100, 100 + 50 * t)}, state="Empty", member="")),

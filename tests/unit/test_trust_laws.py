@@ -46,13 +46,9 @@ def raw(cluster: ModelCluster, edit: edits.Edit) -> object:
     return cluster.configs.get(edit.resource, {}).get(slot.key)
 
 
-def created(plan: Plan) -> set[str]:
-    return {s.edit.topic.name for s in plan.staged if isinstance(s.edit, edits.CreateTopic)}
-
-
 def own(plan: Plan) -> list[Staged]:
     """The edits that stand on something of their own, not on a topic of the same plan."""
-    new = {topic_resource(name) for name in created(plan)}
+    new = {topic_resource(s.edit.topic.name) for s in plan.staged if isinstance(s.edit, edits.CreateTopic)}
     return [s for s in plan.staged if s.edit.target not in new]
 
 
