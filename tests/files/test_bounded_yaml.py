@@ -121,9 +121,6 @@ def test_a_huge_number_is_a_problem_with_a_place(text: str, tmp_path: Path) -> N
         wanted(text, tmp_path)
 
 
-# -- other tools -------------------------------------------------------------------------------------------------------
-
-
 def foreign(text: str, folder: Path) -> Any:
     (folder / "config").write_text(text)
     return parse_yaml(folder / "config")
@@ -139,8 +136,6 @@ def test_anchors_and_merges_of_another_tool_are_read(tmp_path: Path) -> None:
     text = "base: &base {brokers: [a:1]}\ncontexts:\n  one: *base\n  two: {<<: *base, x: 1}\n"
     assert foreign(text, tmp_path)["contexts"]["one"] == {"brokers": ["a:1"]}
 
-
-# -- plans -------------------------------------------------------------------------------------------------------------
 
 HEAD = {"format": "kac plan", "version": 1, "cluster_id": "x", "made": "2026-01-01T00:00:00+00:00"}
 ANY = st.recursive(
@@ -171,8 +166,6 @@ def test_no_plan_is_a_traceback(edit: Any, was: Any) -> None:
     with suppress(places.FileProblem):
         read_plan(json.dumps({**HEAD, "edits": [{"edit": edit, "was": was}]}), "p")
 
-
-# -- what is read is what was there ------------------------------------------------------------------------------------
 
 VALUES = st.recursive(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=6),

@@ -141,7 +141,7 @@ def test_a_secret_is_told_of_and_never_told(kac: Kac, cluster: ThreadedCluster, 
     assert "set it by hand" in complaints
 
 
-def test_brokers_are_compared_and_the_odd_one_is_marked(kac: Kac, cluster: ThreadedCluster) -> None:
+def test_brokers_are_compared_and_one_that_is_down_is_not_said_to_be_alike(kac: Kac, cluster: ThreadedCluster) -> None:
     cluster.call(lambda one: one.state.alter_config(broker_resource(3), {"log.cleaner.threads": "4"}))
     cluster.call(lambda one: one.state.alter_config(CLUSTER_DEFAULT, {"log.cleaner.threads": "2"}))
     _, out, _ = kac("compare", "--brokers", "--output", "json")
@@ -149,9 +149,6 @@ def test_brokers_are_compared_and_the_odd_one_is_marked(kac: Kac, cluster: Threa
     assert rows["log.cleaner.threads"] == {
         "key": "log.cleaner.threads", "values": {"1": "2", "2": "2", "3": "4"}, "odd": [3]
     }  # fmt: skip
-
-
-def test_brokers_of_which_one_is_down_are_not_said_to_be_alike(kac: Kac, cluster: ThreadedCluster) -> None:
     cluster.run(lambda c: c.broker_down(3))
     assert kac("compare", "--brokers") == (1, "those that were read are alike\n", "kac: broker 3 could not be read\n")
 

@@ -163,9 +163,6 @@ def test_many_are_removed_by_their_number_alone(kept: int, gone: int) -> None:
     assert [each.accepted_as for each in warned] == ([f"{PRUNES_MANY}={gone}"] if many else [])
 
 
-# -- on a cluster ------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def kac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., object]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -83,10 +83,6 @@ def test_one_line_with_the_place(tmp_path: Path, text: str, said: str) -> None:
     assert problem == said or len(problem) > len(said) + 10
 
 
-def test_an_entity_in_two_files_names_both_places(tmp_path: Path) -> None:
-    assert problems(tmp_path, GOOD, GOOD) == ["b.yaml:3: topic orders stands in a.yaml:3 too; let it stand once"]
-
-
 def test_all_that_is_wrong_is_told_with_its_place_also_within_one_entity(tmp_path: Path) -> None:
     """msgspec itself names the first thing alone."""
     text = """\
@@ -160,8 +156,9 @@ def test_whatever_is_refused_has_a_line(tmp_path: Path) -> None:
     assert matched > 20
 
 
-def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_everything_that_is_wrong_is_told_at_once_and_both_places_of_an_entity(tmp_path: Path) -> None:
     assert len(problems(tmp_path, "version: 1\nx: 1\ny: 2", "version: 1\nz: 3")) == 3
+    assert problems(tmp_path, GOOD, GOOD) == ["b.yaml:3: topic orders stands in a.yaml:3 too; let it stand once"]
 
 
 def test_files_that_are_not_there_or_no_text(tmp_path: Path) -> None:

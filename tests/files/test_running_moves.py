@@ -156,8 +156,6 @@ def test_rates_on_the_brokers_of_a_move_are_no_drift() -> None:
     assert len(broker_matrix(sets, every=True)) == 1
 
 
-# -- on a cluster ------------------------------------------------------------------------------------------------------
-
 MINUTES = 10**9
 """Bytes that take long by the rate below."""
 

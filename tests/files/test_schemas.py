@@ -261,9 +261,6 @@ def test_what_is_written_is_read_back(found: dict[object, WantedSubject]) -> Non
     assert compare(read.wanted, wanted) == ()
 
 
-# -- lint --------------------------------------------------------------------------------------------------------------
-
-
 def found_by(ran: Ran) -> dict[str, str]:
     """Rule -> what it found on subjects."""
     report = json.loads(ran.out)

@@ -49,3 +49,40 @@ def at(text, snapshot=SNAPSHOT, **more):
 
 def texts(text, snapshot=SNAPSHOT, **more):
     return [completion.text for completion in at(text, snapshot, **more)]
+
+
+# -- tests of which a file has the cases alone -------------------------------------------------------------------------
+
+
+def completes(*cases):
+    """What can follow each text, where ``|`` stands."""
+
+    @pytest.mark.parametrize(("text", "expected"), cases)
+    def test(text, expected):
+        found = texts(text)
+        assert found == expected, found
+
+    return test
+
+
+def refuses(*cases):
+    """None of these texts is understood, and each is told why."""
+
+    @pytest.mark.parametrize("text", cases)
+    def test(text):
+        assert wrong(text).message
+
+    return test
+
+
+def mistaken(*cases, where=Where.RUN):
+    """What is said of each text, and of which of its characters."""
+
+    @pytest.mark.parametrize(("text", "message", "column"), cases)
+    def test(text, message, column):
+        error = wrong(text, where)
+        assert message in error.message, error
+        assert error.span is not None
+        assert error.span.column == column, error
+
+    return test

@@ -2,6 +2,7 @@
 
 import re
 
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language import statements
@@ -87,3 +88,13 @@ def reads_back(statement):
     assert parse(text, statements.Where.BAR) == (statement,)
     before, found, after = parse(f"check\n{text}\nundo", statements.Where.BAR)
     assert (unparse(before), found, unparse(after)) == ("check", statement, "undo")
+
+
+def read_back(written):
+    """The law that statements which are written out read back."""
+
+    @given(written)
+    def law(statement):
+        reads_back(statement)
+
+    return law

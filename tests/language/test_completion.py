@@ -18,7 +18,7 @@ from console.model.codes import DYNAMIC_TOPIC_CONFIG
 from console.model.config import CLUSTER_DEFAULT, ConfigSet, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from tests.language.said import at, texts
+from tests.language.said import at, completes, texts
 from tests.language.strategies import ANY_TEXT
 from tests.unit.command_cluster import LONG, RETENTION_DOCS, SNAPSHOT, entry, topic
 
@@ -32,63 +32,60 @@ def put(text, chosen, snapshot=SNAPSHOT):
     return plain[: completion.start] + completion.text + plain[completion.end :]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("|", ALL_VERBS),
-        ("des|", ["describe"]),
-        ("check; undo|", ["undo"]),
-        (":topics|", ["topics"]),
-        ("list q|", ["quorum", "quotas"]),
-        ("list |", list(KINDS)),
-        ("list topics ord|", ["orders", "orders-dlq", "records-per-second="]),
-        ("list topics dlq|", ["orders-dlq"]),
-        ("list quotas us|", ["user="]),
-        ("list quotas user=|", ["<default>", "alice", "bob"]),
-        ("list groups state=St|", ["Stable"]),
-        ("describe topic ord|", ["orders", "orders-dlq"]),
-        ("describe topic ORD|", ["orders", "orders-dlq"]),
-        ("describe group b|", ["billing"]),
-        ("describe broker |", ["<default>", "1", "2", "3"]),
-        ("describe logger |", ["connect", "1", "2", "3"]),
-        ("describe user a|", ["alice", "<default>"]),
-        ("describe user alice co|", ["consumer_byte_rate", "controller_mutation_rate"]),
-        ("describe user alice client |", ["<default>", "'<default>'", "'check out'"]),
-        ("set topic orders ret|", ["retention.ms="]),
-        ("set topic orders cleanup.policy=|", ["compact", "delete"]),
-        ("set topic orders cleanup.policy=compact,|", ["delete"]),
-        ("set topic orders preallocate=t|", ["true"]),
-        ("set topic orders compression.type=zs|", ["zstd"]),
-        ("append topic orders |", ["cleanup.policy="]),
-        ("set topic orders retention.ms=1 for 3|", ["30min"]),
-        ("set broker 1 ssl.key.password=|", ["?", "@"]),
-        ("set logger 1 kafka.server.KafkaApis=D|", ["DEBUG"]),
-        ("set ip 10.0.0.1 |", ["connection_creation_rate="]),
-        ("expl|", ["explain"]),
-        ("explain User:a|", ["User:alice"]),
-        ("explain User:a READ,DESCRIBE_| on group g", ["DESCRIBE_CONFIGS"]),
-        ("explain User:a READ on |", ["cluster", "topic", "group", "transactional-id", "delegation-token", "user"]),
-        ("explain User:a READ on topic or|", ["orders", "orders-dlq"]),
-        ("explain User:a READ on group |", ["billing", "empty"]),
-        ("explain User:a READ on topic orders |", ["from"]),
-        ("effective user alice client |", ["'<default>'", "'check out'"]),
-        ("effective user alice client x con|", ["consumer_byte_rate", "controller_mutation_rate"]),
-        ("apply --y|", ["--yes"]),
-        ("apply --yes |", ["--valid-only", "--force", "--accept"]),
-        ("ctx |", ["prod", "dev"]),
-        ("help desc|", ["describe"]),
-        ("# set topic |", []),
-        ("set topic |orders k=v", ["__consumer_offsets", "orders", "orders-dlq", "payments"]),
-    ],
+test_what_can_stand_at_the_cursor = completes(
+    ("|", ALL_VERBS),
+    ("des|", ["describe"]),
+    ("check; undo|", ["undo"]),
+    (":topics|", ["topics"]),
+    ("list q|", ["quorum", "quotas"]),
+    ("list |", list(KINDS)),
+    ("list topics ord|", ["orders", "orders-dlq", "records-per-second="]),
+    ("list topics dlq|", ["orders-dlq"]),
+    ("list quotas us|", ["user="]),
+    ("list quotas user=|", ["<default>", "alice", "bob"]),
+    ("list groups state=St|", ["Stable"]),
+    ("describe topic ord|", ["orders", "orders-dlq"]),
+    ("describe topic ORD|", ["orders", "orders-dlq"]),
+    ("describe group b|", ["billing"]),
+    ("describe broker |", ["<default>", "1", "2", "3"]),
+    ("describe logger |", ["connect", "1", "2", "3"]),
+    ("describe user a|", ["alice", "<default>"]),
+    ("describe user alice co|", ["consumer_byte_rate", "controller_mutation_rate"]),
+    ("describe user alice client |", ["<default>", "'<default>'", "'check out'"]),
+    ("set topic orders ret|", ["retention.ms="]),
+    ("set topic orders cleanup.policy=|", ["compact", "delete"]),
+    ("set topic orders cleanup.policy=compact,|", ["delete"]),
+    ("set topic orders preallocate=t|", ["true"]),
+    ("set topic orders compression.type=zs|", ["zstd"]),
+    ("append topic orders |", ["cleanup.policy="]),
+    ("set topic orders retention.ms=1 for 3|", ["30min"]),
+    ("set broker 1 ssl.key.password=|", ["?", "@"]),
+    ("set logger 1 kafka.server.KafkaApis=D|", ["DEBUG"]),
+    ("set ip 10.0.0.1 |", ["connection_creation_rate="]),
+    ("expl|", ["explain"]),
+    ("explain User:a|", ["User:alice"]),
+    ("explain User:a READ,DESCRIBE_| on group g", ["DESCRIBE_CONFIGS"]),
+    ("explain User:a READ on |", ["cluster", "topic", "group", "transactional-id", "delegation-token", "user"]),
+    ("explain User:a READ on topic or|", ["orders", "orders-dlq"]),
+    ("explain User:a READ on group |", ["billing", "empty"]),
+    ("explain User:a READ on topic orders |", ["from"]),
+    ("effective user alice client |", ["'<default>'", "'check out'"]),
+    ("effective user alice client x con|", ["consumer_byte_rate", "controller_mutation_rate"]),
+    ("apply --y|", ["--yes"]),
+    ("apply --yes |", ["--valid-only", "--force", "--accept"]),
+    ("ctx |", ["prod", "dev"]),
+    ("help desc|", ["describe"]),
+    ("# set topic |", []),
+    ("set topic |orders k=v", ["__consumer_offsets", "orders", "orders-dlq", "payments"]),
 )
-def test_what_can_stand_at_the_cursor(text, expected):
-    assert texts(text) == expected
 
 
-def test_the_selected_entity_gives_the_keys():
+def test_the_selected_entity_gives_the_keys_and_those_that_are_set_come_first():
     assert "topic" in texts("set |")
     assert "retention.ms=" not in texts("set |")
     assert "retention.ms=" in texts("set |", selected=topic_resource("orders"))
+    assert texts("set topic orders |")[0] == "retention.ms="
+    assert "retention.ms=" not in texts("set topic orders retention.ms=1 |")
 
 
 @given(documented=st.integers(0, 10), other=st.integers(0, 3))
@@ -116,12 +113,7 @@ def test_a_key_comes_with_its_value_type_and_documentation():
     assert RETENTION_DOCS.startswith("How long")
 
 
-def test_keys_that_are_set_come_first_and_given_ones_not_again():
-    assert texts("set topic orders |")[0] == "retention.ms="
-    assert "retention.ms=" not in texts("set topic orders retention.ms=1 |")
-
-
-def test_values_of_a_duration_say_what_they_mean():
+def test_values_of_a_duration_a_size_and_a_quota_say_what_they_mean():
     found = {one.text: one.meta for one in at("set topic orders retention.ms=1|")}
     assert found["1d"] == "86400000 ms  now"
     assert found["1h"] == "3600000 ms"
@@ -129,15 +121,9 @@ def test_values_of_a_duration_say_what_they_mean():
     found = {one.text: one.meta for one in at("set topic orders retention.ms=|")}
     assert found["7d"] == "604800000 ms  default"
     assert found["-1"] == "no limit"
-
-
-def test_values_of_a_size_say_what_they_mean():
     found = {one.text: one.meta for one in at("set topic orders max.message.bytes=2m|")}
     assert found == {"2MiB": "2097152 bytes", "2MB": "2000000 bytes"}
     assert "1048588" in {one.text for one in at("set topic orders max.message.bytes=|")}
-
-
-def test_quota_values():
     found = {one.text: one.meta for one in at("set user <default> producer_byte_rate=|")}
     assert found["10MB/s"].endswith("now")
     assert texts("set user alice request_percentage=1|") == ["1%", "100%"]
@@ -176,10 +162,13 @@ def test_a_choice_takes_the_place_of_what_was_typed(text, chosen, line):
     assert put(text, chosen) == line
 
 
-def test_a_name_with_glob_characters_stands_for_itself_in_a_list():
+def test_names_with_glob_characters_and_keys_of_plugins_are_quoted_where_they_need_it():
     odd = structs.replace(SNAPSHOT, quotas={QuotaEntity.of({"user": "a*"}): {"producer_byte_rate": 1.0}})
     assert put("list users a|", "'a*'", odd) == "list users 'a*'"
     assert put("describe user a|", "a*", odd) == "describe user a*"
+    own = ConfigSet((entry("odd key", "1", DYNAMIC_TOPIC_CONFIG, LONG),))
+    odd = structs.replace(SNAPSHOT, configs={topic_resource("orders"): own})
+    assert texts("set topic orders |", odd) == ["'odd key'="]
 
 
 def test_hostile_names_are_shown_harmless_and_go_in_as_they_are():
@@ -189,12 +178,6 @@ def test_hostile_names_are_shown_harmless_and_go_in_as_they_are():
     assert found.display == "evil\\x1b[2J\\u202e"
     (statement,) = parse(put("describe topic e|", found.text, odd))
     assert statement.entity.subject == topic_resource(name)
-
-
-def test_a_key_of_a_plugin_is_quoted_where_it_needs_it():
-    own = ConfigSet((entry("odd key", "1", DYNAMIC_TOPIC_CONFIG, LONG),))
-    odd = structs.replace(SNAPSHOT, configs={topic_resource("orders"): own})
-    assert texts("set topic orders |", odd) == ["'odd key'="]
 
 
 @given(ANY_TEXT, st.data())
@@ -221,9 +204,6 @@ def test_what_is_chosen_leads_to_a_statement(verb, data):
             text += data.draw(st.sampled_from(values)).text if values else "7"
     mistakes = read(text, Where.BAR).errors
     assert all(error.span.start >= len(text) - 1 for error in mistakes), text
-
-
-# -- many names --------------------------------------------------------------------------------------------------------
 
 
 def test_the_index_finds_beginnings_before_the_rest():

@@ -18,11 +18,10 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.quota import QuotaEntity
 from tests.language.said import assigned, one, user, wrong
 
-# -- scripts and words -------------------------------------------------------------------------------------------------
 
-
-def test_statements_are_parted_by_semicolons_and_newlines_and_may_be_empty():
+def test_statements_are_parted_by_semicolons_and_newlines_and_comments_end_with_their_line():
     assert [type(s).__name__ for s in parse(" ;; check\n\nundo;redo\r\n;")] == ["Check", "Undo", "Redo"]
+    assert [type(s).__name__ for s in parse("check;# first; undo\nredo")] == ["Check", "Redo"]
 
 
 @pytest.mark.parametrize("text", ["", "  \n ; ", "# only words; delete topic a", " # a\n# b ; check"])
@@ -30,12 +29,10 @@ def test_nothing_and_comments_are_no_statements(text):
     assert parse(text) == ()
 
 
-def test_a_comment_begins_a_statement_and_ends_with_its_line():
-    assert [type(s).__name__ for s in parse("check;# first; undo\nredo")] == ["Check", "Redo"]
-
-
-def test_a_hash_inside_a_statement_is_data():
+def test_a_hash_is_data_and_a_key_ends_at_its_first_unquoted_equals_sign():
     assert assigned("set topic a k=#v l=a#b") == {"k": "#v", "l": "a#b"}
+    assert assigned("set topic a 'k=1'=v k'='2=w") == {"k=1": "v", "k=2": "w"}
+    assert assigned("set topic a for=1") == {"for": "1"}
 
 
 @pytest.mark.parametrize(
@@ -63,10 +60,6 @@ def test_values_are_words_of_adjacent_pieces(written, meant):
     assert assigned(f"set topic a k={written}") == {"k": meant}
 
 
-def test_a_key_ends_at_its_first_unquoted_equals_sign():
-    assert assigned("set topic a 'k=1'=v k'='2=w") == {"k=1": "v", "k=2": "w"}
-
-
 @pytest.mark.parametrize(
     ("text", "column"),
     [
@@ -78,9 +71,6 @@ def test_a_key_ends_at_its_first_unquoted_equals_sign():
 )
 def test_a_flaw_in_the_quotes_is_named_where_it_is(text, column):
     assert (wrong(text).line, wrong(text).column) == (1, column)
-
-
-# -- entities ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -144,25 +134,20 @@ def test_the_selected_entity_is_meant_only_where_no_entity_keyword_follows():
     assert one("show") == Show(None)
     assert one("show retention.ms").keys == (statements.Key("retention.ms"),)
     assert wrong("show topic").column == len("show topic") + 1
-
-
-def test_after_a_user_only_an_unquoted_client_goes_on():
     assert one("show user alice 'client'") == Show(statements.Entity(user("alice")), (statements.Key("client", True),))
     assert one("show user alice client c k") == Show(
         statements.Entity(user("alice", client_id="c")), (statements.Key("k"),)
     )
 
 
-# -- statements --------------------------------------------------------------------------------------------------------
-
-
-def test_secrets_are_sources():
+def test_secrets_are_sources_and_what_follows_their_key_is_never_repeated():
     assert assigned("set broker 1 a=@/run/x b=? c=@'my file'") == {
         "a": statements.FromFile("/run/x"),
         "b": statements.Asked(),
         "c": statements.FromFile("my file"),
     }
     assert wrong("set broker 1 a=@").column == 16
+    assert "hunter2" not in str(wrong("set broker 1 sasl.jaas.config= hunter2"))
 
 
 @pytest.mark.parametrize(
@@ -177,10 +162,6 @@ def test_a_change_may_be_for_a_time(text, milliseconds):
 @pytest.mark.parametrize("text", ["5", "d", "1.5ms", "0s", "-1s", "5 min", "'5m'", "٣s", "10MB", "1s/s"])
 def test_a_duration_is_a_number_and_a_unit(text):
     assert wrong(f"set topic a k=v for {text}").column == len("set topic a k=v for ") + 1
-
-
-def test_for_may_be_a_key_beside_an_equals_sign():
-    assert assigned("set topic a for=1") == {"for": "1"}
 
 
 def test_list_takes_globs_and_fields():
@@ -224,10 +205,6 @@ def test_a_comparison_that_is_none_is_refused_with_the_one_that_is_meant(filters
     assert form in wrong(f"list topics {filters}").hint
 
 
-def test_what_follows_a_secret_key_is_never_repeated():
-    assert "hunter2" not in str(wrong("set broker 1 sasl.jaas.config= hunter2"))
-
-
 def test_effective():
     assert one("effective user client client user") == EffectiveQuota("client", "user")
     assert one("effective user u client ''") == EffectiveQuota("u", "")
@@ -236,21 +213,15 @@ def test_effective():
     assert wrong("effective user <default> client c").column == len("effective user ") + 1
 
 
-def test_apply_takes_its_flags_in_any_order_once():
+def test_apply_history_and_discard():
     assert one("apply") == Apply()
     assert one("apply --valid-only --yes") == Apply(yes=True, valid_only=True)
     assert one("apply --force") == Apply(force=True)
     assert wrong("apply --yes --yes").column == len("apply --yes ") + 1
-
-
-def test_history_is_of_all_or_an_entity_or_with_a_text():
     assert one("history") == History()
     assert one("history topic orders") == History(statements.Entity(topic_resource("orders")))
     assert one("history", statements.Where.BAR) == History()
     assert one("history orders") == History(filter="orders")
-
-
-def test_discard():
     assert one("discard") == Discard()
     assert one("discard topic a k") == Discard(statements.Entity(topic_resource("a")), statements.Key("k"))
     assert wrong("discard k").column == len("discard ") + 1
@@ -262,9 +233,6 @@ def test_views_belong_to_the_bar_and_the_shell():
     assert one("plan orders", statements.Where.BAR) == ShowPlan("orders")
     for text in ("topics", "ctx a", "help", ":check", "plan orders"):
         assert wrong(text, statements.Where.RUN).column in (1, 6)
-
-
-# -- errors ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -280,23 +248,14 @@ def test_the_nearest_word_is_offered(text, hint):
     assert hint in wrong(text).hint
 
 
-def test_the_place_counts_lines_and_characters():
+def test_the_first_mistake_is_told_at_its_place_with_hostile_text_harmless_and_short():
     error = wrong("check\n# ü\n  undo; lst topics")
     assert (error.line, error.column) == (3, 9)
-
-
-def test_the_first_mistake_of_the_script_is_told():
     assert wrong("nope; check; 'open").column == 1
-
-
-def test_a_message_shows_hostile_text_harmless_and_short():
     error = wrong("\x1b[31mred\u202e" + "x" * 500)
     assert "\x1b" not in str(error)
     assert "\u202e" not in str(error)
     assert "x" * 50 not in error.message
-
-
-# -- the registry ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=lambda verb: verb.name)

@@ -23,9 +23,6 @@ ORDERS = topic_resource("orders")
 ALICE = QuotaEntity.of({"user": "alice"})
 
 
-# -- configs -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -54,9 +51,10 @@ def test_config_statements(text, expected):
     assert edits(text) == (expected,)
 
 
-def test_one_statement_gives_an_edit_for_each_key():
+def test_one_statement_gives_an_edit_for_each_key_and_the_rest_is_left_to_the_brokers():
     found = edits("set topic orders retention.ms=1d preallocate=TRUE")
     assert [(edit.key, edit.value) for edit in found] == [("retention.ms", "86400000"), ("preallocate", "true")]
+    assert edits("set topic new any.key=1", Snapshot(topics=SNAPSHOT.topics | {"new": SNAPSHOT.topics["orders"]}))
 
 
 @pytest.mark.parametrize(
@@ -94,14 +92,13 @@ def test_what_is_wrong_with_a_config_is_named_where_it_stands(text, at, words):
     assert error.column == text.rindex(at) + 1
 
 
-def test_what_was_not_described_is_left_to_the_brokers():
-    assert edits("set topic new any.key=1", Snapshot(topics=SNAPSHOT.topics | {"new": SNAPSHOT.topics["orders"]}))
-
-
-def test_without_a_description_the_name_tells_a_secret():
+def test_a_refusal_repeats_no_secret_and_shows_hostile_names_harmless():
     error = refused("set broker 1 sasl.jaas.config=hunter2", Snapshot())
     assert "sensitive" in error.message
     assert "hunter2" not in str(error)
+    error = refused("set topic 'a\x1b[2J\u202eb' retention.ms=1")
+    assert "\x1b" not in error.message
+    assert "\u202e" not in error.message
 
 
 def test_a_topic_that_could_not_be_described_says_why():
@@ -124,15 +121,6 @@ def test_a_topic_that_the_plan_creates_can_be_configured():
     )
     assert "did you mean" in refused("set topic new retention.m=1d", plan=plan).hint
     assert "no topic 'new'" in refused("set topic new retention.ms=1d").message
-
-
-def test_hostile_names_are_shown_harmless():
-    error = refused("set topic 'a\x1b[2J\u202eb' retention.ms=1")
-    assert "\x1b" not in error.message
-    assert "\u202e" not in error.message
-
-
-# -- quotas ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -171,9 +159,6 @@ def test_what_is_wrong_with_a_quota_is_named_where_it_stands(text, at, words):
     error = refused(text)
     assert words in str(error)
     assert error.column == text.rindex(at) + 1
-
-
-# -- secrets -----------------------------------------------------------------------------------------------------------
 
 
 async def test_secrets_come_from_files_and_by_asking(tmp_path):

@@ -19,12 +19,9 @@ RETENTION = ConfigEntry(
 )
 
 
-def test_hours_are_not_taken_for_milliseconds() -> None:
+def test_the_default_is_offered_as_such_and_in_its_unit() -> None:
     assert default_of(RETENTION) == str(168 * 3_600_000)
     assert "default 7 d" in key_help(RETENTION, "retention.ms", "")
-
-
-def test_the_default_is_offered_as_such() -> None:
     offered = {c.text: c.meta for c in config_candidates(topic_resource("a"), "retention.ms", RETENTION, "", "")}
     assert "default" in offered["7d"]
     assert "now" in offered["1h"]

@@ -26,6 +26,12 @@ def acl(
     return Acl(*resource, principal, host, codes.AclOperation.parse(operation), codes.Permission.parse(permission))
 
 
+def own_entry(key: str, value: str, source: codes.ConfigSource, type_: int = 0) -> config.ConfigEntry:
+    """An entry as brokers describe it, which is the first of its synonyms. type_: the code of its type."""
+    synonyms = (config.Synonym(key, value, source),)
+    return config.ConfigEntry(key, value, source, type=codes.ConfigType(type_), synonyms=synonyms)
+
+
 def config_set(values: Mapping[str, str | None], source: codes.ConfigSource) -> config.ConfigSet:
     """Entries with these values, all of one source."""
     return config.ConfigSet(tuple(config.ConfigEntry(key, value, source) for key, value in values.items()))

@@ -120,12 +120,13 @@ class Driven:
         except TimeoutError:
             raise AssertionError(f"{what} did not come in {PATIENCE:g} s:\n{self.text}") from None
 
-    async def press(self, *keys: str, shows: str = "") -> None:
+    async def press(self, *keys: str, shows: str | tuple[str, ...] = ()) -> None:
         """Press keys, all at once, and wait until what they started is done.
 
         Args:
             keys: their names in Textual.
-            shows: a text to wait for on the screen after that; ``""`` for none. `type` and `command` have it also.
+            shows: a text or texts to wait for on the screen after that; ``()`` for none. `type` and `command` have it
+                also.
         """
         driver = self.app._driver
         assert driver is not None
@@ -139,24 +140,21 @@ class Driven:
                 await asyncio.sleep(SPELL)
                 await self.painted()
         await self.settle()
-        if shows:
-            await self.shows(shows)
+        await self.shows(*((shows,) if isinstance(shows, str) else shows))
 
-    async def type(self, text: str, *keys: str, shows: str = "") -> None:
+    async def type(self, text: str, *keys: str, shows: str | tuple[str, ...] = ()) -> None:
         """Type a text, and press keys after it."""
-        await self.press(*("space" if char == " " else char for char in text))
+        await self.press(*("space" if char == " " else char for char in text), shows=() if keys else shows)
         if keys:
-            await self.press(*keys)
-        if shows:
-            await self.shows(shows)
+            await self.press(*keys, shows=shows)
 
-    async def command(self, text: str, shows: str = "") -> None:
+    async def command(self, text: str, shows: str | tuple[str, ...] = ()) -> None:
         """Enter a command in the bar."""
         await self.press("colon")
         self.app.bar.line.open(text=text)
         await self.press("enter", shows=shows)
 
-    async def filter(self, text: str, shows: str = "") -> None:
+    async def filter(self, text: str, shows: str | tuple[str, ...] = ()) -> None:
         """Show only the rows with a text."""
         await self.press("slash")
         await self.type(text, "enter", shows=shows)
@@ -276,10 +274,11 @@ async def driven_on(
     size: tuple[int, int] = (80, 24),
     settings: ConsoleSettings | None = None,
     start_pane: str = "topics",
+    shows: str | tuple[str, ...] = (),
     **changes: Any,
 ) -> AsyncIterator[Driven]:
-    """Open the console on a cluster, over sockets. changes: of its context, and of its connection ``schemas``,
-    ``connect`` and ``request_timeout``."""
+    """Open the console on a cluster, over sockets. shows: texts to wait for. changes: of its context, and of its
+    connection ``schemas``, ``connect`` and ``request_timeout``."""
     named = ("schemas", "connect", "request_timeout")
     connected = {name: changes.pop(name) for name in named if name in changes}
     with AdminClient(worlds.settings(cluster, **connected)) as client:
@@ -288,4 +287,6 @@ async def driven_on(
             settings or ConsoleSettings(start_pane=start_pane, refresh=0.2),
         )
         async with app.run_test(size=size) as pilot:
-            yield Driven(app, pilot, client)
+            it = Driven(app, pilot, client)
+            await it.shows(*((shows,) if isinstance(shows, str) else shows))
+            yield it

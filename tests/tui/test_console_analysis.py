@@ -49,11 +49,9 @@ skewed = worlds.running(hot, scope="module")
 
 
 async def test_z_begins_the_command_and_then_shows_the_result(skewed: ThreadedCluster) -> None:
-    async with driven_on(skewed, size=(100, 40)) as it:
-        await it.shows("orders")
+    async with driven_on(skewed, size=(100, 40), shows="orders") as it:
         await it.press("z", shows=": analyze topic orders")
-        await it.press("enter", shows="all 2,000 records")
-        await it.shows("customer-7", "75.", "Partitions", "Times")
+        await it.press("enter", shows=("all 2,000 records", "customer-7", "75.", "Partitions", "Times"))
         assert it.app.navigator.place.view == "analysis"
         await it.press("escape")
         await it.until(lambda: it.app.navigator.place.view == "topics")
@@ -73,8 +71,7 @@ async def test_esc_stops_it_and_keeps_what_it_counted(many: ThreadedCluster) -> 
     async with driven_on(many, size=(120, 24)) as it:
         many.call(lambda each: each.faults.add(SLOW))
         try:
-            await it.command(f"analyze topic {FAILED_ORDERS}", shows="800 of 1,200 looked at")
-            await it.shows("Esc stops")
+            await it.command(f"analyze topic {FAILED_ORDERS}", shows=("800 of 1,200 looked at", "Esc stops"))
             await it.press("2", shows=FAILED_ORDERS)
             run = it.app.cluster.analyses().of(FAILED_ORDERS)
             assert run is not None
@@ -87,14 +84,13 @@ async def test_esc_stops_it_and_keeps_what_it_counted(many: ThreadedCluster) -> 
         await it.press("r", shows="all 1,200 records")
 
 
-async def test_hidden_contents_are_shown_on_a_key(skewed: ThreadedCluster) -> None:
+async def test_hidden_contents_are_shown_on_a_key_and_without_records_none_are_analyzed(
+    skewed: ThreadedCluster,
+) -> None:
     async with driven_on(skewed, size=(100, 40), records="hidden") as it:
         await it.command("analyze topic orders", shows="•••• 10 bytes")
         assert "customer-7" not in it.text
         await it.press("s", shows="customer-7")
-
-
-async def test_a_context_that_never_reads_records_analyzes_none(skewed: ThreadedCluster) -> None:
     async with driven_on(skewed, size=(100, 40), records="never") as it:
         await it.command("analyze topic orders", shows='records = "never"')
         assert it.app.navigator.place.view == "topics"

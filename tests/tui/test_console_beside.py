@@ -115,39 +115,23 @@ async def test_the_plan_has_its_commands_where_it_leaves_space(cluster: Threaded
         await it.until(lambda: not it.app.view.query_one(".details").display)
 
 
-async def test_who_shares_a_quota_stands_below_it_where_lines_are_free(cluster: ThreadedCluster) -> None:
+async def test_what_stands_beside_a_quota_a_group_an_entity_an_acl_and_a_feature(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, size=WIDE) as it:
         await it.press("4", "j")
         await shows_beside(it, "effective for", "produce", "consume")
-
-
-async def test_where_a_group_is_behind(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster, size=WIDE) as it:
         await it.press("6")
         await it.filter("year-end-report")
         await shows_beside(it, "Empty  0 members", "checkout.orders/0")
         lags = [int(line.split()[1].replace(",", "")) for line in beside(it) if "/" in line]
         assert len(lags) == 18
         assert lags == sorted(lags, reverse=True)
-
-
-async def test_what_an_entity_sets(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster, size=WIDE) as it:
         await it.press("3", "j")
         await shows_beside(it, "broker 1 ─", "leader.replication.throttled.rate", "1 MiB/s")
         await it.filter("logger 1")
         await shows_beside(it, "loggers at INFO")
-
-
-async def test_what_an_acl_does(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster, size=WIDE) as it:
         await it.press("5")
         await it.filter("mirror cluster")
         await shows_beside(it, "allow User:mirror", "grants", "without it", "unless")
-
-
-async def test_what_the_levels_of_a_feature_bring(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster, size=WIDE) as it:
         await it.press("1", "tab", "tab")
         await it.filter("kraft.version")
         await shows_beside(it, "kraft.version  off", "controllers can be added and removed")

@@ -79,8 +79,7 @@ async def test_enter_leads_to_tasks_traces_config_and_offsets(running: ThreadedC
 async def test_the_lag_of_a_sink_and_its_dead_letters_come_with_it(running: ThreadedCluster) -> None:
     async with opened(with_connect(running), (200, 60)) as it:
         await it.press("ctrl+n", shows="main/archive")
-        await it.filter("archive", shows="1 of 3")
-        await it.shows("connect-archive: 0 records behind", "lines-dead: 0")
+        await it.filter("archive", shows=("1 of 3", "connect-archive: 0 records behind", "lines-dead: 0"))
         assert SECRET not in it.text
         await it.press("enter", "tab", shows="db.password")
         assert SECRET not in it.text
@@ -146,8 +145,7 @@ async def test_a_topic_says_whose_it_is(running: ThreadedCluster) -> None:
     async with opened(with_connect(running)) as it:
         await it.shows("lines")
         await it.filter("lines", shows="lines")
-        await it.press("a", shows="who reads and writes it")
-        await it.shows("connector main/copies", "connector main/archive")
+        await it.press("a", shows=("who reads and writes it", "connector main/copies", "connector main/archive"))
 
 
 async def test_an_edit_of_a_connector_leads_to_its_tasks(running: ThreadedCluster) -> None:
@@ -165,8 +163,7 @@ async def test_a_revert_asks_for_the_secret_that_no_one_keeps() -> None:
         url = cluster.connect_urls[0]
         async with opened(with_connect(cluster)) as it:
             await it.press("ctrl+n", shows="main/archive")
-            await it.command("delete connector main/archive; apply")
-            await it.shows("Type main/archive")
+            await it.command("delete connector main/archive; apply", shows="Type main/archive")
             await it.type("main/archive")
             await it.press("enter", shows="applied")
             await it.press("escape")

@@ -84,8 +84,7 @@ async def test_a_cluster_that_is_gone_is_stale_and_nothing_is_concluded(
     # On a busy machine brokers that are well may take longer than the short patience: it begins with the silence.
     short = polling.PATIENCE
     monkeypatch.setattr(polling, "PATIENCE", ON_A_SCREEN)
-    async with driven_on(incident, size=(120, 24)) as it:
-        await it.shows("URP 12", "live")
+    async with driven_on(incident, size=(120, 24), shows=("URP 12", "live")) as it:
         await it.press("1", shows="active controller")
         before = colors(it)
         monkeypatch.setattr(polling, "PATIENCE", short)
@@ -186,8 +185,7 @@ async def test_one_broker_that_hangs_is_named_and_the_cluster_is_live(incident: 
 
 async def test_a_view_that_can_not_be_read_says_since_when_and_why(incident: ThreadedCluster) -> None:
     declare(incident, Garbage(whole_frame=True), api="list_groups")
-    async with driven_on(incident) as it:
-        await it.shows("URP 12")
+    async with driven_on(incident, shows="URP 12") as it:
         await it.press("6")
         await it.until(lambda: re.search(r"not read since \d\d:\d\d:\d\d: ", it.text) is not None)
         assert "reading…" not in it.text
@@ -201,8 +199,7 @@ async def test_a_view_that_can_not_be_read_says_since_when_and_why(incident: Thr
 
 async def test_a_view_whose_answer_never_comes_says_since_when(incident: ThreadedCluster) -> None:
     declare(incident, Delay(FOR_EVER), api="describe_acls")
-    async with driven_on(incident) as it:
-        await it.shows("URP 12")
+    async with driven_on(incident, shows="URP 12") as it:
         await it.press("5")
         await it.until(lambda: re.search(r"not read since \d\d:\d\d:\d\d: TIMED_OUT", it.text) is not None)
         assert "live" in it.lines[0]

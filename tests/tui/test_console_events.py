@@ -89,8 +89,7 @@ async def test_from_a_cause_to_its_events_and_back(cluster: ThreadedCluster) -> 
         await it.shows("user alice producer_byte_rate")
         await it.press("full_stop", shows="broker 3 is down")
         cluster.call(lambda c: c.fence(3))
-        await it.press("H", shows="events of broker 3")
-        await it.shows("broker 3 ISR, identity.audit (6 partitions)")
+        await it.press("H", shows=("events of broker 3", "broker 3 ISR, identity.audit (6 partitions)"))
         assert "user alice" not in it.text
         await it.press("escape", shows="broker 3 is down")
 
@@ -105,8 +104,7 @@ async def test_kinds_the_filter_and_what_has_no_way_back(cluster: ThreadedCluste
     await it.until(lambda: "ISR" not in it.text)
     await it.press("enter", shows="leaders are elected")
     await it.press("escape")
-    await it.press("tab", "tab", shows="topics, configs")
-    await it.shows("Tab shows others")
+    await it.press("tab", "tab", shows=("topics, configs", "Tab shows others"))
 
 
 async def test_the_newest_is_followed_until_the_cursor_leaves_it(cluster: ThreadedCluster, it: Driven) -> None:

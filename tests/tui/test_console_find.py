@@ -35,22 +35,25 @@ async def found(it: Driven, text: str) -> None:
     await it.until(lambda: "find " in it.lines[2] and "looking" not in it.text)
 
 
-async def test_a_topic_is_found_from_any_pane_and_enter_goes_to_its_row(it: Driven) -> None:
+async def test_topics_and_values_are_found_from_any_pane_and_enter_goes_to_them(it: Driven) -> None:
     await it.press("1", shows="active controller")
     await found(it, "payments")
     await it.until(lambda: any(line.startswith("▸Topics") for line in it.lines))
     await it.press("enter", shows="Part")
     await it.until(lambda: it.line("payments").startswith("▸"))
     await it.press("escape", shows="find payments")
-
-
-async def test_a_value_that_is_set_is_found_and_opens_its_key(it: Driven) -> None:
     await it.press("2", shows="payments")
     await found(it, "777000")
     await it.shows("retention.ms = 777000")
     assert "Configs" in it.line("retention.ms = 777000")
     await it.press("enter", shows="topic payments")
     await it.until(lambda: it.line("retention.ms").startswith("▸"))
+    await it.press("2", shows="payments")
+    await it.press("slash", "slash", "enter")
+    assert it.app.bar.line.is_open
+    await it.type("payments", "enter", shows="find payments")
+    await it.press("escape", "ctrl+f")
+    await it.type("orders", "enter", shows="find orders")
 
 
 async def test_staged_edits_quotas_and_acls_are_found(it: Driven) -> None:
@@ -67,23 +70,11 @@ async def test_staged_edits_quotas_and_acls_are_found(it: Driven) -> None:
     assert any(line.lstrip("▸ ").startswith("Topics") for line in it.lines)
 
 
-async def test_what_is_nowhere_is_said(it: Driven) -> None:
+async def test_what_is_nowhere_is_said_and_a_text_or_a_pattern_is_needed(it: Driven) -> None:
     await it.press("2", shows="payments")
     await found(it, "no-such-thing")
     await it.shows("nothing contains no-such-thing")
     await it.press("escape", shows="payments")
-
-
-async def test_two_slashes_and_the_key_open_it(it: Driven) -> None:
-    await it.press("2", shows="payments")
-    await it.press("slash", "slash", "enter")
-    assert it.app.bar.line.is_open
-    await it.type("payments", "enter", shows="find payments")
-    await it.press("escape", "ctrl+f")
-    await it.type("orders", "enter", shows="find orders")
-
-
-async def test_a_text_is_needed_and_a_pattern_has_to_be_one(it: Driven) -> None:
     await it.press("2", shows="payments")
     await it.command("find", shows="find needs a text")
     await it.press("escape")

@@ -56,7 +56,7 @@ async def polled_with(it: Driven, clock: Clock, seconds: float, lag: GroupLag) -
     await it.until(lambda: it.app.session.snapshot.lag_trends["billing"].last.at == at)
 
 
-async def test_groups_of_all_kinds_with_their_lag(kinds: ThreadedCluster) -> None:
+async def test_groups_of_all_kinds_with_their_lag_and_who_should_have_a_partition(kinds: ThreadedCluster) -> None:
     async with driven_on(kinds, WIDE) as it:
         await it.press("6")
         for name, (newer, _, _) in NEWER.items():
@@ -67,10 +67,6 @@ async def test_groups_of_all_kinds_with_their_lag(kinds: ThreadedCluster) -> Non
         for name, _, clients, _ in GROUPS:
             assert it.line(name).split()[1:3] == ["Stable" if clients else "Empty", "classic"]
         await it.until(lambda: "·" not in " ".join(it.line("order-events").split()[:5]))
-
-
-async def test_who_should_have_a_partition_is_beside_who_has_it(kinds: ThreadedCluster) -> None:
-    async with driven_on(kinds, WIDE) as it:
         await it.press("6", shows="order-events")
         await it.press("slash")
         await it.type("order-events", "enter", "enter", shows="Reconciling  3 members  2 not at the target")
@@ -81,27 +77,16 @@ async def test_who_should_have_a_partition_is_beside_who_has_it(kinds: ThreadedC
         assert first.split()[-1] == "orders-1@10.0.4.11"
 
 
-async def test_a_share_groups_partition_has_several_members(kinds: ThreadedCluster) -> None:
+async def test_a_share_groups_partition_has_several_members_and_a_streams_group_its_tasks(
+    kinds: ThreadedCluster,
+) -> None:
     async with driven_on(kinds, WIDE) as it:
         await it.press("6")
         await it.command("groups refund", shows="refund-workers")
         await it.press("enter", shows="worker-1@10.0.4.11 +1")
-
-
-async def test_describe_has_targets_tasks_and_epochs(kinds: ThreadedCluster) -> None:
-    async with driven_on(kinds, WIDE) as it:
-        await it.command("describe group fraud-scores", shows="11 active, 2 standby, 1 warm-up")
-        await it.shows("1 not at the target", "epoch 12  topology 2", "Changelogs")
-        assert it.line("score-store-changelog").split() == ["0", PAYMENTS, SCORES]
-        assert "+1 -1" in it.line("scores-2")
-
-
-async def test_a_streams_groups_partition_has_its_task_below(kinds: ThreadedCluster) -> None:
-    async with driven_on(kinds, WIDE) as it:
         await it.command("groups fraud-scores")
         await it.shows("Reconciling")  # its row: the name stands in the filter too
-        await it.press("enter", shows="task 0_0")
-        await it.shows("subtopology 0 reads checkout.payments")
+        await it.press("enter", shows=("task 0_0", "subtopology 0 reads checkout.payments"))
         await it.shows("keeps its stores in fraud-scores-score-store-changelog")
         await it.shows("active scores-1@10.0.5.11", "standby scores-2@10.0.5.12")
         await it.press("end", shows="task 0_23")
@@ -109,6 +94,10 @@ async def test_a_streams_groups_partition_has_its_task_below(kinds: ThreadedClus
         await it.command("groups order-events")
         await it.press("enter", shows="orders-2@10.0.4.12")
         assert not any("subtopology" in line for line in it.lines)
+        await it.command("describe group fraud-scores", shows="11 active, 2 standby, 1 warm-up")
+        await it.shows("1 not at the target", "epoch 12  topology 2", "Changelogs")
+        assert it.line("score-store-changelog").split() == ["0", PAYMENTS, SCORES]
+        assert "+1 -1" in it.line("scores-2")
 
 
 async def test_a_stuck_partition_is_marked_and_its_row_has_the_committed_offset(clock: Clock) -> None:
@@ -183,8 +172,7 @@ standing = worlds.running(poisoned)
 
 
 async def test_a_group_that_is_opened_says_when_the_record_was_written_that_waits(standing: ThreadedCluster) -> None:
-    async with driven_on(standing, start_pane="groups") as it:
-        await it.shows(GROUP)
+    async with driven_on(standing, start_pane="groups", shows=GROUP) as it:
         await it.press("enter")
         await it.until(lambda: "d behind" in it.lines[2] and "≥" not in it.lines[2])
         (behind,) = it.app.session.snapshot.lag_trends[GROUP].behind.values()

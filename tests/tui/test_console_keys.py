@@ -105,10 +105,6 @@ async def test_a_filter_holds_while_it_is_typed_and_goes_with_escape(it: Driven)
     await it.filter("/(", shows="not a regular expression")
 
 
-async def test_a_filter_that_nothing_passes_says_how_to_go_on(it: Driven) -> None:
-    await it.filter("zzz", shows="no row passes /zzz")
-
-
 async def test_sorting_by_a_letter(it: Driven) -> None:
     await it.press("P", shows="Part▾")
     rows = [it.lines.index(it.line(name)) for name in ("orders", "audit", "payments")]
@@ -134,26 +130,26 @@ async def test_an_error_in_a_command_stays_in_the_bar_with_its_place(it: Driven)
     assert not it.app.session.plan
 
 
-async def test_completion_offers_keys_with_their_documentation(it: Driven) -> None:
+async def test_the_palette_runs_an_action_by_its_name_and_completion_offers_keys(it: Driven) -> None:
+    await it.press("ctrl+p")
+    await it.type("quota", shows="The quotas of users")
+    await it.press("enter", shows="user alice")
     await it.press("colon")
     await it.type("set topic orders ret", shows="retention.ms=")
     await it.press("tab")
     assert it.app.bar.line.text == "set topic orders retention.ms="
 
 
-async def test_the_palette_runs_an_action_by_its_name(it: Driven) -> None:
-    await it.press("ctrl+p")
-    await it.type("quota", shows="The quotas of users")
-    await it.press("enter", shows="user alice")
-
-
-async def test_queries_are_answered_above_the_panes(it: Driven) -> None:
+async def test_queries_are_answered_above_the_panes_and_a_filter_that_nothing_passes_says_how_to_go_on(
+    it: Driven,
+) -> None:
     await it.command("effective user alice client checkout", shows="5 MB/s")
     await it.press("escape")
     await it.command("show topic orders", shows="604800000")
     await it.press("escape")
     await it.command("help set", shows="Examples")
     await it.press("escape", shows="? help")
+    await it.filter("zzz", shows="no row passes /zzz")
 
 
 async def test_panes_by_name_with_a_filter(it: Driven) -> None:
@@ -167,8 +163,7 @@ async def test_panes_by_name_with_a_filter(it: Driven) -> None:
 
 async def test_help_lists_the_keys_of_the_view_with_reasons() -> None:
     async with driven(size=(100, 78)) as it:
-        await it.press("question_mark", shows="keys: topics")
-        await it.shows("Show or hide internal topics")
+        await it.press("question_mark", shows=("keys: topics", "Show or hide internal topics"))
         assert "there is nothing to undo" in it.line("Undo the last change")
         await it.shows("O over")
         await it.press("escape", shows="payments")

@@ -152,12 +152,10 @@ async def test_a_change_that_was_changed_again_says_so(lake: str, it: Driven) ->
 
 async def test_the_history_of_what_is_under_the_cursor_and_back(lake: str, it: Driven) -> None:
     await to(it, "orders")
-    await it.press("H", shows="history of topic orders")
-    await it.shows("ALLOW READ")
+    await it.press("H", shows=("history of topic orders", "ALLOW READ"))
     assert "payments" not in it.text
     await it.press("escape", shows="payments")
-    await it.press("8", shows="history of cluster")
-    await it.shows("payments min.insync")
+    await it.press("8", shows=("history of cluster", "payments min.insync"))
 
 
 async def test_the_filter_goes_to_the_lake(lake: str, it: Driven) -> None:
@@ -216,8 +214,7 @@ async def test_without_a_lake_what_changed_since_the_start_is_aligned(it: Driven
     await it.until(lambda: it.app.journal.events.record is not None and not it.app.journal.events.gaps())
     it.client.cluster.configs[ORDERS]["retention.ms"] = "1000"
     await it.app.session.read_configs([ORDERS])
-    await it.press("9", "tab", "tab", shows="topic orders retention.ms")
-    await it.shows("it was 604800000")
+    await it.press("9", "tab", "tab", shows=("topic orders retention.ms", "it was 604800000"))
     await it.press("enter")
     await it.until(lambda: bool(it.edits))
     assert it.edits == [SetConfig(ORDERS, "retention.ms", "604800000")]
@@ -285,8 +282,7 @@ async def test_this_hosts_journal_beside_the_lake(lake: str, it: Driven) -> None
     await it.command("set topic payments retention.ms=1d")
     await it.press("7", "A", "y", shows="applied: ")
     await it.press("8", shows="orders cleanup.policy")
-    await it.press("o", shows="changes applied from this host")
-    await it.shows("topic payments retention.ms")
+    await it.press("o", shows=("changes applied from this host", "topic payments retention.ms"))
     assert "cleanup.policy" not in it.text
     await it.press("o", shows="orders cleanup.policy")
 
@@ -404,16 +400,13 @@ async def test_enter_stages_the_suggested_quota(lake: str, it: Driven) -> None:
     assert it.edits == [wanted]
 
 
-async def test_a_pair_over_time_with_its_limit(lake: str, it: Driven) -> None:
+async def test_a_pair_over_time_with_its_limit_and_usage_of_a_window_and_a_user(lake: str, it: Driven) -> None:
     await it.press("0", shows="alice / checkout")
     await it.press("d", shows="limit")
     assert "╪" in it.text
     assert "!!!" in it.text
     assert "5.67 MB/s" in it.text or "6.3 MB/s" in it.text
     await it.press("escape", shows="svc-8 / *")
-
-
-async def test_usage_of_a_window_and_a_user(lake: str, it: Driven) -> None:
     await it.command("usage by=alice")
     await it.until(lambda: "alice / checkout" in it.text and "svc-8" not in it.text)
     await it.press("escape")

@@ -80,8 +80,7 @@ async def test_a_cluster_in_good_order_says_how_many_rules_looked_and_which_coul
     cluster: ThreadedCluster,
 ) -> None:
     async with driven_on(cluster, start_pane="now") as it:
-        await it.press("tab", shows="none found anything")
-        await it.shows("could not look: token-expiring")
+        await it.press("tab", shows=("none found anything", "could not look: token-expiring"))
 
 
 async def test_now_counts_them_in_one_row_that_is_no_trouble(
@@ -89,8 +88,7 @@ async def test_now_counts_them_in_one_row_that_is_no_trouble(
 ) -> None:
     monkeypatch.setattr(watch, "FIRST_AFTER", 0.1)
     cluster.call(wrong)
-    async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("no trouble", "lint: 2 findings, 1 high, 1 warning")
+    async with driven_on(cluster, start_pane="now", shows=("no trouble", "lint: 2 findings, 1 high, 1 warning")) as it:
         assert "Now!" not in it.text
         await it.shows("single-replica, min-isr-equals-factor", "healthy: 3 brokers, 3 topics")
         await it.press("F", shows="Enter lists them")

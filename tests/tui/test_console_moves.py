@@ -68,8 +68,7 @@ async def test_leaders_that_others_should_be_are_elected(moving: ThreadedCluster
     """A broker was away, and does not lead what it should."""
     moving.run(lambda c: c.broker_down(3))
     moving.run(lambda c: c.broker_up(3))
-    async with driven_on(moving) as it:
-        await it.shows("orders")
+    async with driven_on(moving, shows="orders") as it:
         await it.press("w", shows="preferred leaders, broker 3: 1")
         await it.press("E")
         await it.until(lambda: len(it.app.session.plan) == 1)
@@ -79,8 +78,7 @@ async def test_leaders_that_others_should_be_are_elected(moving: ThreadedCluster
 async def test_an_operation_is_in_the_header_and_asked_to_cancel(moving: ThreadedCluster) -> None:
     """The first x says what it does; with the second the console does it, as no other process works on it."""
     number = await on(moving, "begun")
-    async with driven_on(moving) as it:
-        await it.shows(f"op {number} waiting")
+    async with driven_on(moving, shows=f"op {number} waiting") as it:
         await it.press("w", shows=f"operation {number}")
         assert "drain 3" in it.line(f"operation {number}")
         assert it.line(f"operation {number}").startswith("▸")
@@ -94,8 +92,7 @@ async def test_an_operation_is_in_the_header_and_asked_to_cancel(moving: Threade
 async def test_the_throttle_of_an_operation_is_changed_and_given_up_by_keys(moving: ThreadedCluster) -> None:
     """Through the command bar: what is asked for is seen before it is. It counts with the next poll of who works."""
     number = await on(moving, "begun")
-    async with driven_on(moving) as it:
-        await it.shows(f"op {number} waiting")
+    async with driven_on(moving, shows=f"op {number} waiting") as it:
         await it.press("w", shows="10 kB/s; t changes it")
         await it.press("t")
         assert it.app.bar.line.text == f"operation {number} throttle 10kB/s"

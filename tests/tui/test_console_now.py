@@ -85,8 +85,7 @@ async def test_from_the_alarm_to_green(cluster: ThreadedCluster, title: str) -> 
 
 async def test_enter_goes_to_the_evidence_and_escape_back(cluster: ThreadedCluster) -> None:
     cluster.call(impossible)
-    async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("cards: min ISR 3, 2 replicas")
+    async with driven_on(cluster, start_pane="now", shows="cards: min ISR 3, 2 replicas") as it:
         await it.press("enter", shows="min.insync.replicas")
         await it.until(lambda: it.line("min.insync.replicas").startswith("▸"))
         await it.press("escape", shows="cards: min ISR 3, 2 replicas")
@@ -95,8 +94,8 @@ async def test_enter_goes_to_the_evidence_and_escape_back(cluster: ThreadedClust
 async def test_possible_causes_stand_below_and_are_not_counted(cluster: ThreadedCluster) -> None:
     cluster.call(throttled)
     cluster.call(lambda running: running.faults.add(Fault(Delay(3600), api="api_versions", broker=3)))
-    async with driven_on(cluster, start_pane="now", request_timeout=3.0) as it:
-        await it.shows("1 sure, 1 possible  1 warning", "Now!1")
+    shown = ("1 sure, 1 possible  1 warning", "Now!1")
+    async with driven_on(cluster, start_pane="now", request_timeout=3.0, shows=shown) as it:
         await it.shows("broker 3 does not answer")
         sure, guess = it.line("WARN"), it.line("CRIT")
         assert it.lines.index(sure) < it.lines.index(guess)
@@ -106,8 +105,7 @@ async def test_possible_causes_stand_below_and_are_not_counted(cluster: Threaded
 
 async def test_the_fix_comes_first_and_says_whether_it_is_refused(cluster: ThreadedCluster) -> None:
     cluster.call(throttled)
-    async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("── broker 2: a throttle is left over", "F stages")
+    async with driven_on(cluster, start_pane="now", shows=("── broker 2: a throttle is left over", "F stages")) as it:
         title = next(n for n, line in enumerate(it.lines) if "── broker 2: a throttle is left over" in line)
         assert "F stages" in it.lines[title + 1]
         assert "refused: " not in it.text
@@ -116,29 +114,21 @@ async def test_the_fix_comes_first_and_says_whether_it_is_refused(cluster: Threa
         await it.shows("F stages", "refused: this context is read-only")
 
 
-def kept_mode(state: Path) -> int:
-    return (state / "kac" / "muted.json").stat().st_mode & 0o777
-
-
 async def test_a_muted_cause_is_no_alarm_and_stays_muted_for_the_next_console(
     cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     cluster.call(throttled)
     cluster.call(impossible)
-    async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("2 troubles  1 high  1 warning", "Now!2")
+    async with driven_on(cluster, start_pane="now", shows=("2 troubles  1 high  1 warning", "Now!2")) as it:
         await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
-        await it.press("m", shows="1 trouble  1 warning  1 muted")
-        await it.shows("Now!1")
+        await it.press("m", shows=("1 trouble  1 warning  1 muted", "Now!1"))
         rows = [number for number, line in enumerate(it.lines) if "min ISR 3, 2" in line or "is left over" in line]
         assert "cards" in it.lines[rows[1]]
         assert "mute" in it.lines[rows[1]], "below the others"
-    assert kept_mode(tmp_path) == 0o600
-    async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("1 trouble  1 warning  1 muted")
-        await it.press("G", "m", shows="2 troubles  1 high  1 warning")
-        await it.shows("counted again")
+    assert (tmp_path / "kac" / "muted.json").stat().st_mode & 0o777 == 0o600
+    async with driven_on(cluster, start_pane="now", shows="1 trouble  1 warning  1 muted") as it:
+        await it.press("G", "m", shows=("2 troubles  1 high  1 warning", "counted again"))
     async with driven_on(cluster, start_pane="now") as it:
         await it.shows("2 troubles  1 high  1 warning")
 
@@ -162,8 +152,7 @@ async def test_the_tour_of_the_demo_goes_away_for_good(cluster: ThreadedCluster,
 
 async def test_what_was_known_is_stale_when_no_broker_answers(cluster: ThreadedCluster) -> None:
     cluster.call(throttled)
-    async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("1 trouble  1 warning")
+    async with driven_on(cluster, start_pane="now", shows="1 trouble  1 warning") as it:
         for broker in (1, 2, 3):
             cluster.run(lambda running, id_=broker: running.broker_down(id_))
         await it.shows("! STALE since")
@@ -199,8 +188,7 @@ async def test_a_key_changes_nothing_for_a_row_that_the_cursor_fell_on(cluster: 
     """What it was on is gone, by another's hand, right before the key: the first one says so, the next one counts."""
     cluster.call(impossible)
     cluster.call(throttled)
-    async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("2 troubles")
+    async with driven_on(cluster, start_pane="now", shows="2 troubles") as it:
         await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
         cluster.call(lambda running: running.state.remove_topic("cards"))
         await it.until(lambda: "cards: min ISR" not in it.text)
@@ -257,8 +245,7 @@ async def test_the_cursor_stays_with_what_has_another_name_now(cluster: Threaded
     cluster.call(throttled)
     cluster.call(lambda running: running.state.put_topic(new_topic("moved", [(1, 2)], [1, 2, 3])))
     cluster.call(in_a_move)
-    async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("moved/0 moves to 3, from 2")
+    async with driven_on(cluster, start_pane="now", shows="moved/0 moves to 3, from 2") as it:
         await it.press("G")
         await it.until(lambda: it.line("moved/0 moves").startswith("▸"))
         cluster.run(lambda running: running.broker_killed(3))
@@ -293,8 +280,7 @@ def in_a_move(running: EmbeddedCluster) -> None:
 
 async def test_what_has_no_known_beginning_says_when_it_was_seen_first(cluster: ThreadedCluster) -> None:
     cluster.call(throttled)
-    async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("a throttle is left over")
+    async with driven_on(cluster, start_pane="now", shows="a throttle is left over") as it:
         first = re.search(r"WARN +(\d\d:\d\d:\d\d) ", it.line("a throttle is left over"))
         assert first is not None, it.text
         await it.shows(f"unknown: first seen {first[1]}")

@@ -58,8 +58,7 @@ async def test_a_goal_shows_what_it_does_and_is_asked(cluster: ThreadedCluster, 
 async def test_why_it_has_to_wait_is_read_to_its_end(cluster: ThreadedCluster) -> None:
     cluster.run(lambda c: c.broker_down(4))
     async with driven_on(cluster) as it:
-        await it.command("drain broker 3", shows="Begin on test: drain 3?")
-        await it.shows("no replica can move yet")
+        await it.command("drain broker 3", shows=("Begin on test: drain 3?", "no replica can move yet"))
         told = " ".join(it.text.split())
         why = "3 partitions can't move: factor 3 needs 3 other brokers, 2 can take replicas"
         assert f"{why} (orders/0, orders/1 and 1 more)" in told, told
@@ -100,8 +99,7 @@ async def test_a_console_that_is_closed_leaves_it_to_the_next(cluster: ThreadedC
         await it.press("y")
         await it.until(lambda: not it.app.is_running)
     assert moving(cluster) == 3
-    async with driven_on(cluster) as it:
-        await it.shows("operation 1 (drain 3) is open: W goes on with it here")
+    async with driven_on(cluster, shows="operation 1 (drain 3) is open: W goes on with it here") as it:
         await it.press("W", shows="operation 1 goes on: drain 3")
         await it.press("W", shows="operation 1 is worked on here")
         await it.press("w", "x", shows="x once more cancels operation 1")
@@ -135,14 +133,11 @@ async def test_keys_write_the_goal(cluster: ThreadedCluster) -> None:
         assert it.app.bar.line.text == "drain broker "
 
 
-async def test_where_the_context_asks_for_its_name_that_is_typed(cluster: ThreadedCluster) -> None:
+async def test_a_context_that_asks_for_its_name_or_is_read_only_begins_nothing(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, confirm=True) as it:
         await it.command("drain broker 3", shows="Type test, the name of the context")
         await it.press("y", "enter", shows="that is not the name of the context")
         await it.press("escape", shows="nothing was sent")
-
-
-async def test_a_read_only_context_begins_nothing(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, read_only=True) as it:
         await it.command("drain broker 3", shows="context test is read-only")
 

@@ -12,7 +12,7 @@ from themes import DARK, LIGHT
 from widgets.lean_driver import Background
 
 
-async def test_topics_with_the_header_and_the_keys(it: Driven) -> None:
+async def test_topics_with_the_header_and_the_keys_and_one_through_its_parts(it: Driven) -> None:
     await it.shows("kafka 4.3", "live")
     header = it.lines[0]
     for part in ("test", "RW", "2 brokers", "ctrl 2", "3 topics", "live", "ANONYMOUS"):
@@ -23,6 +23,15 @@ async def test_topics_with_the_header_and_the_keys(it: Driven) -> None:
     assert it.line("orders").split() == ["orders", "3", "2", "2", "10", "MiB"]
     assert it.line("payments").split()[-5:] == ["payments", "1", "2", "10", "MiB"]
     assert "? help" in it.lines[-1]
+    await it.press("j", "enter", shows="2 overrides of")
+    assert "topic orders" in it.lines[2]
+    first, second = it.line("cleanup.policy").split(), it.line("retention.ms").split()
+    assert first[1:] == ["cleanup.policy", "compact,delete", "topic"] or first[0] == "▸O"
+    assert second[:5] == ["O", "retention.ms", "604800000", "7", "d"]
+    assert it.lines.index(it.line("retention.ms")) < it.lines.index(it.line("compression.type"))
+    await it.press("tab", shows="3 partitions × 2")
+    await it.press("tab", shows="no ACL touches this topic")
+    await it.press("escape", shows="payments")
 
 
 async def test_a_wider_header_has_the_clusters_id_too() -> None:
@@ -77,23 +86,10 @@ async def test_topics_that_may_not_be_seen_are_counted_and_the_rest_is_shown() -
         assert "payments" in it.text
 
 
-async def test_a_topic_opens_on_its_configs_and_tab_goes_through_its_parts(it: Driven) -> None:
-    await it.press("j", "enter", shows="2 overrides of")
-    assert "topic orders" in it.lines[2]
-    first, second = it.line("cleanup.policy").split(), it.line("retention.ms").split()
-    assert first[1:] == ["cleanup.policy", "compact,delete", "topic"] or first[0] == "▸O"
-    assert second[:5] == ["O", "retention.ms", "604800000", "7", "d"]
-    assert it.lines.index(it.line("retention.ms")) < it.lines.index(it.line("compression.type"))
-    await it.press("tab", shows="3 partitions × 2")
-    await it.press("tab", shows="no ACL touches this topic")
-    await it.press("escape", shows="payments")
-
-
 async def test_details_say_what_applies_without_the_override_and_the_chain(it: Driven) -> None:
     await it.press("j", "enter", shows="Without the override: delete from default")
     await it.shows("topic compact,delete ▸ default log.cleanup.policy delete")
-    await it.press("j", shows=" ── retention.ms ─")
-    await it.shows("7 d   long, ms", "How long a log is kept & what then.")
+    await it.press("j", shows=(" ── retention.ms ─", "7 d   long, ms", "How long a log is kept & what then."))
     await it.press("d", shows="Esc back")
     await it.press("escape", shows="? help")
 
@@ -109,7 +105,7 @@ async def test_brokers_with_the_quorum_and_the_cluster_default_on_top() -> None:
         await it.press("enter", shows="broker <default>")
 
 
-async def test_configs_lists_everything_that_has_some(it: Driven) -> None:
+async def test_configs_lists_everything_that_has_some_and_quotas_are_a_tree(it: Driven) -> None:
     await it.press("3")
     await it.until(lambda: "logger" in it.text and it.line("orders").split()[-1] == "2")
     rows = [line.replace("▸", " ").split()[:2] for line in it.rows[1:] if line.startswith((" ", "▸"))]
@@ -124,9 +120,6 @@ async def test_configs_lists_everything_that_has_some(it: Driven) -> None:
     await it.press("o")
     assert "payments" not in it.text
     assert "orders" in it.text
-
-
-async def test_quotas_are_a_tree_with_their_defaults_and_the_effective_quota(it: Driven) -> None:
     await it.press("4", shows="user alice")
     for default in ("user <default>", "client <default>", "ip <default>"):
         assert default in it.text

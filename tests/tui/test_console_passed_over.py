@@ -42,24 +42,19 @@ def letters(it: Driven) -> list[WriteRecords]:
 
 
 async def test_statements_on_one_line_write_all_their_records(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster, size=(120, 30)) as it:
-        await it.shows("orders.dlt")
-        await it.command(f"{DELETE} 1 {TO}; {SKIP} {TO}; produce topic orders.dlt value p")
-        await it.shows("staged: 5 edits")
+    async with driven_on(cluster, size=(120, 30), shows="orders.dlt") as it:
+        await it.command(f"{DELETE} 1 {TO}; {SKIP} {TO}; produce topic orders.dlt value p", shows="staged: 5 edits")
         assert [each.number for each in letters(it)] == [0, 1, 2]
         await it.press("u", shows="undone; 0 edits")  # one step
         # Both pass over records of one place, and only one of them sends them.
-        await it.command(f"{SKIP} {TO}; {SKIP} 1")
-        await it.shows("staged: 2 edits")
+        await it.command(f"{SKIP} {TO}; {SKIP} 1", shows="staged: 2 edits")
         await it.press("u", shows="undone; 0 edits")
-        await it.command(f"{SKIP} {TO}; reset group billing topic orders partition 0 to offset 0")
-        await it.shows("refused")
+        await it.command(f"{SKIP} {TO}; reset group billing topic orders partition 0 to offset 0", shows="refused")
         assert it.edits == []
 
 
 async def test_letters_and_the_deletion_are_of_one_snapshot(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster, size=(120, 30)) as it:
-        await it.shows("orders.dlt")
+    async with driven_on(cluster, size=(120, 30), shows="orders.dlt") as it:
         # As by the tick of a pane, after a producer has written a third record.
         longer = dead_letters.with_range(("orders", 0), LogRange(0, 3))
         has_read = dead_letters.learnt_meanwhile(cluster, it.app.session, longer)
@@ -71,8 +66,7 @@ async def test_letters_and_the_deletion_are_of_one_snapshot(cluster: ThreadedClu
 
 async def test_a_skip_is_not_staged_once_its_group_went_on(cluster: ThreadedCluster) -> None:
     """The group goes on after the letters were read, while a later statement on the line reads what it needs."""
-    async with driven_on(cluster, size=(160, 30)) as it:
-        await it.shows("orders.dlt")
+    async with driven_on(cluster, size=(160, 30), shows="orders.dlt") as it:
         went_on = dead_letters.gone_on("billing", ("orders", 0), 2)
         has_read = dead_letters.learnt_meanwhile(cluster, it.app.session, went_on)
         await it.command(f"{SKIP} {TO}; set topic orders retention.ms=1d", shows="changed before this was staged")
@@ -81,12 +75,10 @@ async def test_a_skip_is_not_staged_once_its_group_went_on(cluster: ThreadedClus
 
 
 async def test_a_file_is_told_also_if_nothing_is_staged(cluster: ThreadedCluster, tmp_path: Path) -> None:
-    async with driven_on(cluster, size=(160, 30)) as it:
-        await it.shows("orders.dlt")
+    async with driven_on(cluster, size=(160, 30), shows="orders.dlt") as it:
         await it.command(f"{SKIP} keep {tmp_path}/a; set topic nowhere retention.ms=1")
         await it.shows("nowhere", "1 record kept in", "nothing was staged")
         assert it.edits == []
         await it.press("escape")
-        await it.command(f"{SKIP} keep {tmp_path}/b; records orders; {SKIP} 1")
-        await it.shows("not needed: is staged already")
+        await it.command(f"{SKIP} keep {tmp_path}/b; records orders; {SKIP} 1", shows="not needed: is staged already")
         assert "kept in" not in it.text

@@ -42,8 +42,7 @@ async def found(it: Driven, count: int) -> None:
 async def test_a_search_shows_its_progress_stops_and_goes_on(many: ThreadedCluster) -> None:
     async with driven_on(many, size=(120, 24)) as it:
         async with slow(many):
-            await it.command(SEARCH, shows="800 of 1,200 looked at, 800 found")
-            await it.shows("Esc stops")
+            await it.command(SEARCH, shows=("800 of 1,200 looked at, 800 found", "Esc stops"))
             await found(it, 800)
             await it.press("escape", shows="stopped after 800 of 1,200 records; m goes on")
             assert it.app.navigator.place.view == "records"
@@ -112,12 +111,9 @@ async def test_the_keys_of_a_record(poison: ThreadedCluster, monkeypatch: pytest
     monkeypatch.delenv("VISUAL", raising=False)
     async with driven_on(poison, size=(120, 40)) as it:
         await it.command("records orders partition 0 from offset 5 limit 1", shows="key-5")
-        await it.press("enter", shows="leader epoch")
-        await it.shows("Size", "key 5, value 34, headers 8", "trace  3 bytes  t-5")
-        await it.press("escape", "K", shows="records orders  key key-5")
-        await it.shows("1 record of 13 looked at")
-        await it.press("a", shows="from time 2026-09-21T14:13:20.005Z")
-        await it.shows("key-9", "5 records")
+        await it.press("enter", shows=("leader epoch", "Size", "key 5, value 34, headers 8", "trace  3 bytes  t-5"))
+        await it.press("escape", "K", shows=("records orders  key key-5", "1 record of 13 looked at"))
+        await it.press("a", shows=("from time 2026-09-21T14:13:20.005Z", "key-9", "5 records"))
         await it.press("B", shows="billing")
         await it.press("escape", "escape")
         await it.command("records orders partition 0 from group billing", shows="group billing stands here")

@@ -23,8 +23,7 @@ async def test_the_record_that_a_group_stands_on_is_told_apart(records: Threaded
     async with driven_on(records) as it:
         await it.press("6", shows="billing")
         await it.press("enter", shows="orders")
-        await it.press("v", shows="orders-0  from group billing")
-        await it.shows("00 01 fe")
+        await it.press("v", shows=("orders-0  from group billing", "00 01 fe"))
         first, *others = rows(it)
         assert "!" in first
         assert f" {POISON} " in first
@@ -38,8 +37,7 @@ async def test_the_record_that_a_group_stands_on_is_told_apart(records: Threaded
         (staged,) = it.app.session.plan.staged
         assert staged.edit.target.group == "billing"
         await it.press("k")
-        await it.press("enter", shows="offset 3")
-        await it.shows("10 bytes, binary", "00 01 fe 20", "trace", "t-3")
+        await it.press("enter", shows=("offset 3", "10 bytes, binary", "00 01 fe 20", "trace", "t-3"))
 
 
 async def test_a_record_is_edited_and_staged_to_be_written_again(own_records: ThreadedCluster) -> None:
@@ -108,8 +106,7 @@ async def test_hidden_contents_are_shown_by_a_key_for_this_view_alone(records: T
 
 async def test_masked_fields_are_on_no_screen_and_in_no_clipboard(records: ThreadedCluster) -> None:
     async with driven_on(records, size=(120, 24), mask=(mask_path("$.**.price"),)) as it:
-        await it.command("records orders partition 0", shows='"id":9,"items":[{"price":"••••"}]')
-        await it.shows("fields masked")
+        await it.command("records orders partition 0", shows=('"id":9,"items":[{"price":"••••"}]', "fields masked"))
         assert "poison" not in it.text
         await it.press("t", "t", "t", shows="as hex")
         assert b'price": 9'.hex(" ") not in it.text
@@ -123,8 +120,7 @@ async def test_masked_fields_are_on_no_screen_and_in_no_clipboard(records: Threa
 
 
 async def test_a_context_that_never_shows_records_refuses(records: ThreadedCluster) -> None:
-    async with driven_on(records, records="never") as it:
-        await it.shows("orders")
+    async with driven_on(records, records="never", shows="orders") as it:
         await it.press("v", shows='records = "never"')
         await it.press("escape")
         await it.command("records orders", shows="no records are read")
@@ -148,8 +144,6 @@ async def test_the_records_of_a_partition(records: ThreadedCluster) -> None:
         await it.press("2", shows="orders")
         await it.press("enter", shows="retention.ms")
         await it.press("tab", shows="Leader")
-        await it.press("j", "v", shows="records orders-1  last 10")
-        await it.shows("3 records, 0–2 of 0–2")
-        await it.press("c", shows="uncommitted")
-        await it.shows("3 records")
+        await it.press("j", "v", shows=("records orders-1  last 10", "3 records, 0–2 of 0–2"))
+        await it.press("c", shows=("uncommitted", "3 records"))
         await it.press("f", shows="records orders partition 1 from offset")

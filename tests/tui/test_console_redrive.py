@@ -35,10 +35,8 @@ async def filled(link: Link) -> None:
 
 
 async def test_letters_are_shown_and_sent(cluster: ThreadedCluster, link: Link) -> None:
-    async with driven_on(cluster, size=(100, 40)) as it:
-        await it.shows("orders.dlt")
-        await it.command("records orders.dlt from start")
-        await it.shows('{"n": 9}')
+    async with driven_on(cluster, size=(100, 40), shows="orders.dlt") as it:
+        await it.command("records orders.dlt from start", shows='{"n": 9}')
         await it.press("R", shows="13 letters, 12 can be sent")
         await it.press("R", shows=": redrive topic orders.dlt")
         await it.press("enter", shows="1 chosen letter without headers that name a topic")
@@ -52,8 +50,7 @@ async def test_letters_are_shown_and_sent(cluster: ThreadedCluster, link: Link) 
 
 
 async def test_the_reason_is_shown_if_it_does_not_go_on(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster, size=(100, 40)) as it:
-        await it.shows("orders.dlt")
+    async with driven_on(cluster, size=(100, 40), shows="orders.dlt") as it:
         await it.command("redrive topic orders.dlt where 'has(value.n)'")
         await it.shows("Type orders, the subject of read-again")
         refused = faults.Fault(faults.Fail(ErrorCode.topic_authorization_failed), api="produce")
@@ -63,10 +60,8 @@ async def test_the_reason_is_shown_if_it_does_not_go_on(cluster: ThreadedCluster
 
 
 async def test_without_the_word_nothing_is_sent(cluster: ThreadedCluster, link: Link) -> None:
-    async with driven_on(cluster, size=(80, 24)) as it:
-        await it.shows("orders.dlt")
-        await it.command("redrive topic orders.dlt to orders")
-        await it.shows("Type orders, the subject of read-again")
+    async with driven_on(cluster, size=(80, 24), shows="orders.dlt") as it:
+        await it.command("redrive topic orders.dlt to orders", shows="Type orders, the subject of read-again")
         await it.press("escape", shows="nothing was sent")
     assert await dead_letters.counted(link, "orders") == Counter()
 
@@ -74,14 +69,11 @@ async def test_without_the_word_nothing_is_sent(cluster: ThreadedCluster, link: 
 async def test_a_row_is_chosen_and_only_its_letters_are_sent(cluster: ThreadedCluster, link: Link) -> None:
     other = dead_letters.spring("orders", 0, 50, "java.io.IOException")
     await dead_letters.write(link, "orders.dlt", 0, [NewRecord(b"k", b"io", other)])
-    async with driven_on(cluster, size=(100, 30)) as it:
-        await it.shows("orders.dlt")
-        await it.command("records orders.dlt")
-        await it.shows('{"n": 11}')
+    async with driven_on(cluster, size=(100, 30), shows="orders.dlt") as it:
+        await it.command("records orders.dlt", shows='{"n": 11}')
         await it.press("R", shows="14 letters, 13 can be sent")
         await it.shows("SocketTimeoutException", "IOException", "last hour", "1 without headers that name a topic")
-        await it.press("enter", "enter", shows="Type orders, the subject of read-again")
-        await it.shows("12 letters")
+        await it.press("enter", "enter", shows=("Type orders, the subject of read-again", "12 letters"))
         await it.press("escape", shows="nothing was sent")
         await it.press("slash")
         await it.type("IOException")
@@ -100,18 +92,14 @@ async def test_a_row_is_chosen_and_only_its_letters_are_sent(cluster: ThreadedCl
 
 
 async def test_a_topic_without_letters_says_so(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster, size=(80, 24)) as it:
-        await it.shows("orders.dlt")
-        await it.command("records orders")
-        await it.shows("no records here")
+    async with driven_on(cluster, size=(80, 24), shows="orders.dlt") as it:
+        await it.command("records orders", shows="no records here")
         await it.press("R", shows="orders has no letters: no record is in it")
 
 
 async def test_a_reading_that_is_stopped_before_the_first_letter_says_so(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster, size=(100, 30)) as it:
-        await it.shows("orders.dlt")
-        await it.command("records orders.dlt")
-        await it.shows('{"n": 11}')
+    async with driven_on(cluster, size=(100, 30), shows="orders.dlt") as it:
+        await it.command("records orders.dlt", shows='{"n": 11}')
         held = faults.Fault(faults.Delay(PATIENCE), api="list_offsets")
         cluster.call(lambda each: each.faults.add(held))
         await it.press("R", shows="0 letters are read…; Esc stops")
@@ -120,21 +108,16 @@ async def test_a_reading_that_is_stopped_before_the_first_letter_says_so(cluster
 
 
 async def test_hidden_exceptions_are_dots_until_shown(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster, size=(100, 30), records=HIDDEN) as it:
-        await it.shows("orders.dlt")
+    async with driven_on(cluster, size=(100, 30), records=HIDDEN, shows="orders.dlt") as it:
         await it.command("records orders.dlt")
-        await it.press("R", shows="13 letters, 12 can be sent")
-        await it.shows("••••")
+        await it.press("R", shows=("13 letters, 12 can be sent", "••••"))
         await it.press("enter", shows="its exception is hidden")
         await it.press("s", shows="SocketTimeoutException")
 
 
 async def test_records_are_kept_before_they_are_deleted(cluster: ThreadedCluster, tmp_path: Path) -> None:
     file = tmp_path / "kept.jsonl"
-    async with driven_on(cluster, size=(120, 30)) as it:
-        await it.shows("orders.dlt")
-        await it.command(f"delete records topic orders.dlt before 2 keep {file}")
-        await it.shows("2 records kept in")
-        await it.command(f"delete records topic orders.dlt before 3 keep {file}")
-        await it.shows("exists already")
+    async with driven_on(cluster, size=(120, 30), shows="orders.dlt") as it:
+        await it.command(f"delete records topic orders.dlt before 2 keep {file}", shows="2 records kept in")
+        await it.command(f"delete records topic orders.dlt before 3 keep {file}", shows="exists already")
     assert [each.value for each in records_of_lines(file.read_bytes())] == [b'{"n": 0}', b'{"n": 1}']

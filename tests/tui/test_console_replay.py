@@ -103,7 +103,7 @@ async def test_it_opens_where_brokers_had_answered(record: Path, tmp_path: Path)
         assert app_of(it).at_ms >= first.at_ms
 
 
-async def test_every_pane_is_of_that_time(record: Path) -> None:
+async def test_every_pane_and_the_events_are_of_that_time(record: Path) -> None:
     """A topic that was made later is not there before, and there again after."""
     async with replaying(record) as it:
         await it.press("2", shows="orders")
@@ -111,10 +111,6 @@ async def test_every_pane_is_of_that_time(record: Path) -> None:
         await it.press(*["right_square_bracket"] * 60, shows="refunds")
         await it.press(*["left_square_bracket"] * 60)
         await it.until(lambda: "refunds" not in "\n".join(it.lines[3:20]))
-
-
-async def test_events_end_at_that_time(record: Path) -> None:
-    async with replaying(record) as it:
         await it.press("comma")
         await it.press(*["right_curly_bracket"] * 30, shows="broker 3")
         assert "came and went" in it.text
@@ -122,19 +118,28 @@ async def test_events_end_at_that_time(record: Path) -> None:
         await it.until(lambda: "came and went" not in it.text)
 
 
-async def test_it_plays(record: Path) -> None:
+async def test_it_plays_and_a_time_can_be_named(record: Path) -> None:
     async with replaying(record) as it:
         before = app_of(it).at_ms
         await it.press("p", "p", shows="×10")
         await it.until(lambda: app_of(it).at_ms == app_of(it).record.diagnosis.ends_ms)
         assert before < app_of(it).at_ms
         await it.shows("paused")
+        app = app_of(it)
+        ends = app.record.diagnosis.ends_ms
+        await it.command("at 1s")
+        assert ends - 6000 < app.at_ms <= ends - 1000
+        await it.command("at 2020-01-01T00:00", shows="the record begins at")
 
 
-async def test_what_is_not_in_the_record_is_said(record: Path) -> None:
+async def test_what_is_not_in_the_record_is_said_and_nothing_can_be_staged_or_sent(record: Path) -> None:
     async with replaying(record) as it:
         await it.press("3", shows="NOT_RECORDED")
         assert "by itself" not in it.text
+        await it.press("2", shows="orders")
+        await it.press("D", shows="a replay can't be changed")
+        await it.command("set topic orders retention.ms=1d", shows="READ_ONLY: a replay can't be changed")
+        assert not it.app.session.plan.staged
 
 
 def test_nothing_is_tried_again_in_a_replay() -> None:
@@ -142,23 +147,6 @@ def test_nothing_is_tried_again_in_a_replay() -> None:
     gone = Contact(lost=Failure("UNREACHABLE", "no broker answers", ""))
     assert "trying again by itself" in unread_text(gone, False, 80)
     assert unread_text(gone, False, 80, "replay").endswith("[ ] { } and :at TIME show other times of the record")
-
-
-async def test_nothing_can_be_staged_or_sent(record: Path) -> None:
-    async with replaying(record) as it:
-        await it.press("2", shows="orders")
-        await it.press("D", shows="a replay can't be changed")
-        await it.command("set topic orders retention.ms=1d", shows="READ_ONLY: a replay can't be changed")
-        assert not it.app.session.plan.staged
-
-
-async def test_a_time_can_be_named(record: Path) -> None:
-    async with replaying(record) as it:
-        app = app_of(it)
-        ends = app.record.diagnosis.ends_ms
-        await it.command("at 1s")
-        assert ends - 6000 < app.at_ms <= ends - 1000
-        await it.command("at 2020-01-01T00:00", shows="the record begins at")
 
 
 async def test_the_time_line_fits(record: Path) -> None:

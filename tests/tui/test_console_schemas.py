@@ -49,8 +49,7 @@ async def test_hex_until_the_registry_answers(cluster: ThreadedCluster, schemas:
     schemas.register("orders-value", SCHEMA)
     schemas.bad["/schemas/ids/1"] = Bad(silent=True)
     async with driven_on(cluster, size=(120, 24), schemas=schemas.settings) as it:
-        await it.command("records orders", shows="(id 1) 00 00 00 00 01")
-        await it.shows("its schema is asked for")
+        await it.command("records orders", shows=("(id 1) 00 00 00 00 01", "its schema is asked for"))
         await it.press("j")  # no key waits for it
         del schemas.bad["/schemas/ids/1"]
         schemas.released.set()

@@ -51,10 +51,8 @@ async def test_subjects_and_what_the_newest_version_changes(
     cluster: ThreadedCluster, schemas: RegistryServer, width: int
 ) -> None:
     async with driven_on(cluster, size=(width, 30), schemas=schemas.settings) as it:
-        await it.press("ctrl+y", shows="orders-value")
-        await it.shows("(BACKWARD)", "NONE", "1 subject not checked")
-        await it.press("enter", shows="version 1 and version 2")
-        await it.shows("/note", "skip it")
+        await it.press("ctrl+y", shows=("orders-value", "(BACKWARD)", "NONE", "1 subject not checked"))
+        await it.press("enter", shows=("version 1 and version 2", "/note", "skip it"))
         if width == 80:
             await it.shows("long can't be read as int")
         else:
@@ -69,8 +67,7 @@ async def test_changes_are_staged_from_the_pane(cluster: ThreadedCluster, schema
         await it.press("e", shows="set schema orders-value compatibility=")
         await it.press(*"FULL", "enter", shows="Plan*1")
         await it.press("j", "x", shows="Plan*2")
-        await it.press("7", shows="schema shop.Refund")
-        await it.shows("compatibility", "FULL")
+        await it.press("7", shows=("schema shop.Refund", "compatibility", "FULL"))
 
 
 async def test_without_a_registry_the_pane_says_where_one_is_named(cluster: ThreadedCluster) -> None:

@@ -27,8 +27,7 @@ def stable_offset(cluster: ThreadedCluster) -> tuple[int, int]:
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_what_hangs_comes_first(hanging: ThreadedCluster, size: tuple[int, int]) -> None:
-    async with driven_on(hanging, size=size) as it:
-        await it.shows("checkout.orders")
+    async with driven_on(hanging, size=size, shows="checkout.orders") as it:
         await it.command("transactions", shows="2 hang")
         words = [word for line in it.rows for word in ("hangs", "young", "healthy") if f" {word}" in line]
         assert words == ["hangs", "hangs", "young", "healthy", "healthy", "healthy"]
@@ -39,17 +38,14 @@ async def test_what_hangs_comes_first(hanging: ThreadedCluster, size: tuple[int,
 
 
 async def test_a_hanging_one_is_explained_staged_and_ended(hanging: ThreadedCluster) -> None:
-    async with driven_on(hanging) as it:
-        await it.shows("checkout.orders")
+    async with driven_on(hanging, shows="checkout.orders") as it:
         await it.command("transactions", shows=str(LATE))
-        await it.press("j", "enter", shows="no marker will come")
-        await it.shows("1,202 offsets that consumers with read_committed")
+        await it.press("j", "enter", shows=("no marker will come", "1,202 offsets that consumers with read_committed"))
         await it.press("escape", "x")
         await it.until(lambda: len(it.app.session.plan) == 1)
         (staged,) = it.app.session.plan.staged
         assert staged.edit == EndTransaction(*HANGING, LATE)
-        await it.press("7", shows="transaction-aborted")
-        await it.shows("nothing brings it back")
+        await it.press("7", shows=("transaction-aborted", "nothing brings it back"))
         before = stable_offset(hanging)
         assert before[0] < before[1]
         await it.press("A", shows="no way back")
@@ -61,8 +57,7 @@ async def test_a_hanging_one_is_explained_staged_and_ended(hanging: ThreadedClus
 
 
 async def test_others_are_refused_with_the_reason(hanging: ThreadedCluster) -> None:
-    async with driven_on(hanging) as it:
-        await it.shows("checkout.orders")
+    async with driven_on(hanging, shows="checkout.orders") as it:
         await it.command("transactions", shows=str(YOUNG))
         await it.press("j", "j", "x", shows="too young to be called hanging")
         await it.press("G", "x", shows="it does not hang")
@@ -72,18 +67,15 @@ async def test_others_are_refused_with_the_reason(hanging: ThreadedCluster) -> N
 
 
 async def test_the_transactions_of_a_topic(hanging: ThreadedCluster) -> None:
-    async with driven_on(hanging) as it:
-        await it.shows("checkout.orders")
+    async with driven_on(hanging, shows="checkout.orders") as it:
         await it.command("topics payments", shows="1 of")
-        await it.press("ctrl+t", shows="transactions  topic checkout.payments")
-        await it.shows("payments-export")
+        await it.press("ctrl+t", shows=("transactions  topic checkout.payments", "payments-export"))
         assert "checkout.orders" not in it.text
         await it.press("escape", shows="Name")
 
 
 async def test_brokers_are_asked_only_while_it_is_shown(hanging: ThreadedCluster) -> None:
-    async with driven_on(hanging) as it:
-        await it.shows("checkout.orders")
+    async with driven_on(hanging, shows="checkout.orders") as it:
         assert not it.app.session.snapshot.transactions
         await it.press("1", shows="zone-a")
         assert not it.app.session.snapshot.transactions

@@ -51,16 +51,13 @@ async def test_a_filter_holds_within_the_trouble(it: Driven) -> None:
     assert "only trouble" in it.lines[2]
 
 
-async def test_the_broker_that_is_down(it: Driven) -> None:
+async def test_the_broker_that_is_down_and_one_that_falls_silent_later(it: Driven) -> None:
     await it.press("1", shows="active controller")
     await it.until(lambda: any(line.startswith(" ! 3") for line in it.lines))
     await it.press(ALL)
     await it.until(lambda: not any(line.lstrip(" ▸").startswith("1 ctrl") for line in it.lines))
     assert any("! 3" in line for line in it.lines)
     assert "<default>" not in it.text
-
-
-async def test_a_broker_that_falls_silent_later(it: Driven) -> None:
     await it.press("1", shows="active controller")
     trouble = it.app.view.trouble
     assert 2 not in trouble.found.brokers
@@ -96,24 +93,18 @@ async def test_panes_without_trouble_say_so(key: str, there: str, calm: str, it:
     assert "only trouble" in it.lines[2]
 
 
-async def test_causes_that_are_on_their_way_are_left_out(it: Driven) -> None:
-    await it.press("full_stop", shows="broker 3 is down")
-    await it.press(ALL)
-    assert "only trouble" in it.lines[2]
-    assert "broker 3 is down" in it.text
-
-
-async def test_edits_that_were_refused(it: Driven) -> None:
+async def test_edits_that_were_refused_the_past_and_causes_that_are_on_their_way(it: Driven) -> None:
     await it.command("set topic orders retention.ms=1000")
     await it.command("grow topic safe partitions=2")
     await it.press("7", shows="retention.ms")
     await it.press(ALL, shows="no edit was refused; `!` shows all")
     await it.press("escape", shows="retention.ms")
-
-
-async def test_the_past_is_in_no_trouble(it: Driven) -> None:
     await it.press("8", ALL, shows="what changed is in no trouble by itself")
     assert "only trouble" not in it.text
+    await it.press("full_stop", shows="broker 3 is down")
+    await it.press(ALL)
+    assert "only trouble" in it.lines[2]
+    assert "broker 3 is down" in it.text
 
 
 async def test_a_broker_with_a_throttle_that_was_left_behind(cluster: ThreadedCluster) -> None:

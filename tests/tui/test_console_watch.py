@@ -118,8 +118,7 @@ async def test_commands_open_sets_and_name_those_that_there_are(troubled: Thread
         await it.command("watch shop", shows="watch  shop")
         await it.command("watch other", shows="it has shop, odd")
         await it.press("escape")
-        await it.command("watch odd")
-        await it.shows("set odd: ")
+        await it.command("watch odd", shows="set odd: ")
         assert it.app.cluster.watching().set == "shop"
 
 

@@ -51,8 +51,7 @@ async def test_the_keys_of_a_groups_row_begin_its_commands(it: Driven) -> None:
         await it.press(key, shows=command)
         await it.press("escape")
     await it.command("delete group billing")
-    await it.press("7", shows="delete, with 1 offset")
-    await it.shows("1 offset goes with it, of orders")
+    await it.press("7", shows=("delete, with 1 offset", "1 offset goes with it, of orders"))
 
 
 async def test_a_line_of_the_plan_opens_its_group_and_its_title_drops_all(it: Driven) -> None:

@@ -36,9 +36,17 @@ SIGNS = {
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_key_is_on_the_page() -> None:
+def test_every_key_is_on_the_page_and_every_picture_is_taken_by_the_script() -> None:
     page = keys_page()
     assert all(f"`{key.id}`" in page for key in KEYS)
+    from screenshots.take import pictures
+
+    pages = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    named = {name for page in pages for name in re.findall(r"screenshots/([\w-]+)\.svg", page.read_text("utf-8"))}
+    assert "tour" in named
+    assert named <= pictures()
+    taken = {path.stem for path in (ROOT / "screenshots").glob("*.svg")}
+    assert taken == pictures(), "run: make pictures"
 
 
 def bound() -> list[str]:
@@ -65,14 +73,3 @@ def test_what_needs_a_legend_has_one(label: str) -> None:
     told = "\n".join("".join(text for text, _ in line) for line in help_lines(KEYS, state, lambda _: "", ()))
     assert label in keys_page()
     assert label in told
-
-
-def test_every_picture_of_the_pages_is_taken_by_the_script() -> None:
-    from screenshots.take import pictures
-
-    pages = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
-    named = {name for page in pages for name in re.findall(r"screenshots/([\w-]+)\.svg", page.read_text("utf-8"))}
-    assert "tour" in named
-    assert named <= pictures()
-    taken = {path.stem for path in (ROOT / "screenshots").glob("*.svg")}
-    assert taken == pictures(), "run: make pictures"

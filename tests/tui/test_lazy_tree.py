@@ -93,9 +93,6 @@ def stage(names: Names, unread: Sequence[str] = (), opened: Sequence[tuple[str |
     )
 
 
-# -- the lines of a tree -----------------------------------------------------------------------------------------------
-
-
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[dict[str, list[str]], set[str], set[str]]:
     """Return a tree of up to 30 nodes, those that are open, and those of them whose children are unread."""
@@ -183,9 +180,6 @@ async def test_a_million_leaves_are_lines_without_being_nodes() -> None:
         assert source.leaves.made < 1000
 
 
-# -- opening and closing -----------------------------------------------------------------------------------------------
-
-
 async def test_nodes_stand_under_their_parents_with_their_columns() -> None:
     app = stage(QUOTAS, opened=[(None, "user alice")])
     async with app.run_test(size=(44, 7)):
@@ -265,8 +259,6 @@ async def test_a_click_moves_the_cursor_and_on_the_sign_opens(column: int, *, op
         await pilot.click(view, offset=Offset(column, 2))
         assert (view.cursor_key, view.is_open("user alice")) == ("user alice", opens)
 
-
-# -- labels that are longer than their column --------------------------------------------------------------------------
 
 LONG = NamedNodes(
     {"": ["user team-of.many-words.production", "short"], "user team-of.many-words.production": ["a client of it, too"]}

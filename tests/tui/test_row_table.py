@@ -543,13 +543,10 @@ async def test_rows_that_fill_the_window_take_a_line_each() -> None:
         assert app.screen_lines()[2].startswith(" short")
 
 
-def test_a_column_is_not_stretched_far_beyond_its_texts() -> None:
+def test_a_column_is_not_stretched_far_beyond_its_texts_and_one_long_text_cuts_no_other() -> None:
     """Else the eye loses the line between the first column and the next one."""
     placed = lay_out(WHY, [30, 5], 190).placed
     assert placed[0].width == 30 + MOST_BLANK
-
-
-def test_one_long_text_does_not_cut_what_all_rows_are_told_by() -> None:
     key = Column("key", "Key", min_width=28, max_width=60)
     value = Column("value", "Value", flex=1, min_width=20, max_width=80, priority=95)
     widths = [place.width for place in lay_out([key, value], [45, 80], 70, usual=[40, 24]).placed]

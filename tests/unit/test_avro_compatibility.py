@@ -45,9 +45,6 @@ def record_json(name: str, *fields: tuple[str, Json] | tuple[str, Json, Json], *
     return {"type": "record", "name": name, "fields": made, **more}
 
 
-# -- schemas and their data, drawn -------------------------------------------------------------------------------------
-
-
 @st.composite
 def schemas(draw: st.DrawFn) -> Json:
     """A schema: a record whose types have each their own name, R, E or F with a number for its place."""
@@ -157,9 +154,6 @@ def datum(draw: st.DrawFn, schema: Json) -> Json:
     raise AssertionError(schema)
 
 
-# -- the laws ----------------------------------------------------------------------------------------------------------
-
-
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(st.data())
 def test_what_is_said_to_be_readable_is_read_by_fastavro(data: st.DataObject) -> None:
@@ -240,9 +234,6 @@ def _java_command() -> list[str]:
     return [java(), "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*:{classes}", "AvroCompatibility"]
 
 
-# -- examples ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_field_without_a_default_breaks_readers_with_the_new_version_alone() -> None:
     old = record("Order", ("id", "long"))
     new = record("Order", ("id", "long"), ("note", "string"))
@@ -274,14 +265,11 @@ def test_differences_say_what_both_sorts_of_readers_see() -> None:
     )
 
 
-def test_a_record_may_contain_itself() -> None:
+def test_a_record_may_contain_itself_and_types_of_other_texts() -> None:
     tree = {"name": "Tree", "fields": [("next", ["null", "Tree"], None), ("n", "int")]}
     old, new = record(tree["name"], *tree["fields"]), record(tree["name"], tree["fields"][0], ("n", "long"))
     assert problems(new, old) == ()
     assert [each.path for each in compare(old, new)] == ["/n"]
-
-
-def test_references_are_types_of_other_texts() -> None:
     address = json.dumps(record_json("Address", ("street", "string"), namespace="shop"))
     order = json.dumps(record_json("Order", ("to", "shop.Address")))
     assert avro_schema(order, [address]).named.keys() == {"Order", "shop.Address"}

@@ -71,15 +71,12 @@ def test_escape_is_a_key_also_while_an_answer_is_awaited() -> None:
     assert listener.rest() == ""
 
 
-def test_an_answer_that_comes_in_two_pieces_with_time_between_is_no_key() -> None:
+def test_an_answer_in_two_pieces_and_a_second_one_are_no_keys() -> None:
     listener = Listener()
     assert listener.feed(WHITE[:9]) == ""
     assert listener.rest() == ""
     assert listener.feed(f"{WHITE[9:]}x") == "x"
     assert listener.answer is True
-
-
-def test_a_second_answer_is_no_key_either() -> None:
     listener = Listener()
     assert listener.feed(WHITE) == ""
     assert listener.feed(f"j{BLACK}k\x1b") == "jk\x1b"

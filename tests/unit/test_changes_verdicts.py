@@ -58,9 +58,12 @@ def test_a_replacement_names_every_override() -> None:
     }
 
 
-def test_subtracting_everything_leaves_an_empty_value() -> None:
+def test_a_replacement_may_leave_an_empty_value_and_takes_secrets_that_are_set_or_deleted() -> None:
     known = described({"list": "x,y"})
     assert replacement(TOPIC, (changes.ConfigOp("list", codes.SUBTRACT, "y,x,z"),), known, None) == {"list": ""}
+    known = described({"secret": None, "other": None})
+    ops = (changes.ConfigOp("secret", codes.SET, Secret("x")), changes.ConfigOp("other", codes.DELETE))
+    assert replacement(TOPIC, ops, known, {"secret": None, "other": None}) == {"secret": "x"}
 
 
 @pytest.mark.parametrize(
@@ -83,12 +86,6 @@ def test_a_replacement_that_would_do_harm_is_refused(
     assert outcome.failure is not None
     assert outcome.failure.name == name
     assert outcome.failure.remedy
-
-
-def test_a_secret_that_is_set_or_deleted_hinders_nothing() -> None:
-    known = described({"secret": None, "other": None})
-    ops = (changes.ConfigOp("secret", codes.SET, Secret("x")), changes.ConfigOp("other", codes.DELETE))
-    assert replacement(TOPIC, ops, known, {"secret": None, "other": None}) == {"secret": "x"}
 
 
 values = st.sampled_from(["1", "2", "x,y", ""])

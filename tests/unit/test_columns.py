@@ -197,11 +197,22 @@ def agree(columns: Columns[Any], rows: Iterable[Any], found: list[dict[str, Any]
 
 
 @given(snapshots())
-def test_the_screen_says_what_json_says(snapshot: Snapshot) -> None:
+def test_the_screen_says_what_json_says_and_sorts_by_what_it_shows(snapshot: Snapshot) -> None:
     for kind, columns, rows in of_screen(snapshot):
         # The screen has users and defaults that have no quota of their own, too.
         shown = [row for row in rows if row.values] if kind == "quotas" else rows
         agree(columns, shown, listed(f"list {kind}", snapshot, kind))
+    # The largest number first, the first text first; what is not known comes last.
+    for kind, columns, rows in of_screen(snapshot):
+        for column in columns.of("screen"):
+            ordered = [column.value(row) for row in sorted(rows, key=columns.sort_key(column.name))]
+            if column.type == "number" and not column.order:
+                known = [value for value in ordered if isinstance(value, int | float)]
+                assert known == sorted(known, reverse=True), (kind, column.name)
+                assert ordered[: len(known)] == known, (kind, column.name)
+            elif column.type in ("text", "word") and not column.order:
+                texts = [value if isinstance(value, str) else "" for value in ordered]
+                assert texts == sorted(texts), (kind, column.name)
 
 
 @given(snapshots())
@@ -260,21 +271,6 @@ def test_every_column_is_whole(columns: Columns[Any]) -> None:
     assert [each.id for each in columns.layout] == [column.name for column in columns.of("screen")]
     letters = [each.sort_key for each in columns.layout if each.sort_key]
     assert len(set(letters)) == len(letters)
-
-
-@given(snapshots())
-def test_each_column_sorts_by_what_it_shows(snapshot: Snapshot) -> None:
-    """The largest number first, the first text first; what is not known comes last."""
-    for kind, columns, rows in of_screen(snapshot):
-        for column in columns.of("screen"):
-            ordered = [column.value(row) for row in sorted(rows, key=columns.sort_key(column.name))]
-            if column.type == "number" and not column.order:
-                known = [value for value in ordered if isinstance(value, int | float)]
-                assert known == sorted(known, reverse=True), (kind, column.name)
-                assert ordered[: len(known)] == known, (kind, column.name)
-            elif column.type in ("text", "word") and not column.order:
-                texts = [value if isinstance(value, str) else "" for value in ordered]
-                assert texts == sorted(texts), (kind, column.name)
 
 
 def test_what_leads_stays_on_top_and_equal_rows_are_put_in_order_by_the_tie() -> None:

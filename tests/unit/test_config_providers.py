@@ -52,7 +52,7 @@ def password(folder: Path, declared: str, reference: str, jaas: str = "", **envi
     return settings.sasl.password.reveal()
 
 
-def test_kafkas_own_providers_by_any_name(folder: Path) -> None:
+def test_kafkas_own_providers_by_any_name_and_for_the_whole_login(folder: Path) -> None:
     in_file = provider("creds", "FileConfigProvider")
     assert password(folder, in_file, f"${{creds:{folder}/logins.properties:ops.password}}") == "se;same "
     assert password(folder, in_file, "<${creds:logins.properties:ops.password}>") == "<se;same >", "from the folder"
@@ -60,9 +60,6 @@ def test_kafkas_own_providers_by_any_name(folder: Path) -> None:
     assert password(folder, in_folder, f"${{mounted:{folder}/vault:ops}}") == "two\r\nlines\n", "whole, as Kafka does"
     variables = provider("v", "EnvVarConfigProvider", allowlist_pattern="KAFKA_[A-Z]+")
     assert password(folder, variables, "${v:KAFKA_PW}${v::KAFKA_PW}", KAFKA_PW="p") == "pp"
-
-
-def test_a_provider_may_give_the_whole_login(folder: Path) -> None:
     login = f'{PLAIN} username="ops" password="${{env:P}}";'
     (folder / "vault" / "login").write_text(login)
     declared = provider("d", "DirectoryConfigProvider")
@@ -114,11 +111,13 @@ def test_allowed_paths_are_whole_and_there(folder: Path, allowed: str) -> None:
         password(folder, declared, "plain")
 
 
-def test_a_path_that_is_not_allowed_is_not_read(folder: Path) -> None:
+def test_a_path_that_is_not_allowed_and_a_name_of_our_own_are_refused(folder: Path) -> None:
     declared = provider("f", "FileConfigProvider", allowed_paths=str(folder / "vault"))
     for path in (f"{folder}/vault/../logins.properties", "logins.properties"):
         with pytest.raises(ContextError, match=r"is not below config\.providers\.f\.param"):
             password(folder, declared, f"${{f:{path}:ops.password}}")
+    with pytest.raises(ContextError, match=r"config\.providers: exec is kac's own"):
+        password(folder, provider("exec", "FileConfigProvider"), "plain")
 
 
 @pytest.mark.parametrize(
@@ -189,11 +188,6 @@ def test_what_is_not_used_is_not_refused(tmp_path: Path) -> None:
     assert from_properties(file, Surroundings({}, tmp_path, tmp_path))[1] == ()
 
 
-def test_a_name_of_our_own_is_not_taken_over(folder: Path) -> None:
-    with pytest.raises(ContextError, match=r"config\.providers: exec is kac's own"):
-        password(folder, provider("exec", "FileConfigProvider"), "plain")
-
-
 def test_our_own_file_declares_providers_too(tmp_path: Path) -> None:
     (tmp_path / "pw.properties").write_text("k=sesame\n")
     (tmp_path / "config.toml").write_text(
@@ -236,7 +230,7 @@ PIECES = st.lists(
 
 
 @given(PIECES)
-def test_what_is_expanded_has_no_reference_left(text: str) -> None:
+def test_what_is_expanded_has_no_reference_left_and_references_stand_where_they_say(text: str) -> None:
     """Either an error, or no reference at all."""
     resolver = References(Surroundings({"P": "pass"}, Path("/none"), Path("/none")), (Path("/none"),))
     expanded = None
@@ -247,10 +241,6 @@ def test_what_is_expanded_has_no_reference_left(text: str) -> None:
     else:
         assert placeholder(expanded) is None
         assert expanded.replace("pass", "") == text.replace("${env:P}", "")
-
-
-@given(PIECES)
-def test_references_stand_where_they_say(text: str) -> None:
     last = 0
     for each in references(text):
         assert last <= each.start

@@ -25,7 +25,9 @@ DEFINED = st.dictionaries(KEYS, TYPES).map(
 
 
 @given(st.dictionaries(KEYS, VALUES), DEFINED)
-def test_a_hidden_value_stands_nowhere_in_the_entries(config: dict[str, str], defined: dict[str, Definition]) -> None:
+def test_a_hidden_value_stands_nowhere_and_keys_that_are_not_set_have_their_defaults(
+    config: dict[str, str], defined: dict[str, Definition]
+) -> None:
     entries = config_set(config, defined)
     hidden = {key: value for key, value in config.items() if is_hidden(key, value, defined)}
     shown = repr(entries)
@@ -36,11 +38,6 @@ def test_a_hidden_value_stands_nowhere_in_the_entries(config: dict[str, str], de
         assert entry is not None
         assert is_override(entry, RESOURCE)
         assert (entry.value, entry.hidden) == ((None, True) if key in hidden else (value, False))
-
-
-@given(st.dictionaries(KEYS, VALUES), DEFINED)
-def test_keys_that_are_not_set_have_their_defaults(config: dict[str, str], defined: dict[str, Definition]) -> None:
-    entries = config_set(config, defined)
     assert {entry.name for entry in entries} == config.keys() | defined.keys()
     for key in defined.keys() - config.keys():
         entry = entries.get(key)

@@ -123,9 +123,12 @@ def test_a_file_to_start_from(configure: Configure, tmp_path: Path) -> None:
     assert contexts.current == "a"
 
 
-def test_a_missing_file_to_start_from_is_told(configure: Configure) -> None:
+def test_a_missing_file_to_start_from_and_an_unknown_java_key_are_told(configure: Configure) -> None:
     (broken,) = configure({OWN: '[contexts.a]\nproperties = "none.properties"\n'}).broken
     assert "none.properties: there is no such file" in broken.problem
+    context = only(configure({OWN: '[contexts.a]\nbootstrap.servers = "b"\n\nsasl.mecanism = "PLAIN"\n'}))
+    (warning,) = context.warnings
+    assert f"{OWN}:4: there is no key 'sasl.mecanism'; did you mean sasl.mechanism?" in warning
 
 
 @pytest.mark.parametrize(
@@ -154,12 +157,6 @@ def test_a_guard_that_is_misspelt_is_not_a_guard_that_is_off(configure: Configur
     assert [context.name for context in contexts.contexts] == ["b"]
 
 
-def test_an_unknown_java_key_is_a_warning(configure: Configure) -> None:
-    context = only(configure({OWN: '[contexts.a]\nbootstrap.servers = "b"\n\nsasl.mecanism = "PLAIN"\n'}))
-    (warning,) = context.warnings
-    assert f"{OWN}:4: there is no key 'sasl.mecanism'; did you mean sasl.mechanism?" in warning
-
-
 def test_what_else_is_wrong_in_our_file(configure: Configure) -> None:
     text = (
         'current_context = "nobody"\ncontext = 1\n[settings]\nrefresh = "fast"\n[contexts.a]\nbootstrap.servers="b"\n'
@@ -168,14 +165,15 @@ def test_what_else_is_wrong_in_our_file(configure: Configure) -> None:
     assert f"{OWN}:2: there is no key 'context'; did you mean contexts?" in problems
     assert f"{OWN}:4: refresh is a number of seconds, not 'fast'" in problems
     assert "current_context is 'nobody', and there is no such context" in problems
-
-
-def test_a_file_that_is_no_toml(configure: Configure) -> None:
     contexts = configure({OWN: "[contexts.a]\nbootstrap.servers = b1\n"})
     (problem,) = contexts.problems
     assert f"{OWN}:2: not TOML: " in problem
     with pytest.raises(ContextError, match=r"there is no context 'a' \(.*config.toml:2: not TOML"):
         resolve(contexts, name="a")
+    contexts = configure({OWN: "[settings]\ntheem = 1\n", ".kaf/config": "clusters: 5"})
+    assert len(contexts.own_problems) == 1
+    assert "did you mean theme?" in contexts.own_problems[0]
+    assert len(contexts.problems) == 2
 
 
 def test_another_file_by_the_environment(configure: Configure, tmp_path: Path) -> None:
@@ -454,9 +452,6 @@ def test_files_with_passwords_that_others_may_read(configure: Configure, tmp_pat
     warned = {context.name for context in contexts.contexts if any("chmod 600" in text for text in context.warnings)}
     assert warned == {"clear", "scram", "oauth", "token"}
     assert not any("\n" in text for context in contexts.contexts for text in context.warnings)
-
-
-def test_our_own_file_with_passwords_that_others_may_read(configure: Configure, tmp_path: Path) -> None:
     file = tmp_path / OWN
     inline = TWO.replace("${env:PASS}", "open sesame")
     for text, mode, warned in ((inline, 0o640, True), (inline, 0o600, False), (TWO, 0o644, False)):
@@ -473,13 +468,6 @@ def test_names_from_files_are_harmless_on_a_screen(configure: Configure) -> None
     names = [*(context.name for context in contexts.contexts), *(broken.name for broken in contexts.broken)]
     assert names == ["c\\n", "a\\x1b[31m\\u202eb"]
     assert contexts.broken[0].problem.isprintable()
-
-
-def test_problems_of_our_own_file_alone(configure: Configure) -> None:
-    contexts = configure({OWN: "[settings]\ntheem = 1\n", ".kaf/config": "clusters: 5"})
-    assert len(contexts.own_problems) == 1
-    assert "did you mean theme?" in contexts.own_problems[0]
-    assert len(contexts.problems) == 2
 
 
 @pytest.mark.parametrize(

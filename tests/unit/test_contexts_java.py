@@ -37,8 +37,10 @@ def complaint(file: Path, text: str, **environ: str) -> str:
     return words.removeprefix(str(file))
 
 
-def test_the_least(file: Path) -> None:
+def test_the_least_and_the_limit_of_a_whole_call(file: Path) -> None:
     assert read(file, "bootstrap.servers=b1:1,b2") == (ConnectionSettings((("b1", 1), ("b2", 9092))), ())
+    text = "bootstrap.servers=b\nrequest.timeout.ms=5000\ndefault.api.timeout.ms=120000"  # it beats that of a request
+    assert read(file, text)[0].request_timeout == 120.0
 
 
 def test_controllers_in_place_of_brokers(file: Path) -> None:
@@ -75,11 +77,6 @@ socket.connection.setup.timeout.ms = 2500
         2.5,
     )
     assert warnings == ()
-
-
-def test_the_limit_of_a_whole_call_beats_that_of_a_request(file: Path) -> None:
-    text = "bootstrap.servers=b\nrequest.timeout.ms=5000\ndefault.api.timeout.ms=120000"
-    assert read(file, text)[0].request_timeout == 120.0
 
 
 def test_mutual_tls_with_stores(file: Path) -> None:

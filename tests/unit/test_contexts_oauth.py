@@ -178,15 +178,12 @@ async def test_a_proxy_never_gets_what_is_for_this_machine(
     assert (len(endpoint.asked), proxy.asked) == (1, [])
 
 
-async def test_refused_credentials(endpoint: Endpoint) -> None:
+async def test_refused_credentials_and_an_endpoint_in_trouble(endpoint: Endpoint) -> None:
     endpoint.status, endpoint.answer = 401, {"error": "invalid_client", "error_description": f"no\n\x1b[31m {SECRET}"}
     error = await failure(credentials(endpoint.url))
     assert isinstance(error, AuthenticationFailed)
     assert f"the token endpoint {endpoint.url} answered 401: invalid_client no[31m ······" in error.failure.message
     assert "secret or key, and the scope" in error.failure.remedy
-
-
-async def test_an_endpoint_in_trouble(endpoint: Endpoint) -> None:
     endpoint.status, endpoint.answer = 503, b"<html>"
     error = await failure(credentials(endpoint.url))
     assert isinstance(error, Unreachable)
@@ -209,12 +206,17 @@ async def test_redirects_get_no_credentials(endpoint: Endpoint) -> None:
     assert elsewhere.asked == []
 
 
-async def test_nobody_there() -> None:
+async def test_an_endpoint_that_is_not_there_or_without_tls_gets_no_secret() -> None:
     with serving() as endpoint:
         pass
     error = await failure(credentials(endpoint.url))
     assert isinstance(error, Unreachable)
     assert f"the token endpoint {endpoint.url} can't be reached: Connection refused" in error.failure.message
+    for url in ("http://idp.example/token", "http://127.0.0.1.idp.example/t", "ftp://localhost/t", "idp.example"):
+        error = await failure(credentials(url))
+        assert isinstance(error, AuthenticationFailed)
+        assert "is not https" in error.failure.message
+    assert "me:pw" not in str(await failure(credentials("http://me:pw@idp.example/token")))
 
 
 async def test_an_endpoint_that_does_not_answer() -> None:
@@ -230,14 +232,6 @@ async def test_an_endpoint_that_does_not_answer() -> None:
         with pytest.raises(Unreachable, match=r"no token within 0.05 s"):
             await provider.token()
         never.set()
-
-
-async def test_no_secret_goes_out_in_the_clear() -> None:
-    for url in ("http://idp.example/token", "http://127.0.0.1.idp.example/t", "ftp://localhost/t", "idp.example"):
-        error = await failure(credentials(url))
-        assert isinstance(error, AuthenticationFailed)
-        assert "is not https" in error.failure.message
-    assert "me:pw" not in str(await failure(credentials("http://me:pw@idp.example/token")))
 
 
 async def test_an_endpoint_with_a_certificate_of_its_own_authority(tmp_path: Path) -> None:

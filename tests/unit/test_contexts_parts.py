@@ -197,7 +197,7 @@ def test_what_is_no_map_of_addresses(table: dict[str, object], words: str) -> No
 # JAAS
 
 
-def test_a_login_module_with_options() -> None:
+def test_a_login_module_has_options_with_references_also_as_one_of_several() -> None:
     (module,) = parse_jaas(
         "org.apache.kafka.common.security.scram.ScramLoginModule required\n"
         '  username="alice" // who\n  password="a \\"b\\"; \\\\ \\101\\t= c" /* the secret */ tokenauth=true;'
@@ -205,21 +205,15 @@ def test_a_login_module_with_options() -> None:
     assert (module.short_name, module.flag) == ("ScramLoginModule", "required")
     assert module.options == {"username": "alice", "password": 'a "b"; \\ A\t= c', "tokenauth": "true"}
     assert "alice" not in repr(module)
+    (module,) = parse_jaas("m.M required password=${env:P W} user=\"a-${file:/x}\" other='single';")
+    assert module.options == {"password": "${env:P W}", "user": "a-${file:/x}", "other": "single"}
+    assert [module.class_name for module in parse_jaas("a.A required; b.B optional x=y;")] == ["a.A", "b.B"]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
 def test_any_quoted_value_is_read_back(value: str) -> None:
     written = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     assert parse_jaas(f'm.M required password="{written}" b="1";')[0].options == {"password": value, "b": "1"}
-
-
-def test_a_reference_is_a_word_and_a_part_of_a_quoted_value() -> None:
-    (module,) = parse_jaas("m.M required password=${env:P W} user=\"a-${file:/x}\" other='single';")
-    assert module.options == {"password": "${env:P W}", "user": "a-${file:/x}", "other": "single"}
-
-
-def test_two_modules() -> None:
-    assert [module.class_name for module in parse_jaas("a.A required; b.B optional x=y;")] == ["a.A", "b.B"]
 
 
 @pytest.mark.parametrize(

@@ -13,26 +13,23 @@ from benchmarks import contrast
 from themes import ANSI, ANSI_LIGHT, DARK, LIGHT, THEMES, header_look
 
 
-def test_every_text_is_legible_on_every_ground() -> None:
+def test_every_text_is_legible_and_what_must_not_be_confused_is_told_apart() -> None:
     faint = [(text, round(text.contrast, 2)) for text in contrast.texts() if text.contrast < contrast.LEGIBLE]
     assert not faint
+    near = [(each, round(each.delta, 1)) for each in contrast.differences() if each.delta < contrast.APART]
+    assert not near
+    # In a terminal's own sixteen colours nothing but the sign is certain.
+    for first, second in contrast.PAIRS:
+        assert contrast.SIGNS.get(first) != contrast.SIGNS.get(second)
+    assert all(one != other for one, other in combinations(contrast.SIGNS.values(), 2))
 
 
-def test_every_theme_and_every_depth_is_looked_at() -> None:
+def test_every_theme_depth_and_colour_is_looked_at() -> None:
     seen = {(text.theme, text.depth) for text in contrast.texts()}
     own = {(theme.name, depth) for theme in (DARK, LIGHT) for depth in contrast.DEPTHS}
     ansi = {(theme.name, each.name) for theme in (ANSI, ANSI_LIGHT) for each in contrast.PALETTES[theme.name]}
     assert seen == own | ansi | {("the header", depth) for depth in (*contrast.DEPTHS, "16 colours")}
     assert {theme.name for theme in THEMES} == {name for name, _ in own | ansi}
-
-
-@given(st.integers(0, 0xFFFFFF).map("#{:06x}".format))
-def test_any_colour_of_a_context_has_a_legible_header(color: str) -> None:
-    ground, text = header_look(color, native=False)
-    assert Color(text.hex).contrast(ground.hex, method="wcag21") >= contrast.LEGIBLE
-
-
-def test_no_meaning_has_a_colour_that_is_not_looked_at() -> None:
     for theme in THEMES:
         colored = {
             name for name in theme.variables if not name.startswith(("cursor-", "ansi-")) and "style" not in name
@@ -40,16 +37,10 @@ def test_no_meaning_has_a_colour_that_is_not_looked_at() -> None:
         assert colored == set(contrast.INKS)
 
 
-def test_colour_blind_people_tell_apart_what_must_not_be_confused() -> None:
-    near = [(each, round(each.delta, 1)) for each in contrast.differences() if each.delta < contrast.APART]
-    assert not near
-
-
-def test_each_meaning_of_a_pair_has_a_sign_of_its_own() -> None:
-    """In a terminal's own sixteen colours nothing but the sign is certain."""
-    for first, second in contrast.PAIRS:
-        assert contrast.SIGNS.get(first) != contrast.SIGNS.get(second)
-    assert all(one != other for one, other in combinations(contrast.SIGNS.values(), 2))
+@given(st.integers(0, 0xFFFFFF).map("#{:06x}".format))
+def test_any_colour_of_a_context_has_a_legible_header(color: str) -> None:
+    ground, text = header_look(color, native=False)
+    assert Color(text.hex).contrast(ground.hex, method="wcag21") >= contrast.LEGIBLE
 
 
 @pytest.mark.parametrize(

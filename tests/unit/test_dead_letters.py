@@ -169,7 +169,7 @@ def test_every_letter_is_sent_once_and_passed_or_stays(written: list[tuple[int, 
     assert sum(each.stayed for each in positions.values()) == sum(not chosen for _, chosen, _ in letters)
 
 
-def test_a_survey_counts_by_topic_and_exception() -> None:
+def test_a_survey_counts_by_topic_and_exception_and_has_a_bound() -> None:
     found = Survey()
     for one in (record(*spring("orders"), at=7), record(*spring("orders"), offset=1, at=3), record(at=-1)):
         found.add(one, addressed(one), PARTITIONS)
@@ -178,9 +178,6 @@ def test_a_survey_counts_by_topic_and_exception() -> None:
     assert (plain.topic, plain.count, plain.chosen, plain.first) == ("", 1, 0, -1)
     assert found.failed == {"orders": {"billing"}}
     assert found.in_the_way == ("1 chosen letter without headers that name a topic",)
-
-
-def test_a_survey_has_a_bound() -> None:
     found = Survey()
     for number in range(dead_letters.MOST_PILES + 50):
         one = record(*spring(f"topic-{number}"), offset=number)

@@ -90,19 +90,16 @@ def test_numbers_as_javas_serializers_write_them(tmp_path: Path, kind: str, data
     assert struct.unpack(">f", struct.pack(">f", float(json.loads(number))))[0] if kind == "float32" else True
 
 
-def test_another_size_stays_hex_with_the_place_of_the_rule(tmp_path: Path) -> None:
-    record = shown(rules(tmp_path, 'orders.value = "int64"'), b"\0\1\2")
-    assert record.value == b"\0\1\2"
-    assert record.value_encoding is not None
-    assert record.value_encoding.why == f"{tmp_path}/config.toml:4: it has 3 bytes, and int64 has 8"
-
-
-def test_the_first_topic_that_fits_counts_for_each_part(tmp_path: Path) -> None:
+def test_the_first_topic_that_fits_counts_for_each_part_and_another_size_stays_hex(tmp_path: Path) -> None:
     made = rules(tmp_path, '"orders-eu" = { key = "int32" }\n"orders-*" = { key = "int64", value = "int16" }')
     record = shown(made, b"\0\7", topic="orders-eu", key=b"\0\0\0\5")
     assert (record.key, record.value) == (b"5", b"7")
     other = shown(made, b"\0\7", topic="payments")
     assert (other.value, other.value_encoding) == (b"\0\7", None)
+    record = shown(rules(tmp_path, 'orders.value = "int64"'), b"\0\1\2")
+    assert record.value == b"\0\1\2"
+    assert record.value_encoding is not None
+    assert record.value_encoding.why == f"{tmp_path}/config.toml:4: it has 3 bytes, and int64 has 8"
 
 
 def test_a_search_looks_for_bytes_only_where_no_rule_is(tmp_path: Path) -> None:

@@ -118,34 +118,25 @@ def edit_classes(of: type[edits.Edit] = edits.Edit) -> Iterator[type[edits.Edit]
         yield from edit_classes(each)
 
 
-def test_every_edit_class_has_one_kind() -> None:
+def test_every_edit_class_has_one_kind_that_its_json_tells() -> None:
     assert sorted(kind.edit.__name__ for kind in KINDS) == sorted(each.__name__ for each in edit_classes())
     assert set(EDITS) == set(edit_classes()), "each kind has its example here"
-
-
-def test_the_json_form_tells_the_kind() -> None:
     assert len(BY_OP) == len(KINDS)
     for op, kind in BY_OP.items():
         assert edit_json(EDITS[kind.edit][0])["op"] == op
-
-
-@pytest.mark.parametrize("edit_class", list(EDITS), ids=lambda each: each.__name__)
-def test_an_edit_and_what_stood_there_come_back(edit_class: type[edits.Edit]) -> None:
-    edit, was = EDITS[edit_class]
-    assert edit_of(edit_json(edit)) == edit
-    for there in (was, None, UNREAD):
-        assert was_of(edit, was_json(edit, there)) == there
-
-
-def test_an_unknown_form_is_refused() -> None:
     for data in ({"op": "paint", "topic": NAME}, {"topic": NAME}):
         with pytest.raises(KeyError):
             edit_of(data)
 
 
 @pytest.mark.parametrize("edit_class", list(EDITS), ids=lambda each: each.__name__)
-def test_a_form_with_a_field_too_many_or_of_another_type_is_refused(edit_class: type[edits.Edit]) -> None:
+def test_an_edit_comes_back_also_from_its_words_and_another_field_or_type_is_refused(
+    edit_class: type[edits.Edit],
+) -> None:
     edit, was = EDITS[edit_class]
+    assert edit_of(edit_json(edit)) == edit
+    for there in (was, None, UNREAD):
+        assert was_of(edit, was_json(edit, there)) == there
     form = edit_json(edit)
     wrong: list[dict[str, Any]] = [{**form, "planet": "mars"}]
     wrong += [{**form, name: other} for name in form for other in ({"a": 1}, [[]], 1.5) if form[name] != 1024.0]
@@ -156,15 +147,21 @@ def test_a_form_with_a_field_too_many_or_of_another_type_is_refused(edit_class: 
         with pytest.raises((TypeError, ValueError)):
             was_of(edit, state)
     assert was_of(edit, was_json(edit, was)) == was
+    edit = EDITS[edit_class][0]
+    statement = to_statement(edit)
+    assert parse(command_of(edit)) == (statement,)
+    if statement.writes_records:  # its words ask for the records, which no text has
+        return
+    secrets = {"password": Secret("")}
+    snapshot = Snapshot(topics={NAME: TOPIC}, group_positions={"billing": POSITION})
+    found = to_edits(statement, snapshot, secrets=secrets)
+    assert found == (edit,)
 
 
-def test_every_kind_is_sent_and_what_takes_away_comes_after_what_it_waits_for() -> None:
+def test_every_kind_is_sent_once_and_what_takes_away_comes_after_what_it_waits_for() -> None:
     assert {id(kind.batch) for kind in KINDS} | {id(BY_LEVEL)} == set(map(id, BATCHES))
     for place, batch in enumerate(BATCHES):
         assert batch.waits_for is None or batch.waits_for in BATCHES[:place]
-
-
-def test_batches_with_equal_fields_are_two_and_each_edit_is_sent_once() -> None:
     for batch in BATCHES:
         assert structs.replace(batch) not in BATCHES, "its edits would be sent with both"
 
@@ -207,19 +204,6 @@ def test_targets_of_one_name_and_different_types_are_different() -> None:
         assert edits.Slot(one, "") != edits.Slot(other, "")
     assert len({edits.Slot(target, "") for target in targets}) == len(targets)
     assert changes.TopicTarget(NAME) != NAME
-
-
-@pytest.mark.parametrize("edit_class", list(EDITS), ids=lambda each: each.__name__)
-def test_every_kind_has_words_that_stage_it(edit_class: type[edits.Edit]) -> None:
-    edit = EDITS[edit_class][0]
-    statement = to_statement(edit)
-    assert parse(command_of(edit)) == (statement,)
-    if statement.writes_records:  # its words ask for the records, which no text has
-        return
-    secrets = {"password": Secret("")}
-    snapshot = Snapshot(topics={NAME: TOPIC}, group_positions={"billing": POSITION})
-    found = to_edits(statement, snapshot, secrets=secrets)
-    assert found == (edit,)
 
 
 def test_the_journal_knows_edits_of_one_place_by_their_json() -> None:

@@ -168,13 +168,10 @@ def test_a_raised_default_throttles_nobody_more() -> None:
     assert risks([Staged(do.SetQuota(entity, RATE, 1.0), 5.0)], snapshot)
 
 
-def test_what_is_accepted_is_no_hindrance() -> None:
+def test_what_is_accepted_is_no_hindrance_and_what_has_a_subject_with_it_alone() -> None:
     found = risks([Staged(do.SetConfig(topic_resource("t1"), "retention.ms", "0"), None)], model().describe())
     assert ApplyOptions(risks=frozenset({"unclean-election"})).hindering(found) == found
     assert ApplyOptions(risks=frozenset({rules.RETENTION_ZERO})).hindering(found) == ()
-
-
-def test_a_warning_with_a_subject_is_accepted_with_it_alone() -> None:
     slot = do.Slot(topic_resource("t1"), "")
     one, other = (rules.Risk(slot, rules.RETENTION_ZERO, "…", subject) for subject in ("t1/3", "t1/4"))
     assert ApplyOptions(risks=frozenset({rules.RETENTION_ZERO})).hindering((one, other)) == (one, other)
@@ -182,11 +179,12 @@ def test_a_warning_with_a_subject_is_accepted_with_it_alone() -> None:
     assert ApplyOptions(seen=(one,)).hindering((one, other)) == (other,)
 
 
-def test_who_inherits_a_default_and_who_shadows_it() -> None:
+def test_who_inherits_a_default_and_who_shadows_it_and_growth_moves_keys() -> None:
     (lines,) = effects(
         [Staged(do.SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "9"), None)], model().describe()
     ).values()
     assert lines == ("1 broker inherits it, 1 shadows it", "1 topic inherits it, 1 shadows it")
+    assert effects([Staged(do.GrowTopic("t1", 6), None)], model().describe())
 
 
 def test_what_was_not_read_is_not_counted() -> None:
@@ -215,10 +213,6 @@ def test_every_limit_is_said_with_its_unit(key: str, unit: str) -> None:
     said = [line for lines in effects(edits, snapshot).values() for line in lines if re.search("in all|counts", line)]
     assert said
     assert all(re.search(rf"[0-9] {unit}( in all)?$", line) for line in said), said
-
-
-def test_growth_moves_keys() -> None:
-    assert effects([Staged(do.GrowTopic("t1", 6), None)], model().describe())
 
 
 @given(st.dictionaries(ENTITIES, st.sampled_from([1.0, 2.0, 3.0]), max_size=8), ENTITIES, st.sampled_from([5.0, None]))

@@ -73,14 +73,11 @@ def test_a_rebalance_of_many_connectors_is_one_event_from_its_beginning_to_its_e
     assert len(Record(THEN).with_events(began).with_events(ended).with_events(again).events) == 2
 
 
-def test_what_fails_during_a_rebalance_is_an_event() -> None:
+def test_what_fails_during_a_rebalance_and_a_worker_that_goes_are_events() -> None:
     assert told(between(seen(with_tasks(RUNNING, UNASSIGNED)), seen(with_tasks(RUNNING, FAILED)))) == [
         ("Connect main rebalances", "1", None, Severity.INFO),
         (f"{NAME} tasks", "1 RUNNING, 1 UNASSIGNED", "1 FAILED, 1 RUNNING", Severity.HIGH),
     ]
-
-
-def test_a_worker_goes_and_comes() -> None:
     whole = made.cluster()
     gone = made.cluster(workers=(made.worker(), made.worker(made.W2, gone=True)))
     name = f"worker {made.W2} of Connect main"

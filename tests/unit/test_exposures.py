@@ -28,21 +28,15 @@ def test_a_credential_that_is_not_encrypted_is_an_exposure(mechanism: str) -> No
     assert ConnectionSettings(ADDRESS, "SASL_SSL", sasl(mechanism), TlsSettings()).exposures == ()
 
 
-def test_what_sends_no_credential_is_none() -> None:
+def test_what_is_an_exposure() -> None:
     assert ConnectionSettings(ADDRESS).exposures == ()
     assert ConnectionSettings(ADDRESS, "SASL_PLAINTEXT", SaslSettings("GSSAPI")).exposures == ()
     assert ConnectionSettings(ADDRESS, "SASL_PLAINTEXT", SaslSettings("OAUTHBEARER", "unsecured")).exposures == ()
-
-
-def test_a_signature_of_aws_in_the_clear_is_an_exposure() -> None:
     for mechanism in ("AWS_MSK_IAM", "OAUTHBEARER"):
         login = SaslSettings(mechanism, options={"aws": "iam"})
         (line,) = ConnectionSettings(ADDRESS, "SASL_PLAINTEXT", login).exposures
         assert "anyone who reads it can use for 15 minutes; use SASL_SSL" in line
         assert ConnectionSettings(ADDRESS, "SASL_SSL", login).exposures == ()
-
-
-def test_a_host_that_is_not_checked_is_an_exposure() -> None:
     for protocol, login in (("SSL", None), ("SASL_SSL", sasl("PLAIN"))):
         (line,) = ConnectionSettings(ADDRESS, protocol, login, UNCHECKED).exposures
         assert line.startswith("the brokers' host name is not checked")

@@ -28,9 +28,13 @@ def test_a_topic_is_found_by_any_part_of_its_name(there: list[str], wanted: str)
     assert [hit.row for hit in found["topics"].hits] == expected if expected else "topics" not in found
 
 
-def test_all_are_counted_and_some_are_listed() -> None:
+def test_all_are_counted_some_listed_and_equal_sets_found_for_each_entity() -> None:
     (hits,) = find("t", Known(Snapshot(topics=topics([f"t{n}" for n in range(MOST + 50)])), EMPTY))
     assert (hits.total, len(hits.hits)) == (MOST + 50, MOST)
+    same = ConfigSet((ConfigEntry("retention.ms", "5", DYNAMIC_TOPIC_CONFIG),))
+    snapshot = Snapshot(configs={topic_resource("a"): same, topic_resource("b"): same})
+    (hits,) = find("retention", Known(snapshot, EMPTY))
+    assert [hit.name for hit in hits.hits] == ["topic a", "topic b"]
 
 
 def test_everything_that_is_known_is_searched() -> None:
@@ -55,10 +59,3 @@ def test_a_hidden_value_is_not_found_and_its_key_is() -> None:
     (hits,) = find("key.password", Known(snapshot, EMPTY))
     assert hits.hits[0].shows == "ssl.key.password is hidden"
     assert "needle" not in repr(hits)
-
-
-def test_the_values_of_equal_sets_are_found_for_each_entity() -> None:
-    same = ConfigSet((ConfigEntry("retention.ms", "5", DYNAMIC_TOPIC_CONFIG),))
-    snapshot = Snapshot(configs={topic_resource("a"): same, topic_resource("b"): same})
-    (hits,) = find("retention", Known(snapshot, EMPTY))
-    assert [hit.name for hit in hits.hits] == ["topic a", "topic b"]

@@ -169,15 +169,12 @@ def test_another_parser_never_raises_what_nobody_catches() -> None:
     assert altered(text, AT) == []
 
 
-def test_a_deep_commit_names_its_file_and_what_is_deep_in_a_note_changes_nothing() -> None:
+def test_a_deep_commit_names_its_file_and_notes_go_on_behind_one(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="too deep"):
         Replayed("").commit(f'{{"x":{nested(5_000)}}}'.encode())
     known = Replayed("", ("a",))
     known.commit(f'{{"commitInfo":{{"x":{nested(5_000)}}}}}\n{{"remove":{{"path":"p"}}}}'.encode())
     assert known.columns == ("a",)
-
-
-def test_notes_of_commits_go_on_behind_one_that_is_deep(tmp_path: Path) -> None:
     log = tmp_path / "_delta_log"
     log.mkdir()
     for version, info in enumerate(['{"a":1}', nested(5_000), '{"a":3}']):

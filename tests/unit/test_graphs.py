@@ -37,9 +37,6 @@ def drawn(chart: graphs.Chart, rows: int = 1, width: int = 120) -> list[str]:
     return [text(line)[-chart.axis.columns :] for line in lines]
 
 
-# -- columns -----------------------------------------------------------------------------------------------------------
-
-
 @given(known_values, st.sampled_from([EVERY, OWN_EVERY]), st.sampled_from(graphs.COLUMN_SECONDS))
 def test_no_value_is_lost_and_none_is_made_up(values: dict[int, float], every: int, seconds: int) -> None:
     found = graphs.resampled(values, every, seconds)
@@ -78,8 +75,10 @@ def test_the_right_edge_is_now_and_the_width_is_used(width: int) -> None:
     assert axis.seconds == graphs.COLUMN_SECONDS[-1] or axis.columns * axis.seconds >= graphs.LEAST_DRAWN
 
 
-def test_a_place_too_narrow_for_a_graph_has_none() -> None:
+def test_a_place_too_narrow_has_no_graph_and_unknown_is_blank() -> None:
     assert graphs.chart_of([], (), int(NOW.timestamp()), 36) is None
+    (line,) = drawn(charted({NEWEST - 3: 0.0, NEWEST - 2: 0.0, NEWEST: 4.0}, 200))
+    assert line.endswith(" ▁▁ █")
 
 
 @given(known_values, st.sampled_from([80, 120, 200]), st.integers(1, 6))
@@ -94,9 +93,6 @@ def test_a_column_later_all_stands_one_cell_to_the_left(values: dict[int, float]
     for old, new in zip(drawn(before, rows, width), drawn(found, rows, width), strict=True):
         assert new[:-1] == old[1:]
     assert text(graphs.axis_line(found, width)).count(":") >= 4
-
-
-# -- lines -------------------------------------------------------------------------------------------------------------
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6), st.integers(1, 6))
@@ -114,11 +110,6 @@ def test_every_line_has_the_width_of_its_place(values: dict[int, float], rows: i
     shown += [graphs.axis_line(chart, width), graphs.changes_line(chart, width)]
     assert {len(text(line)) for line in shown} == {len(text(shown[0]))}
     assert len(text(shown[0])) < width
-
-
-def test_unknown_is_blank_and_nothing_is_the_lowest_block() -> None:
-    (line,) = drawn(charted({NEWEST - 3: 0.0, NEWEST - 2: 0.0, NEWEST: 4.0}, 200))
-    assert line.endswith(" ▁▁ █")
 
 
 def test_a_tall_graph_has_its_scale_and_its_newest_value() -> None:

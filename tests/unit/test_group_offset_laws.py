@@ -109,7 +109,7 @@ def test_what_is_read_again_or_never_adds_up(world: Snapshot, offset: int) -> No
 
 
 @given(worlds())
-def test_the_sum_of_a_group_is_that_of_its_lines(world: Snapshot) -> None:
+def test_a_group_has_the_sum_of_its_lines_and_is_discarded_with_its_offsets(world: Snapshot) -> None:
     report = staged("reset group g topic t to earliest", world)
     again = sum(
         forecast(each.was, each.edit.offset)[0]
@@ -120,6 +120,14 @@ def test_the_sum_of_a_group_is_that_of_its_lines(world: Snapshot) -> None:
     if len(report.added) > 1 and again:
         assert any(f"up to {again:,} record" in line and "read again" in line for line in lines)
     assert sum("assign()" in line for line in lines) == bool(report.added)
+    report = staged("reset group g topic t to latest", world)
+    group = GroupTarget("g")
+    for target in (group, ConfigResource(GROUP, "g")):
+        assert not discard(report.plan, target).staged
+    assert discard(report.plan, GroupTarget("other")) is report.plan
+    for each in report.added:
+        left = discard(report.plan, each.edit.target).staged
+        assert [other.edit for other in left] == [other.edit for other in report.added if other.edit != each.edit]
 
 
 @given(worlds(), st.integers(0, PARTITIONS - 1), st.integers(1, 100))
@@ -271,15 +279,3 @@ def test_a_request_is_cut_by_what_its_coordinator_writes() -> None:
     assert all(isinstance(step.request, CommitOffsets) for step in steps)
     gone = compile_plan(staged("delete group g topic t", world).plan, Facts())
     assert [type(step.request) for step in gone] == [DeleteOffsets]
-
-
-@given(worlds())
-def test_a_group_is_discarded_with_its_offsets(world: Snapshot) -> None:
-    report = staged("reset group g topic t to latest", world)
-    group = GroupTarget("g")
-    for target in (group, ConfigResource(GROUP, "g")):
-        assert not discard(report.plan, target).staged
-    assert discard(report.plan, GroupTarget("other")) is report.plan
-    for each in report.added:
-        left = discard(report.plan, each.edit.target).staged
-        assert [other.edit for other in left] == [other.edit for other in report.added if other.edit != each.edit]

@@ -151,9 +151,14 @@ def test_any_json_in_a_plan_is_a_problem_of_the_file(data: object, made: object)
             read_plan(json.dumps(document), "plan.json")
 
 
-def test_a_deep_plan_is_a_problem_of_the_file() -> None:
+def test_a_deep_plan_and_a_deep_state_file_of_an_embedded_cluster_are_errors(tmp_path: Path) -> None:
     with pytest.raises(FileProblem):
         read_plan(f'{{"format": "{PLAN}", "edits": {DEEP}', "plan.json")
+    from console.embedded.state_file import StateFileError, read_state
+
+    (tmp_path / "state.json").write_text(DEEP)
+    with pytest.raises(StateFileError, match="is not a state file"):
+        read_state(tmp_path / "state.json", None)
 
 
 # -- flight records ----------------------------------------------------------------------------------------------------
@@ -412,16 +417,11 @@ def test_other_tables_are_refused_before_anything_is_read(tmp_path: Path, statem
     assert time.thread_time() - began < 1
 
 
-def interior_page(data: bytearray, page_size: int = 4096) -> int:
-    """The offset of a page of answers that points to others."""
-    return next(at for at in range(page_size, len(data), page_size) if data[at] == 5)
-
-
 def test_pages_that_lead_in_a_circle_are_damage(tmp_path: Path) -> None:
     """To themselves, and all to the same ones, which would be read again and again."""
     path = record(tmp_path / "a.flight", *[answer_row(BODY, number=NUMBER + at) for at in range(2000)])
     whole = bytearray(path.read_bytes())
-    root = interior_page(whole)
+    root = next(at for at in range(4096, len(whole), 4096) if whole[at] == 5)  # a page that points to others
     count = int.from_bytes(whole[root + 3 : root + 5])
     cells = [int.from_bytes(whole[root + 12 + 2 * at : root + 14 + 2 * at]) for at in range(count)]
     first = whole[root + cells[0] : root + cells[0] + 4]
@@ -508,14 +508,6 @@ def test_kacs_own_folder_becomes_private_and_one_behind_a_link_stays(tmp_path: P
     assert own.stat().st_mode & 0o777 == 0o700
     assert elsewhere.stat().st_mode & 0o777 == 0o755
     assert (elsewhere / "kac.log").stat().st_mode & 0o777 == 0o600
-
-
-def test_a_deep_state_file_of_an_embedded_cluster_is_an_error(tmp_path: Path) -> None:
-    from console.embedded.state_file import StateFileError, read_state
-
-    (tmp_path / "state.json").write_text(DEEP)
-    with pytest.raises(StateFileError, match="is not a state file"):
-        read_state(tmp_path / "state.json", None)
 
 
 # -- files that are none, or do not end --------------------------------------------------------------------------------

@@ -50,11 +50,8 @@ def test_a_circle_is_found_and_what_only_points_down_is_none() -> None:
     assert {*circle({**imports, "round": {"right", "low"}})} == {"right", "round"}
 
 
-def test_every_import_is_seen(imports: Imports) -> None:
+def test_every_import_is_seen_and_none_makes_a_circle(imports: Imports) -> None:
     assert "console.embedded.spec" in imports["console.embedded.cluster_command"]  # at the top
     assert "console.tui.panes.topics" in imports["console.tui.panes"]  # by a name made at run time
     assert len(imports) > 300
-
-
-def test_no_modules_import_each_other_in_a_circle(imports: Imports) -> None:
     assert circle(imports) == []

@@ -32,20 +32,14 @@ def test_what_needs_no_cluster_loads_no_client_and_no_screen(argv: tuple[str, ..
     assert {name for name in loaded.modules if name.split(".")[0] == "widgets"} <= MEASURES
 
 
-def test_a_noun_loads_no_other_nouns_options() -> None:
+def test_what_nouns_agents_and_registries_need_is_loaded_for_them_alone() -> None:
     loaded = loaded_by("topics", "--help")
     assert loaded.code == 0
     assert loaded.any_of("console.cli.groups", "console.cli.transactions", "console.cli.features") == set()
     assert loaded.any_of("console.cli.partition_files", "asyncio", *SCREEN, *CLIENT) == set()
-
-
-def test_what_agents_are_served_with_is_loaded_for_them_alone() -> None:
     for argv in (("mcp", "--help"), ("contexts",)):
         assert loaded_by(*argv).any_of("mcp", "mcp_types", "pydantic", "console.cli.mcp.serving", *CLIENT) == set()
-
-
-def test_what_decodes_by_schemas_is_loaded_where_a_context_has_a_registry() -> None:
-    """And where it has one, with the first schema: a list of contexts, a look at topics load nothing of it."""
+    # And where it has one, with the first schema: a list of contexts, a look at topics load nothing of it.
     decoding = ("fastavro", "google", "grpc_tools", "console.admin.schema_registry", "console.wire.avro")
     for argv in (("--help",), ("contexts",), ("run", "-e", "help")):
         assert loaded_by(*argv).any_of(*decoding) == set()

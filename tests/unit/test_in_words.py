@@ -149,14 +149,13 @@ def test_what_rose_again_is_told_with_its_new_beginning() -> None:
     assert in_words.still_told({1: swung}, {1: swings}) == {1: swings}
 
 
-# -- rows --------------------------------------------------------------------------------------------------------------
-
-
-def test_the_severity_comes_first() -> None:
+def test_the_severity_comes_first_and_so_do_the_severest_rows() -> None:
     words = {"": "broker 2 is down", "severity": "high", "since": "14:00"}
     assert in_words.row_text((Told(""), Told("severity"), Told("since")), words) == (
         "high: broker 2 is down, since 14:00"
     )
+    rows: list[dict[str, str]] = [{"severity": "info"}, {"": "x", "state": "in trouble"}, {"severity": "critical"}]
+    assert sorted(rows, key=in_words.badness) == rows[::-1]
 
 
 UNSAID = (in_words.UNKNOWN, in_words.NONE)
@@ -189,11 +188,6 @@ def test_a_usual_value_is_that_of_most_rows_and_said_once(rows: list[dict[str, s
         }
 
 
-def test_changes_of_the_severest_rows_come_first() -> None:
-    rows: list[dict[str, str]] = [{"severity": "info"}, {"": "x", "state": "in trouble"}, {"severity": "critical"}]
-    assert sorted(rows, key=in_words.badness) == rows[::-1]
-
-
 def test_every_measure_has_words() -> None:
     assert set(in_words._OF_CLUSTER) == set(half_hour.What.__args__)  # type: ignore[attr-defined]
     assert set(in_words._OF_ONE) == {what for each in half_hour.OWN.values() for what in each}
@@ -207,12 +201,18 @@ def test_nothing_drawn_is_spoken(text: str) -> None:
     assert in_words.spoken("── a row ──  ▸ 4 → 5  ▁▂▇  ⠿ ≥ 3 ⏎") == "a row, 4 to 5, at least 3 enter"
 
 
-def test_a_row_says_its_name_first_and_leaves_out_what_is_unknown() -> None:
+def test_a_row_says_its_name_first_and_what_changed_of_it() -> None:
     cells: list[Cell] = ["▸ billing", ("≥ 4 s", "failed"), "·", ("!", "failed")]
     words = in_words.row_words(COLUMNS, cells)
     assert in_words.row_text(COLUMNS, words) == "billing, lag at least 4 s, closed, in trouble"
     numbered = in_words.row_words([Told("", noun="broker")], ["2 ctrl"])
     assert numbered == {"": "broker 2 ctrl"}
+    before = {"": "billing", "lag": "4 s", "members": "2"}
+    now = {"": "billing", "lag": "90 s", "members": in_words.UNKNOWN, "state": "in trouble"}
+    changed = in_words.changed_columns(COLUMNS, before, now)
+    assert list(changed.values()) == ["lag from 4 s to 90 s", "now in trouble"]
+    back = in_words.changed_columns(COLUMNS, now, before)
+    assert list(back.values()) == ["lag from 90 s to 4 s", "no longer in trouble"]
 
 
 @pytest.mark.parametrize(
@@ -235,15 +235,6 @@ def test_a_row_says_its_name_first_and_leaves_out_what_is_unknown() -> None:
 def test_what_is_worth_telling(before: str, now: str, told: bool) -> None:
     assert in_words.differs(before, now) is told
     assert in_words.differs(now, before) is told or before.startswith("at least")
-
-
-def test_changes_of_a_row() -> None:
-    before = {"": "billing", "lag": "4 s", "members": "2"}
-    now = {"": "billing", "lag": "90 s", "members": in_words.UNKNOWN, "state": "in trouble"}
-    changed = in_words.changed_columns(COLUMNS, before, now)
-    assert list(changed.values()) == ["lag from 4 s to 90 s", "now in trouble"]
-    back = in_words.changed_columns(COLUMNS, now, before)
-    assert list(back.values()) == ["lag from 90 s to 4 s", "no longer in trouble"]
 
 
 @given(st.floats(min_value=1.01, max_value=1.2), st.integers(min_value=1, max_value=10_000))

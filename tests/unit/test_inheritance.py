@@ -56,7 +56,7 @@ def test_by_broker_is_what_each_broker_describes(seen_by: int) -> None:
             assert model_inheritance.by_broker(snapshot, key)[seen_by].value == entry.value
 
 
-def test_an_overridden_key_whose_broker_value_is_in_hours_is_found_on_the_broker() -> None:
+def test_what_applies_without_an_override() -> None:
     """Kafka describes no synonym for it: the entry alone does not tell what applies without the override."""
     snapshot = cluster(configs={T1: {"retention.ms": "1"}, T2: {"retention.ms": "2"}}).describe()
     entry = snapshot.configs[T1].get("retention.ms")
@@ -64,18 +64,12 @@ def test_an_overridden_key_whose_broker_value_is_in_hours_is_found_on_the_broker
     assert [synonym.source.name for synonym in entry.synonyms] == ["DYNAMIC_TOPIC_CONFIG"]
     found = model_inheritance.Inheritance(snapshot).without_override(T1, "retention.ms")
     assert found == model_inheritance.Inherited("86400000", STATIC, "log.retention.hours")
-
-
-def test_without_the_brokers_configs_another_topic_tells() -> None:
     snapshot = cluster(configs={T1: {"retention.ms": "1"}}).describe()
     topics_only = replace(snapshot, configs={r: c for r, c in snapshot.configs.items() if r in (T1, T2)})
     assert model_inheritance.Inheritance(topics_only).without_override(T1, "retention.ms").value == "86400000"
     alone = replace(snapshot, configs={T1: snapshot.configs[T1]})
     assert model_inheritance.Inheritance(alone).without_override(T1, "retention.ms") == model_inheritance.UNKNOWN
     assert model_inheritance.Inheritance(alone).without_override(T1, "cleanup.policy").value == "delete"
-
-
-def test_a_broker_falls_back_to_the_cluster_default_then_to_its_file() -> None:
     snapshot = cluster(
         configs={B1: {"max.connections": "5"}, config.CLUSTER_DEFAULT: {"max.connections": "7"}}
     ).describe()
@@ -85,23 +79,11 @@ def test_a_broker_falls_back_to_the_cluster_default_then_to_its_file() -> None:
     )
     assert inheritance.without_override(B2, "max.connections").value == "7"
     assert inheritance.without_override(B2, "no.such.key") == model_inheritance.Inherited(None)
-
-
-def test_a_broker_key_in_hours_is_told_in_the_keys_own_unit() -> None:
-    snapshot = cluster(configs={B1: {"log.retention.ms": "5"}}).describe()
-    found = model_inheritance.Inheritance(snapshot).without_override(B1, "log.retention.ms")
-    assert found == model_inheritance.Inherited("86400000", STATIC, "log.retention.hours")
-
-
-def test_below_the_cluster_default_the_brokers_have_to_agree() -> None:
     default = {config.CLUSTER_DEFAULT: {"max.connections": "7", "compression.type": "lz4"}}
     model = ModelCluster(static={1: {"compression.type": "gzip"}, 2: {}}, configs=default)
     inheritance = model_inheritance.Inheritance(model.describe())
     assert inheritance.without_override(config.CLUSTER_DEFAULT, "max.connections").value == "2147483647"
     assert inheritance.without_override(config.CLUSTER_DEFAULT, "compression.type") == model_inheritance.UNKNOWN
-
-
-def test_groups_client_metrics_and_loggers() -> None:
     group, metrics = config.ConfigResource(GROUP, "g1"), config.ConfigResource(CLIENT_METRICS, "m1")
     model = cluster(configs={group: {"consumer.session.timeout.ms": "5"}, metrics: {"interval.ms": "5"}})
     inheritance = model_inheritance.Inheritance(model.describe())
@@ -114,7 +96,10 @@ def test_groups_client_metrics_and_loggers() -> None:
     assert inheritance.without_override(config.ConfigResource(BROKER_LOGGER, "1"), "root") == model_inheritance.UNKNOWN
 
 
-def test_a_hidden_value_stays_hidden() -> None:
+def test_without_an_override_hours_are_told_in_the_keys_own_unit_and_secrets_stay_hidden() -> None:
+    snapshot = cluster(configs={B1: {"log.retention.ms": "5"}}).describe()
+    found = model_inheritance.Inheritance(snapshot).without_override(B1, "log.retention.ms")
+    assert found == model_inheritance.Inherited("86400000", STATIC, "log.retention.hours")
     key = "listener.name.x.ssl.keystore.password"
     snapshot = cluster(configs={B1: {key: "hush"}, config.CLUSTER_DEFAULT: {key: "hush"}}).describe()
     found = model_inheritance.Inheritance(snapshot).without_override(B1, key)
@@ -133,16 +118,13 @@ def test_kafkas_default_is_not_what_is_inherited() -> None:
     assert model_inheritance.Inheritance(Snapshot()).default(T1, "cleanup.policy") is None
 
 
-def test_units_of_synonyms() -> None:
+def test_names_and_units_of_synonyms() -> None:
     assert model_inheritance.in_terms_of("retention.ms", "log.retention.hours", "168") == "604800000"
     assert model_inheritance.in_terms_of("log.retention.ms", "log.retention.minutes", "2") == "120000"
     assert model_inheritance.in_terms_of("retention.ms", "log.retention.hours", "-1") == "-1"
     assert model_inheritance.in_terms_of("retention.ms", "log.retention.ms", "5") == "5"
     assert model_inheritance.in_terms_of("cleanup.policy", "log.cleanup.policy", "compact") == "compact"
     assert model_inheritance.in_terms_of("x", "y", None) is None
-
-
-def test_names_under_which_a_broker_looks() -> None:
     retention = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
     assert broker_keys.broker_synonyms("log.retention.minutes") == retention
     assert broker_keys.broker_synonyms("max.connections") == ("max.connections",)

@@ -55,13 +55,19 @@ def refused(text, snapshot=SNAPSHOT):
 # -- show and describe -------------------------------------------------------------------------------------------------
 
 
-def test_show_names_what_a_topic_sets_itself():
+def test_show_names_what_a_topic_sets_hides_secrets_and_knows_the_default_from_its_name():
     found = data("show topic orders")
     assert [config["name"] for config in found["configs"]] == ["retention.ms"]
     assert found["errors"] == []
     lines = render(ask("show topic orders")).splitlines()
     assert lines[0] == "topic orders  1 override of 5"
     assert lines[-1].split() == ["O", "retention.ms", "86400000", "1", "d", "topic"]
+    assert "······" in render(ask("show broker 1 ssl.key.password"))
+    (config,) = data("show broker 1 ssl.key.password")["configs"]
+    assert config["value"] is None
+    assert config["is_sensitive"]
+    assert data("show client '<default>'")["quotas"][0]["value"] == 7.0
+    assert data("show client <default>")["quotas"] == []
 
 
 def test_describe_puts_overrides_first_and_names_partitions():
@@ -138,13 +144,6 @@ def test_which_broker_gives_what_is_told_where_they_differ():
     assert "by_broker" not in same
 
 
-def test_a_hidden_value_is_dots_in_text_and_null_in_json():
-    assert "······" in render(ask("show broker 1 ssl.key.password"))
-    (config,) = data("show broker 1 ssl.key.password")["configs"]
-    assert config["value"] is None
-    assert config["is_sensitive"]
-
-
 def test_what_is_staged_is_marked():
     plan = stage(EMPTY, [SetConfig(ORDERS, "retention.ms", "1000")], SNAPSHOT).plan
     (config,) = data("show topic orders", plan=plan)["configs"]
@@ -183,7 +182,7 @@ def test_describe_quota_entities():
     ]
 
 
-def test_effective():
+def test_effective_limits_also_of_a_client_without_an_id():
     (found,) = data("effective user alice client 'check out' producer_byte_rate")["effective"]
     assert found["value"] == 5e6
     assert [level["value"] for level in found["beaten"]] == [1048576.0, 10e6]
@@ -191,19 +190,11 @@ def test_effective():
     assert "each of the 3 brokers" in text
     assert "no limit" in text
     assert "did you mean 'producer_byte_rate'?" in refused("effective user a client b producer_byte_rat").hint
-
-
-def test_a_client_without_an_id_is_held_to_its_users_limits():
     (found,) = data("effective user alice client '' producer_byte_rate")["effective"]
     assert (found["entity"], found["value"]) == ({"user": None}, 10e6)
     assert "a client without a client id" in render(ask("effective user alice client ''"))
     (statement,) = parse("effective user alice client ''")
     assert needs(statement).quotas_of == {filter_for_name("user", "alice"), filter_for_name("user", None)}
-
-
-def test_the_default_and_a_name_that_looks_like_it_are_told_apart():
-    assert data("show client '<default>'")["quotas"][0]["value"] == 7.0
-    assert data("show client <default>")["quotas"] == []
 
 
 @pytest.mark.parametrize(
@@ -445,19 +436,13 @@ def test_what_counts_for_a_user_and_a_client_is_all_asked_for(names):
     assert all(any(wanted.finds(level) for wanted in asked) for level in levels(user, client))
 
 
-def test_a_described_key_needs_documentation_and_what_the_brokers_give():
+def test_what_is_read_for_a_described_key_a_script_and_the_selection():
     (statement,) = parse("describe topic a k")
     assert needs(statement).documentation
     assert needs(statement).every == {codes.BROKER}
-
-
-def test_a_script_is_read_for_at_once():
     together = needs_of_script(parse("set topic a k=v; set topic b k=v; list quotas"))
     assert together.resources == {topic_resource("a"), topic_resource("b")}
     assert together.parts == {"quotas"}
-
-
-def test_the_selected_entity_is_read_for():
     (statement,) = parse("describe")
     default = QuotaEntity.of({"ip": None})
     assert needs(statement, default).quotas_of == {filter_for_entity(default)}

@@ -48,9 +48,14 @@ def test_a_line_is_read_as_it_was_written(line: lines.Line) -> None:
     assert lines.read_line(data, lines.line_of) == line
 
 
-def test_statuses_are_the_products() -> None:
+def test_statuses_are_the_products_and_an_edit_stands_as_it_was_answered_found_or_sent() -> None:
     assert {status.value for status in Status} == lines.STATUSES
     assert lines.FINAL < lines.STATUSES
+    assert lines.final_status("failed", "applied", sent=True) == "failed"
+    assert lines.final_status("unknown", "applied", sent=True) == "applied"
+    assert lines.final_status(None, "not applied", sent=False) == "not applied"
+    assert lines.final_status("unknown", None, sent=True) == lines.final_status(None, None, sent=True) == "unknown"
+    assert lines.final_status(None, None, sent=False) is None
 
 
 @pytest.mark.parametrize(
@@ -71,14 +76,6 @@ def test_statuses_are_the_products() -> None:
 def test_a_line_that_cannot_be_read_says_why(line: bytes, why: str) -> None:
     with pytest.raises(lines.BadLine, match=f"^{why}$"):
         lines.read_line(line, lines.line_of)
-
-
-def test_how_an_edit_stands_is_the_answer_then_what_was_found_then_whether_it_was_sent() -> None:
-    assert lines.final_status("failed", "applied", sent=True) == "failed"
-    assert lines.final_status("unknown", "applied", sent=True) == "applied"
-    assert lines.final_status(None, "not applied", sent=False) == "not applied"
-    assert lines.final_status("unknown", None, sent=True) == lines.final_status(None, None, sent=True) == "unknown"
-    assert lines.final_status(None, None, sent=False) is None
 
 
 def test_the_names_of_files_are_those_of_their_cluster_and_number(tmp_path: Path) -> None:

@@ -198,9 +198,6 @@ def test_backward_is_the_reverse_of_forward(
     assert BLOCK > 60
 
 
-# -- kills -------------------------------------------------------------------------------------------------------------
-
-
 class Dying:
     """`os` as the journal has it: the process is killed at the n-th call that changes something, before it or, of a
     write, in the middle."""

@@ -60,12 +60,15 @@ def test_one_thing_is_said_in_many_ways(argv: tuple[str, ...]) -> None:
     assert request(*argv) == ConfigsRequest(alter=False, types=("topics",), names=("a",))
 
 
-def test_the_spellings_of_the_older_proposal_change_too() -> None:
+def test_the_spellings_of_the_older_proposal_change_and_unknown_ones_are_asked_back() -> None:
     argv = ("--alter-config", "--entity-type", "client", "--entity-name", "c")
     found = request(*argv, "--added-config", "consumer_byte_rate=1", "--deleted-config", "producer_byte_rate")
     assert found == ConfigsRequest(
         alter=True, types=("clients",), names=("c",), added="consumer_byte_rate=1", deleted=("producer_byte_rate",)
     )
+    with pytest.raises(command_line.UsageError, match="topc is not a recognized option") as caught:
+        command_line.read_arguments(["--topc", "a"], SPELLED)
+    assert caught.value.hint == "did you mean --topic?"
 
 
 @pytest.mark.parametrize(
@@ -102,12 +105,6 @@ def test_words_without_an_option_are_never_passed_over(words: list[str]) -> None
 def test_a_value_may_look_like_anything(value: str) -> None:
     assert command_line.read_arguments(["--topic", value], SPELLED).values("topic") == (value,)
     assert command_line.read_arguments([f"--topic={value}"], SPELLED).values("topic") == (value,)
-
-
-def test_what_belongs_to_neither_is_asked_back() -> None:
-    with pytest.raises(command_line.UsageError, match="topc is not a recognized option") as caught:
-        command_line.read_arguments(["--topc", "a"], SPELLED)
-    assert caught.value.hint == "did you mean --topic?"
 
 
 def test_hosts_are_looked_up_and_numbers_are_numbers() -> None:
@@ -306,21 +303,15 @@ def test_help_names_every_option_and_has_examples() -> None:
     assert "examples:" in out
 
 
-def test_the_two_ways_of_the_proposal_exclude_each_other() -> None:
+def test_what_is_said_of_two_ways_of_zookeeper_and_of_a_password_on_the_line() -> None:
     code, _, err = run("--bootstrap-servers", "h:1", "--config.properties", "f", "--describe", "--topic", "a")
     assert code == 1
     assert err.startswith("You can specify only one in --bootstrap-servers, --config.properties\n")
-
-
-def test_zookeeper_is_ignored_with_a_warning() -> None:
     code, _, err = run("--zookeeper", "z:2181", "--describe")
     assert code == 1
     assert err == (
         "kac: warning: --zookeeper is ignored: the brokers are asked\nAt least one entity type must be specified\n"
     )
-
-
-def test_a_password_on_the_line_is_warned_of_and_not_repeated() -> None:
     code, _, err = run("--alter", "--user", "u", "--add-config", "SCRAM-SHA-256=[password=hidden]", "--topic", "a")
     assert code == 1
     code, _, err = run("--alter", "--user", "u", "--add-config", "SCRAM-SHA-256=[password=hidden]")

@@ -69,7 +69,7 @@ def test_a_filter_that_cannot_judge_says_so(text: str, *, is_listed: bool, is_sa
     assert table.empty == ("no groups are known to match" if is_said else "no groups match")
 
 
-def test_a_lag_that_was_not_read_at_all_is_not_judged() -> None:
+def test_a_lag_that_was_not_read_at_all_or_of_a_group_that_is_excluded_is_not_judged() -> None:
     """Nor is a rate, for which one poll is not enough."""
     nothing = Snapshot(groups={"payments": Group("payments", "Stable", "consumer")})
     for text in ("lag>500", "lag<500", "lag=0", "rate>5", "stuck>0", "trend=grows"):
@@ -77,9 +77,6 @@ def test_a_lag_that_was_not_read_at_all_is_not_judged() -> None:
         assert not table.rows
         assert "payments" in [problem.entity for problem in table.problems], text
     assert not listed("list groups state=Empty", nothing).problems, "what is known is judged"
-
-
-def test_a_group_that_another_filter_excludes_needs_no_judgement() -> None:
     table = listed("list groups lag>500 state=Empty", cluster([50, None]))
     assert not table.rows
     assert not table.problems

@@ -131,12 +131,18 @@ def stands(until: float, other: bool, member: str = "m", moves: float = 10, *, t
     )
 
 
-def test_a_partition_is_stuck_soon_where_its_member_commits_and_late_where_none_was_seen() -> None:
+def test_a_partition_is_stuck_soon_or_late_and_no_more_once_its_commit_moves() -> None:
     first = ("t", 0)
     assert stands(STUCK_SOON - 2, other=True).stuck == ()
     assert stands(STUCK_SOON + 2, other=True).stuck == (first,)
     assert first not in stands(STUCK_ALONE - 2, other=False).stuck
     assert first in stands(STUCK_ALONE + 2, other=False).stuck
+    polls_at = [(float(at), lag((5, 100 + 10 * at, "m"), (10 * at, 10 * at + 1, "m"))) for at in range(0, 40, 2)]
+    assert seen(*polls_at).stuck == (("t", 0),)
+    skipped = [*polls_at, (40.0, lag((6, 500, "m"), (400, 401, "m")))]
+    assert seen(*skipped).stuck == ()
+    backwards = [*polls_at, (40.0, lag((1, 500, "m"), (400, 401, "m")))]
+    assert seen(*backwards).stuck == ()
 
 
 @pytest.mark.parametrize(("left", "stuck"), [(5_000, ()), (0, (("t", 0),))])
@@ -152,12 +158,6 @@ def test_a_partition_waits_while_its_member_works_off_another_one(
         return lag((5, 100 + int(10 * time), "m"), (min(end, int(rate * time)), end, "m"))
 
     assert seen(*((time, at(time)) for time in times)).stuck == stuck
-
-
-def test_what_a_throttle_may_delay_is_stuck_so_much_later() -> None:
-    soonest = next(at for at in range(2, 200, 2) if stands(at, other=True).stuck)
-    assert not stands(soonest + LONGEST_THROTTLE - 2, other=True, throttled=True).stuck
-    assert stands(soonest + LONGEST_THROTTLE + 2, other=True, throttled=True).stuck
 
 
 @pytest.mark.parametrize(
@@ -206,11 +206,14 @@ def test_a_consumer_that_commits_rarely_has_its_own_rhythm(every: float) -> None
     assert ended(6 * every, every, 3.5 * every, 2.5).stuck == (("t", 0),)
 
 
-def test_what_is_not_stuck() -> None:
+def test_what_is_not_stuck_and_what_is_so_much_later() -> None:
     assert stands(200, other=True, moves=0).stuck == ()  # no record arrives
     assert stands(200, other=False, member="").stuck == ()  # no member reads, nothing of the group moves
     idle = seen(*((at, lag((100, 100, "m"))) for at in range(0, 300, 10)))
     assert (idle.stuck, idle.rate) == ((), 0)
+    soonest = next(at for at in range(2, 200, 2) if stands(at, other=True).stuck)  # by what a throttle may delay
+    assert not stands(soonest + LONGEST_THROTTLE - 2, other=True, throttled=True).stuck
+    assert stands(soonest + LONGEST_THROTTLE + 2, other=True, throttled=True).stuck
 
 
 @pytest.mark.parametrize("every", [30.0, 60.0, 80.0])
@@ -220,24 +223,12 @@ def test_a_consumer_that_commits_seldom_is_not_stuck(every: float) -> None:
         assert story([at / 1 for at in range(0, end, 2)], (100, 1.0, every, "m")).stuck == ()
 
 
-def test_a_commit_that_moves_is_not_stuck_any_more() -> None:
-    polls_at = [(float(at), lag((5, 100 + 10 * at, "m"), (10 * at, 10 * at + 1, "m"))) for at in range(0, 40, 2)]
-    assert seen(*polls_at).stuck == (("t", 0),)
-    skipped = [*polls_at, (40.0, lag((6, 500, "m"), (400, 401, "m")))]
-    assert seen(*skipped).stuck == ()
-    backwards = [*polls_at, (40.0, lag((1, 500, "m"), (400, 401, "m")))]
-    assert seen(*backwards).stuck == ()
-
-
-def test_a_clock_that_goes_back_begins_again() -> None:
-    trend = seen((1000.0, lag((1, 10, "m"))), (1010.0, lag((1, 20, "m"))), (5.0, lag((1, 30, "m"))))
-    assert (trend.rate, trend.base.at, trend.stuck) == (None, 5.0, ())
-
-
-def test_time_left() -> None:
+def test_the_time_left_and_a_clock_that_goes_back() -> None:
     shrinks = seen((0.0, lag((0, 1000, "m"))), (10.0, lag((500, 1000, "m"))), (20.0, lag((600, 1000, "m"))))
     assert shrinks.rate == pytest.approx(-30)
     assert shrinks.catch_up == pytest.approx(400 / 30)
+    trend = seen((1000.0, lag((1, 10, "m"))), (1010.0, lag((1, 20, "m"))), (5.0, lag((1, 30, "m"))))
+    assert (trend.rate, trend.base.at, trend.stuck) == (None, 5.0, ())
 
 
 def test_what_did_not_change_between_polls_is_kept_once() -> None:

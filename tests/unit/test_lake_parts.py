@@ -240,18 +240,12 @@ def test_a_plot_fits_and_has_its_limit_on_one_line(
     assert len(drawn) == 1
 
 
-def test_an_entity_of_the_lake_in_words() -> None:
+def test_an_entity_of_the_lake_in_words_and_the_sides_of_a_change() -> None:
     assert entity_text("quota", "user=<default>,client-id=%3Cdefault%3E") == "user <default> client '<default>'"
     assert entity_text("acl", ACL_KEY) == "acl topic or,d:ers prefixed"
     assert entity_text("topic", "\x1b[2J") == "topic \\x1b[2J"
-
-
-def test_the_sides_of_a_change() -> None:
     assert sides(change("topic", "t", "retention.ms", None, "86400000")) == ("–", "86400000 (1 d)", False)
     assert sides(change("topic", "t", "retention.ms", "86400000", None, deleted=True))[1] == "deleted"
     assert sides(change("broker", "1", "secret", None, None)).hidden
     assert not sides(change("topic", "t", ":replication", None, None)).hidden
-
-
-def test_what_stands_for_a_secret_is_what_the_pipeline_writes() -> None:
     assert REDACTED == HIDDEN

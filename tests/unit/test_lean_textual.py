@@ -39,8 +39,13 @@ def test_an_app_is_imported_without_the_palette_and_the_palette_is_there_later()
     assert module == PALETTE
 
 
-def test_the_console_has_no_palette_of_textuals() -> None:
+def test_the_console_uses_neither_the_palette_nor_the_folders_of_textual() -> None:
     assert not Console.ENABLE_COMMAND_PALETTE
+    # All of them show it, or are asked by it; the last looks at ENABLE_COMMAND_PALETTE first.
+    assert _where_used(textual.app) == {"search_commands", "search_themes", "action_command_palette"}
+    assert _where_used(textual.theme) == {"ThemeProvider", "discover", "search"}
+    # The console delivers none: it writes its files itself.
+    assert _where_used(textual.app, FOLDERS) == {"_deliver_binary"}
 
 
 def _where_used(module: ModuleType, left_out: str = PALETTE) -> set[str]:
@@ -73,14 +78,3 @@ def _where_used(module: ModuleType, left_out: str = PALETTE) -> set[str]:
 
     visit(tree, "")
     return found
-
-
-def test_textual_uses_the_palette_only_where_the_palette_is() -> None:
-    # All of them show it, or are asked by it; the last looks at ENABLE_COMMAND_PALETTE first.
-    assert _where_used(textual.app) == {"search_commands", "search_themes", "action_command_palette"}
-    assert _where_used(textual.theme) == {"ThemeProvider", "discover", "search"}
-
-
-def test_textual_uses_the_folders_only_where_a_file_is_delivered() -> None:
-    # The console delivers none: it writes its files itself.
-    assert _where_used(textual.app, FOLDERS) == {"_deliver_binary"}

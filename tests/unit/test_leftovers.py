@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -10,13 +10,14 @@ import pytest
 from console.cli.scheduled import removal_command, stale_throttles_table
 from console.language.grammar import parse
 from console.model import cluster, config
-from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType
+from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
 from console.plan.risk_rules import MOVE_UNTHROTTLED
 from console.plan.risks import risk_needs, risks
 from console.plan.staged import Staged
 from console.plan.stale_throttles import LISTS, LOG_DIRS_RATE, RATES, stale_throttles
+from tests.support import samples
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 LEADER, FOLLOWER = LISTS
@@ -25,37 +26,19 @@ LEADER, FOLLOWER = LISTS
 def snapshot(
     own: Mapping[config.ConfigResource, Mapping[str, str]], *moves: cluster.Reassignment, copying: int | None = None
 ) -> Snapshot:
-    configs = {
-        resource: config.ConfigSet(
-            tuple(
-                config.ConfigEntry(
-                    key,
-                    value,
-                    config.own_source(resource),
-                    type=ConfigType(7 if key in LISTS else 5),
-                    synonyms=(config.Synonym(key, value, config.own_source(resource)),),
-                )
-                for key, value in values.items()
-            )
-        )
-        for resource, values in own.items()
+    def entries(resource: config.ConfigResource) -> Iterator[config.ConfigEntry]:
+        for key, value in own[resource].items():
+            yield samples.own_entry(key, value, config.own_source(resource), 7 if key in LISTS else 5)
+
+    sizes = {
+        id_: cluster.ReplicaSizes((cluster.ReplicaSize("t", 0, 1, 0, is_future=id_ == copying),)) for id_ in (1, 2)
     }
-    dirs = {
-        number: (
-            cluster.LogDir(
-                "/d", cluster.ReplicaSizes((cluster.ReplicaSize("t", 0, 1, 0, is_future=number == copying),))
-            ),
-        )
-        for number in (1, 2)
-    }
-    brokers = (cluster.Broker(1, "h", 1), cluster.Broker(2, "h", 2))
-    read_at = dict.fromkeys(("reassignments", "log_dirs"), AT)
     return Snapshot(
-        cluster=cluster.ClusterInfo("c", 1, brokers),
-        configs=configs,
+        cluster=cluster.ClusterInfo("c", 1, (cluster.Broker(1, "h", 1), cluster.Broker(2, "h", 2))),
+        configs={each: config.ConfigSet(tuple(entries(each))) for each in own},
         reassignments=moves,
-        log_dirs=dirs,
-        read_at=read_at,
+        log_dirs={id_: (cluster.LogDir("/d", each),) for id_, each in sizes.items()},
+        read_at=dict.fromkeys(("reassignments", "log_dirs"), AT),
     )
 
 
@@ -69,15 +52,20 @@ EVERYTHING = {
 MOVE = cluster.Reassignment("moving", 1, (1,), (1,), ())
 
 
-def test_nothing_moves_so_all_of_it_can_go() -> None:
+def test_what_can_go_where_nothing_moves_and_what_was_not_read() -> None:
     found = stale_throttles(snapshot(EVERYTHING))
     assert {each.edit.slot for each in found} == {
         UnsetConfig(resource, key).slot for resource, values in EVERYTHING.items() for key in values
     }
     assert all(isinstance(each.edit, UnsetConfig) for each in found)
+    from msgspec.structs import replace
+
+    assert stale_throttles(replace(snapshot(EVERYTHING), read_at={})) == ()
+    blind = replace(snapshot(EVERYTHING), log_dirs={})
+    assert LOG_DIRS_RATE not in {each.edit.key for each in stale_throttles(blind)}
 
 
-def test_what_a_reassignment_uses_stays() -> None:
+def test_what_a_move_uses_stays() -> None:
     found = {each.edit.slot: each.edit for each in stale_throttles(snapshot(EVERYTHING, MOVE))}
     assert set(found.values()) == {
         UnsetConfig(config.broker_resource(1), LOG_DIRS_RATE),
@@ -85,20 +73,9 @@ def test_what_a_reassignment_uses_stays() -> None:
         SubtractConfig(config.topic_resource("moving"), LEADER, "0:1"),
         UnsetConfig(config.topic_resource("still"), LEADER),
     }
-
-
-def test_a_move_between_log_dirs_uses_its_own_rate() -> None:
     keys = {each.edit.key for each in stale_throttles(snapshot(EVERYTHING, copying=1))}
     assert LOG_DIRS_RATE not in keys
     assert set(RATES) <= keys
-
-
-def test_what_was_not_read_is_said_to_be_left_by_nobody() -> None:
-    from msgspec.structs import replace
-
-    assert stale_throttles(replace(snapshot(EVERYTHING), read_at={})) == ()
-    blind = replace(snapshot(EVERYTHING), log_dirs={})
-    assert LOG_DIRS_RATE not in {each.edit.key for each in stale_throttles(blind)}
 
 
 def test_the_commands_are_of_the_language() -> None:

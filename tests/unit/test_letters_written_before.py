@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from weakref import ref
 
@@ -37,11 +37,6 @@ def change(number: int, hashes: str, status: Status, origin: Origin = ELSEWHERE)
     intent = Intent(AT, "c", Who("a", "b"), origin, (entry,), (Request("Produce", None, (0,)),))
     known = frozenset({0})
     return Seen(number, intent, ended={0: Ended(status)}, sent=known, answered=known, request_of={0: 0})
-
-
-def said(wanted: str, changes: Sequence[Change]) -> tuple[str, ...]:
-    """Return the lines on a plan with these letters. changes: the latest first."""
-    return past_lines(MadeBefore({}), WrittenBefore([letters(wanted)], HERE), changes)
 
 
 APPLIED, UNKNOWN, FAILED = Status.APPLIED, Status.UNKNOWN, Status.FAILED
@@ -82,7 +77,7 @@ APPLIED, UNKNOWN, FAILED = Status.APPLIED, Status.UNKNOWN, Status.FAILED
     ],
 )
 def test_what_is_said(wanted: str, changes: list[Seen], line: str | None) -> None:
-    lines = said(wanted, changes)
+    lines = past_lines(MadeBefore({}), WrittenBefore([letters(wanted)], HERE), changes)
     assert len(lines) == (line is not None)
     assert not lines or lines[0].startswith(line or "")
 

@@ -185,12 +185,9 @@ def test_readers_of_foreign_text_take_time_by_its_length(reader: str) -> None:
             assert took < max(expressions.GROWTH * half, 0.1), (piece, took, half)
 
 
-def test_a_brokers_error_is_bounded_before_anything_reads_it() -> None:
+def test_a_brokers_error_and_a_record_of_the_log_are_bounded_before_they_are_looked_at() -> None:
     assert len(failure(40, "password" * 200_000).message) == MOST_WORDS + 1
     assert failure(40, "Invalid value -1").message == "Invalid value -1"
-
-
-def test_a_record_of_the_log_is_bounded_before_secrets_are_looked_for() -> None:
     record = logging.LogRecord("console", logging.INFO, "", 0, "%s", ("secret" * 1_000_000,), None)
     out = StringIO()
     took = expressions.cpu_seconds(lambda: out.write(WithoutSecrets("%(message)s").format(record)), 5.0)

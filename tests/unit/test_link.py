@@ -57,9 +57,12 @@ async def nobody() -> tuple[str, int]:
 # --- connecting
 
 
-async def test_one_dead_address_does_not_matter() -> None:
+async def test_one_dead_address_does_not_matter_and_an_unknown_host_is_named() -> None:
     async with fake.FakeBroker(GOOD) as alive, linked(await nobody(), alive.address) as link:
         assert (await link.call("metadata", ask)).controller_id == 1
+    async with linked(("no-such-host.invalid", 9092)) as link:
+        with pytest.raises(errors.Unreachable, match=r"no-such-host\.invalid:9092: the host name is not known"):
+            await link.call("metadata", ask)
 
 
 async def test_an_address_that_hangs_does_not_cost_its_timeout() -> None:
@@ -97,12 +100,6 @@ async def test_a_first_connection_that_fails_is_not_tried_for_long() -> None:
             await link.call("metadata", ask)
 
 
-async def test_an_unknown_host_is_named() -> None:
-    async with linked(("no-such-host.invalid", 9092)) as link:
-        with pytest.raises(errors.Unreachable, match=r"no-such-host\.invalid:9092: the host name is not known"):
-            await link.call("metadata", ask)
-
-
 @pytest.mark.parametrize(
     ("start", "error", "message"),
     [
@@ -130,11 +127,14 @@ async def test_what_is_no_plaintext_kafka_listener_is_told(
     assert failed.value.failure.remedy
 
 
-async def test_callers_at_the_same_time_share_one_connection() -> None:
+async def test_callers_at_the_same_time_share_one_connection_and_one_refresh() -> None:
     async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
         await asyncio.gather(*(link.call("metadata", ask) for _ in range(8)))
         assert alive.connections == 1
         assert len(alive.received) == 8
+    async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
+        await asyncio.gather(*(link.refresh() for _ in range(5)))
+        assert len(alive.received) == 1
 
 
 async def test_a_lost_connection_is_opened_again_when_needed() -> None:
@@ -157,7 +157,7 @@ async def test_after_a_loss_another_broker_answers() -> None:
 # --- reads and changes
 
 
-async def test_a_read_is_tried_again() -> None:
+async def test_a_read_is_tried_again_and_not_for_ever() -> None:
     async with (
         fake.FakeBroker(GOOD, fake.cut, fake.cut, GOOD) as alive,
         linked(alive.address) as link,
@@ -165,9 +165,6 @@ async def test_a_read_is_tried_again() -> None:
         await link.call("metadata", ask)
         assert (await link.call("metadata", ask)).controller_id == 1
         assert len(alive.received) == 4
-
-
-async def test_a_read_is_not_tried_for_ever() -> None:
     async with fake.FakeBroker(GOOD, fake.cut) as alive, linked(alive.address) as link:
         await link.call("metadata", ask)
         with pytest.raises(errors.Disconnected, match=f"{alive.address[0]}:{alive.address[1]} was lost"):
@@ -306,10 +303,13 @@ async def test_a_broker_is_reached_at_its_advertised_address_over_one_connection
             assert (first.connections, second.connections) == (1, 1)
 
 
-async def test_a_broker_at_the_bootstrap_address_is_the_connection_in_hand() -> None:
+async def test_the_connection_in_hand_serves_its_broker_and_any() -> None:
     async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
         alive.replies = [fake.answering(fake.metadata_body({1: alive.address}, 1))]
         await link.call("metadata", ask, to=broker(1))
+        assert alive.connections == 1
+    async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
+        await link.call("metadata", ask, to=ANY)
         assert alive.connections == 1
 
 
@@ -388,15 +388,3 @@ async def test_no_controller_at_all_is_told() -> None:
     ):
         with pytest.raises(errors.UnknownBroker, match="no controller"):
             await link.call("create_topics", create, to=CONTROLLER, change=True)
-
-
-async def test_callers_at_the_same_time_share_one_refresh() -> None:
-    async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
-        await asyncio.gather(*(link.refresh() for _ in range(5)))
-        assert len(alive.received) == 1
-
-
-async def test_the_default_route_is_any() -> None:
-    async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
-        await link.call("metadata", ask, to=ANY)
-        assert alive.connections == 1

@@ -23,10 +23,17 @@ def as_it_was() -> Iterator[None]:
     gc.freeze()
 
 
-def test_off_within_on_after() -> None:
+def test_the_collector_is_off_within_and_as_before_after() -> None:
     with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
+    with pytest.raises(ZeroDivisionError), gc_paused():
+        _ = 1 / 0
+    assert gc.isenabled()
+    gc.disable()
+    with gc_paused():
+        pass
+    assert not gc.isenabled()
 
 
 def test_nested_only_the_outermost_turns_it_on() -> None:
@@ -35,19 +42,6 @@ def test_nested_only_the_outermost_turns_it_on() -> None:
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
-
-
-def test_after_an_error_it_is_on() -> None:
-    with pytest.raises(ZeroDivisionError), gc_paused():
-        _ = 1 / 0
-    assert gc.isenabled()
-
-
-def test_who_had_it_off_keeps_it_off() -> None:
-    gc.disable()
-    with gc_paused():
-        pass
-    assert not gc.isenabled()
 
 
 def test_threads_that_overlap_wait_for_the_last() -> None:

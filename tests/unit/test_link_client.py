@@ -43,10 +43,11 @@ class Endless:
             raise
 
 
-def test_operations_run_in_the_clients_own_thread() -> None:
+def test_operations_run_in_the_clients_own_thread_and_one_that_never_started_closes() -> None:
     with AdminClient(NOWHERE) as client:
         assert client.submit(where).result(5) == "kac-client"
         assert client.submit(add, 1, two=2).result(5) == 3
+    AdminClient(NOWHERE).close()
 
 
 async def test_another_loop_awaits_them() -> None:
@@ -80,10 +81,6 @@ def test_closing_cancels_what_is_under_way_and_ends_the_thread() -> None:
     assert not client._thread.is_alive()
     with pytest.raises(RuntimeError, match="closed"):
         client.submit(where)
-
-
-def test_a_client_that_was_never_started_closes() -> None:
-    AdminClient(NOWHERE).close()
 
 
 def test_no_warning_and_no_trace_is_left_behind() -> None:

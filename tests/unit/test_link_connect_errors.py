@@ -25,36 +25,13 @@ def error(kind: type[AdminError], message: str, remedy: str = "Do it.") -> Admin
 REFUSED, LOST = error(Unreachable, "a:1: refused", "Start it."), error(Unreachable, "b:2: no way", "Look at it.")
 
 
-def test_the_only_error_is_told_as_it_is() -> None:
-    assert none_reached([REFUSED]) is REFUSED
-
-
-def test_several_are_told_in_one_line_with_each_remedy_once() -> None:
+def test_what_is_told_where_none_was_reached() -> None:
+    assert none_reached([REFUSED]) is REFUSED  # the only one
     told = none_reached([REFUSED, LOST, REFUSED]).failure
     assert told.message == "none of 3 addresses: a:1: refused; b:2: no way"
     assert told.remedy == "Start it. Look at it."
-
-
-def test_a_reason_that_many_share_is_told_once_and_few_addresses_are_named() -> None:
-    told = none_reached([LOST, *(error(Unreachable, f"[::{n}]:9092: nothing listens: there") for n in range(60))])
-    some = "[::0]:9092, [::1]:9092, [::2]:9092 and 57 more"
-    assert told.failure.message == f"none of 61 addresses: b:2: no way; {some}: nothing listens: there"
-    whole = none_reached([error(Unreachable, "no route"), error(Unreachable, "no route")])
-    assert whole.failure.message == "none of 2 addresses: no route"
-
-
-@pytest.mark.parametrize("kind", [AuthenticationFailed, TlsFailed, NotKafkaBroker])
-def test_what_a_peer_said_tells_more_than_silence(kind: type[AdminError]) -> None:
-    said = error(kind, "c:3: no")
-    assert none_reached([REFUSED, said, LOST]) is said
-
-
-def test_refused_credentials_tell_most() -> None:
     refused = error(AuthenticationFailed, "who?")
     assert none_reached([error(NotKafkaBroker, "http"), error(TlsFailed, "tls"), refused]) is refused
-
-
-def test_what_is_wrong_with_the_settings_is_told_as_it_is() -> None:
     settings = ConnectionSettings(bootstrap=(("h", 1),))
     said = error(TlsFailed, "trust store /x can't be read")
     assert connect_error(said, ("h", 1), settings) is said
@@ -62,12 +39,23 @@ def test_what_is_wrong_with_the_settings_is_told_as_it_is() -> None:
     assert odd.message == "h:1 was not tried: AssertionError gssapi library required"
 
 
-def test_words_in_paths_are_no_reasons() -> None:
+def test_a_reason_that_many_share_is_told_once_and_words_in_paths_are_none() -> None:
+    told = none_reached([LOST, *(error(Unreachable, f"[::{n}]:9092: nothing listens: there") for n in range(60))])
+    some = "[::0]:9092, [::1]:9092, [::2]:9092 and 57 more"
+    assert told.failure.message == f"none of 61 addresses: b:2: no way; {some}: nothing listens: there"
+    whole = none_reached([error(Unreachable, "no route"), error(Unreachable, "no route")])
+    assert whole.failure.message == "none of 2 addresses: no route"
     settings = ConnectionSettings((("h", 1),), "SASL_SSL")
     text = "No Kerberos credentials available (default cache: FILE:/home/keytabs/expired-and-revoked/cache)"
     failed = ConnectFailed(Stage.SASL, 0.0)
     failed.__cause__ = KerberosFailed(text)
     assert connect_error(failed, ("h", 1), settings).failure.remedy.startswith("Get a ticket: kinit")
+
+
+@pytest.mark.parametrize("kind", [AuthenticationFailed, TlsFailed, NotKafkaBroker])
+def test_what_a_peer_said_tells_more_than_silence(kind: type[AdminError]) -> None:
+    said = error(kind, "c:3: no")
+    assert none_reached([REFUSED, said, LOST]) is said
 
 
 def _certificate(code: int) -> ssl.SSLCertVerificationError:

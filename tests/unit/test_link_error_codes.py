@@ -14,11 +14,8 @@ KAFKA_ERRORS = Path(__file__).with_name("kafka_4_4_errors.txt")
 TABLE = {int(code): (name, kind) for code, name, kind in map(str.split, KAFKA_ERRORS.read_text().splitlines())}
 
 
-def test_every_error_of_kafka_has_its_name_and_kind() -> None:
+def test_every_error_of_kafka_has_its_name_and_kind_and_every_remedy_an_error() -> None:
     assert {code: (error_name(code), "retriable" if is_retriable(code) else "final") for code in TABLE} == TABLE
-
-
-def test_every_remedy_belongs_to_an_error() -> None:
     assert set(REMEDIES) <= {name for name, _ in TABLE.values()}
 
 

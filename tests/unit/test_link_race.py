@@ -52,35 +52,27 @@ async def test_the_first_is_enough() -> None:
     assert field.tried == ["a"]
 
 
-async def test_a_failure_brings_the_next_at_once() -> None:
+async def test_the_next_is_tried_at_a_failure_or_after_the_stagger() -> None:
     field = Field(a=OSError("refused"), b=OSError("refused"), c="C")
     async with asyncio.timeout(PATIENCE):
         assert await field.race("a", "b", "c", stagger=2 * PATIENCE) == "C"
     assert field.tried == ["a", "b", "c"]
-
-
-async def test_one_that_hangs_costs_the_stagger_and_is_cancelled() -> None:
     field = Field(a=HANGS, b=HANGS, c="C")
     assert await field.race("a", "b", "c") == "C"
     assert field.hanging == 0
-
-
-async def test_a_failure_beside_one_that_hangs_brings_the_next_at_once() -> None:
     field = Field(a=HANGS, b=OSError("refused"), c="C")
     async with asyncio.timeout(PATIENCE):
         assert await field.race("a", "b", "c", stagger=0.05) == "C"
 
 
-async def test_when_all_fail_each_says_why_in_order() -> None:
+async def test_when_none_is_reached_each_says_why_in_order() -> None:
     errors = [OSError("1"), OSError("2")]
     assert await Field(a=errors[0], b=errors[1]).race("a", "b") == errors
-
-
-async def test_a_final_failure_ends_it() -> None:
-    refused = PermissionError("wrong password")
+    refused = PermissionError("wrong password")  # a final failure ends it
     field = Field(a=refused, b="B")
     assert await field.race("a", "b") == [refused]
     assert field.tried == ["a"]
+    assert await Field().race() == []
 
 
 async def test_of_two_that_open_at_the_same_time_one_is_not_kept() -> None:
@@ -114,7 +106,3 @@ async def test_who_gives_up_cancels_all() -> None:
     with pytest.raises(asyncio.CancelledError):
         await race
     assert field.hanging == 0
-
-
-async def test_no_address_gives_no_connection() -> None:
-    assert await Field().race() == []

@@ -30,17 +30,11 @@ class Answers:
 AT_ONCE = repeat(0.0)
 
 
-async def test_reads_until_settled() -> None:
+async def test_reads_until_settled_or_no_try_is_left_or_would_be_too_late() -> None:
     answers = Answers(41, 41, 0, 99)
     assert await until_settled(answers.read, lambda code: code == 41, within=5, waits=AT_ONCE) == 0
     assert answers.left == [99]
-
-
-async def test_gives_the_last_answer_when_the_tries_are_used_up() -> None:
     answers = Answers(41, 14, 15, 0)
     assert await until_settled(answers.read, bool, within=5, attempts=3, waits=AT_ONCE) == 15
-
-
-async def test_does_not_begin_a_try_that_would_be_too_late() -> None:
     answers = Answers(41, 0)
     assert await until_settled(answers.read, bool, within=5, waits=repeat(6.0)) == 41

@@ -81,10 +81,14 @@ def tls_error(reason: str) -> ssl.SSLError:
     return error
 
 
-def test_an_expired_certificate() -> None:
+def test_what_is_told_of_a_certificate_an_alert_and_anything_else() -> None:
     error = ssl.SSLCertVerificationError(1, "certificate verify failed")
     error.verify_code, error.verify_message = 10, "certificate has expired"
     assert "certificate has expired | Have the broker's certificate renewed" in told(error)
+    words = told(tls_error("TLSV1_ALERT_UNKNOWN_CA"), WITH_KEY)
+    assert "refused this client's certificate or TLS version (alert: unknown ca)" in words
+    assert "trust store" in words
+    assert "TLS failed: unsupported protocol" in told(tls_error("UNSUPPORTED_PROTOCOL"))
 
 
 @pytest.mark.parametrize("reason", ["TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CERTIFICATE"])
@@ -92,12 +96,6 @@ def test_an_alert_without_a_certificate_of_our_own(reason: str) -> None:
     """TLS 1.3 sends it when the handshake seems done: while the versions are asked for."""
     for stage in Stage:
         assert "seems to want a client certificate | Set ssl.keystore.location" in told(tls_error(reason), stage=stage)
-
-
-def test_an_alert_to_a_certificate_of_our_own() -> None:
-    words = told(tls_error("TLSV1_ALERT_UNKNOWN_CA"), WITH_KEY)
-    assert "refused this client's certificate or TLS version (alert: unknown ca)" in words
-    assert "trust store" in words
 
 
 @pytest.mark.parametrize("reason", ["WRONG_VERSION_NUMBER", "UNEXPECTED_EOF_WHILE_READING"])
@@ -124,7 +122,3 @@ def test_a_failed_handshake_never_advises_to_go_without(protocol: str, stage: St
         words = f"{found.message} {found.remedy}".casefold()
         assert "plaintext" not in words
         assert "identification" not in words
-
-
-def test_anything_else_is_told_by_its_name() -> None:
-    assert "TLS failed: unsupported protocol" in told(tls_error("UNSUPPORTED_PROTOCOL"))

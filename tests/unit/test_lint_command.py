@@ -26,15 +26,12 @@ cluster = worlds.cluster(
 kac = worlds.commands()
 
 
-def test_text_says_what_mends_a_finding_and_which_rules_did_not_look(kac: worlds.Kac) -> None:
+def test_text_says_what_mends_a_finding_and_a_rule_looks_alone_or_not(kac: worlds.Kac) -> None:
     ran = kac("lint")
     assert ran.code == 0
     assert "HIGH single-replica (likely)" in ran.out
     assert "replication topic lone 3" in ran.out
     assert "did not look: token-expiring (delegation tokens: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED" in ran.out
-
-
-def test_a_rule_alone_and_without_it(kac: worlds.Kac) -> None:
     one = json.loads(kac("lint", "--rule", "single-replica", "--output", "json").out)
     assert [(each["rule"], each["subject"]) for each in one["findings"]] == [("single-replica", "topic lone")]
     assert one["rules"] == ["single-replica"]
@@ -103,8 +100,6 @@ def test_junit_has_a_case_for_each_rule_and_a_failure_for_each_finding(kac: worl
     assert {name: int(suite.get(name, "")) for name in counts} == counts
     assert int(suite.get("tests", "")) == len(RULES)
 
-
-# -- wanted files ------------------------------------------------------------------------------------------------------
 
 WANTED = """\
 version: 1
@@ -249,8 +244,6 @@ def test_a_value_that_brokers_refuse(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert f"{file}:20: replica.lag.time.max.ms: Invalid value soon" in capsys.readouterr().err
 
 
-# -- contexts ----------------------------------------------------------------------------------------------------------
-
 Configured = Callable[[str], None]
 
 
@@ -293,8 +286,6 @@ def test_an_acceptance_without_a_reason_makes_a_context_unusable(
     assert isinstance(broken, BrokenContext)
     assert "[[contexts.here.lint]] has rule, subject, reason" in broken.problem
 
-
-# -- other clusters ----------------------------------------------------------------------------------------------------
 
 empty = worlds.cluster(ClusterSpec(brokers=3, racks=RACKS))
 on_empty = worlds.commands("empty")

@@ -90,9 +90,6 @@ def test_a_remedy_ends_its_finding(seen: Seen) -> None:
             assert (each.found.subject, each.found.key) not in left, (each.rule.name, each.found)
 
 
-# -- hostile text ------------------------------------------------------------------------------------------------------
-
-
 def _hostile(name: str) -> Seen:
     with_names = both(placed((1,), name=f"{name}.a"), placed((1,), name=f"{name}_a"), acls(acl(name, name)))
     seen = with_names(healthy())
@@ -122,9 +119,6 @@ def test_a_secret_is_not_shown() -> None:
     report = lint(seen, target)
     assert report.findings
     assert "hunter2" not in json_text(report_data(report, [], lambda _: ""))
-
-
-# -- what an operator accepts ------------------------------------------------------------------------------------------
 
 
 def test_an_acceptance_counts_by_rule_and_subject_and_says_when_it_fits_nothing() -> None:

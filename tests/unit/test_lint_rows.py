@@ -54,13 +54,10 @@ def test_a_finding_has_a_row_a_place_and_its_step(rule: Rule) -> None:
         assert source_text(rule) in told
 
 
-def test_two_findings_of_a_rule_on_one_key_are_two_rows() -> None:
+def test_two_findings_of_a_rule_on_one_key_are_two_rows_and_the_worst_come_first() -> None:
     failed = Failure("KAFKA_STORAGE_ERROR", "disk")
     seen = made([log_dirs(log_dir("/a", failure=failed), log_dir("/b", failure=failed))])
     assert [row.number for row in lint_rows(lint(seen, target, [BY_NAME["log-dir-offline"]]))] == [0, 1]
-
-
-def test_the_worst_come_first_and_accepted_ones_last() -> None:
     accepted = (Acceptance("single-replica", "topic orders", "it is made again"),)
     found = report("single-replica", "min-isr-one", "auto-create", accepted=accepted)
     rows = lint_rows(found)

@@ -23,28 +23,21 @@ def subjects(rule: Rule, seen: Seen) -> list[str]:
     return [target(each.subject) for each in rule.find(seen)]
 
 
-def test_each_rule_has_a_case_and_names_are_unique() -> None:
+def test_each_rule_has_a_case_and_looks_at_a_cluster_in_good_order() -> None:
     assert CASES.keys() == BY_NAME.keys()
     assert len(BY_NAME) == len(RULES) >= 40
-
-
-def test_a_cluster_in_good_order_has_no_finding_and_every_rule_looks() -> None:
     report = lint(healthy(), target)
     assert [(each.rule.name, target(each.found.subject), each.found.what) for each in report.findings] == []
     assert report.blind == ()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_a_rule_finds_what_it_is_for(rule: Rule) -> None:
+def test_a_rule_finds_what_it_is_for_and_a_remedy_of_edits_ends_it(rule: Rule) -> None:
     case = CASES[rule.name]
     bad, good = made([case.bad]), made([case.good])
     assert (unread(bad, rule), unread(good, rule)) == ("", "")
     assert case.subject in subjects(rule, bad)
     assert subjects(rule, good) == []
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_a_remedy_of_edits_ends_its_finding(rule: Rule) -> None:
     seen = made([CASES[rule.name].bad])
     for found in rule.find(seen):
         if not found.edits:

@@ -76,14 +76,11 @@ def test_hostile_names_make_no_other_lines_and_no_sample_twice(groups: list[str]
     assert text.endswith("\n")
 
 
-def test_names_that_look_the_same_are_one_sample() -> None:
+def test_samples_are_one_for_names_that_look_the_same_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     long = ["g" * 400 + end for end in "ab"]
     text = metrics_text(Verdict(AT, (), (), ()), snapshot(*long))
     (line,) = (each for each in text.splitlines() if each.startswith("kac_group_lag_records"))
     assert line.endswith("} 8")  # the higher one
-
-
-def test_the_number_of_samples_is_bounded_and_the_highest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MOST", 3)
     text = metrics_text(Verdict(AT, (), (), ()), snapshot(*(f"g{n}" for n in range(10))))
     kept = [each for each in text.splitlines() if each.startswith("kac_group_lag_records")]
@@ -121,7 +118,7 @@ def test_the_fullest_disks_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
-def test_an_unknown_lag_is_not_zero() -> None:
+def test_an_unknown_lag_is_not_zero_and_a_lost_cluster_has_no_old_values() -> None:
     def lines(*lags: int) -> list[str]:
         found = {"g": GroupLag(tuple(PartitionLag("orders", n, 1, 8, lag) for n, lag in enumerate(lags)))}
         text = metrics_text(Verdict(AT, (), (), ()), Snapshot(lags=found, lag_trends=trends_after({}, found, AT)))
@@ -129,9 +126,6 @@ def test_an_unknown_lag_is_not_zero() -> None:
 
     assert lines(-1, -1) == []
     assert lines(-1, 7) == ['kac_group_lag_records{group="g",topic="orders"} 7']
-
-
-def test_a_lost_cluster_has_no_old_values() -> None:
     text = metrics_text(None, snapshot("g"), Health(polls=3, failed=1))
     assert "kac_triage_up 0" in text
     assert "kac_polls_failed_total 1" in text
@@ -145,9 +139,6 @@ def test_promtool_accepts_the_metrics() -> None:
     text = metrics_text(verdict, snapshot('a"\\\n'), Health(receivers={"chat": {"delivered": 1}}))
     checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
-
-
-# -- over HTTP ---------------------------------------------------------------------------------------------------------
 
 
 async def asked(port: int, request: str) -> str:

@@ -89,13 +89,10 @@ def test_what_a_line_can_go_on_with(line: str, found: list[str]) -> None:
     assert completed(line) == found
 
 
-def test_options_come_with_their_help() -> None:
+def test_options_come_with_their_help_and_a_quota_has_the_keys_of_its_entity() -> None:
     found = candidates("zsh", "kac groups --gr", "", lambda *_: [])
     assert found == ["--group\tthe group's name; may be repeated"]
     assert "--if-not-exists" in completed("topics --")
-
-
-def test_a_quota_has_the_keys_of_its_entity() -> None:
     found = candidates("fish", "kac quotas --user a --add-config pro", "", names)
     assert found == ["producer_byte_rate="]
 
@@ -119,14 +116,11 @@ def test_for_bash_the_rest_of_a_name_is_quoted(start: str, rest: str, part: str)
         assert done.stdout.decode() == (name if start else name[len(part) :])
 
 
-def test_a_completed_line_leaves_the_environment_as_it_was() -> None:
+def test_completion_leaves_the_environment_as_it_was_and_starts_without_a_client() -> None:
     # argcomplete's variables turn any other program that uses it, as pytest does, into a completion.
     former = dict(os.environ)
     completed("topics --", shell="fish")
     assert dict(os.environ) == former
-
-
-def test_completion_starts_without_a_client() -> None:
     loaded = loaded_by("__complete", "bash", "kac topics --output=", "")
     assert loaded.code == 0
     assert loaded.any_of("aiokafka", "kio", "textual", "prompt_toolkit", "cryptography") == set()

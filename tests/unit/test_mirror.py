@@ -82,9 +82,6 @@ def said(one: MirrorRecord, at_ms: int) -> str:
             )
 
 
-# -- the newest of each key --------------------------------------------------------------------------------------------
-
-
 @given(st.lists(st.tuples(RECORDS, st.integers(0, 2**40)), max_size=20), st.data())
 def test_records_read_in_parts_give_what_they_give_at_once(
     wrote: list[tuple[MirrorRecord, int]], data: st.DataObject
@@ -98,19 +95,13 @@ def test_records_read_in_parts_give_what_they_give_at_once(
     assert {key: each.record for key, each in newest.items()} == {mirror.key_of(each): each for each, _ in wrote}
 
 
-def test_the_interval_of_heartbeats_is_known_after_two() -> None:
+def test_the_newest_records_are_kept_and_two_heartbeats_tell_their_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     beat = Heartbeat("east", "west")
     kept = mirror.with_records({}, [written(beat, 1_000), written(Heartbeat("x", "y"), 1_500), written(beat, 4_000)])
     assert kept[beat] == Kept(beat, 4_000, 1_000)
-
-
-def test_the_newest_keys_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mirror, "MOST_KEPT", 2)
     records = [written(OffsetSync(name, 0, 1, 1)) for name in ("a", "b", "a", "c")]
     assert [*mirror.with_records({}, records)] == [("a", 0), ("c", 0)]
-
-
-# -- flows -------------------------------------------------------------------------------------------------------------
 
 
 def listing(topics: Mapping[str, Iterable[MirrorRecord]]) -> MirrorListing:
@@ -156,7 +147,7 @@ def test_a_flow_has_its_heartbeats_copies_groups_and_syncs() -> None:
     assert flow.copy_of("orders") == "east.orders"
 
 
-def test_the_syncs_of_the_flow_back_are_not_taken_for_this_one() -> None:
+def test_copies_are_known_by_syncs_of_this_flow_and_by_checkpoints() -> None:
     """Their topic has the same name; both clusters have orders, each with the other's copy."""
     topics = {**BEATS, "mm2-offset-syncs.east.internal": [SYNC]}
     (flow,) = flows(topics, "east.orders", "orders").values()
@@ -164,9 +155,6 @@ def test_the_syncs_of_the_flow_back_are_not_taken_for_this_one() -> None:
     told = mirror.MirrorConnector("main/m", mirror.SOURCE_CLASS, "east", "west", True)
     (flow,) = flows(topics, "east.orders", "orders", connectors=[told]).values()
     assert (len(flow.syncs), flow.connectors) == (1, ("main/m",))
-
-
-def test_copies_with_the_names_of_the_source_are_known_by_checkpoints() -> None:
     topics = {
         **BEATS,
         "east.checkpoints.internal": [Checkpoint("g", "orders", 0, 1, 1), Checkpoint("g", "gone", 0, 1, 1)],
@@ -175,24 +163,16 @@ def test_copies_with_the_names_of_the_source_are_known_by_checkpoints() -> None:
     assert flow.topics == ("orders",)
 
 
-def test_a_copy_of_a_copy_is_no_flow_of_its_own() -> None:
+def test_which_flows_there_are() -> None:
+    # A copy of a copy is none of its own.
     topics = {**BEATS, "east.heartbeats": [Heartbeat("n", "east")], "east.north.heartbeats": [Heartbeat("x", "north")]}
     assert [*flows(topics, "east.orders")] == ["east->west"]
-
-
-def test_a_flow_without_heartbeats_of_its_own_has_an_unknown_target() -> None:
     assert [*flows({"east.checkpoints.internal": [POINT]}, "east.orders")] == ["east->?"]
     both = {**BEATS, "north.checkpoints.internal": [Checkpoint("g", "north.a", 0, 1, 1)]}
     assert [*flows(both, "north.a")] == ["east->west", "north->west"]
-
-
-def test_anybody_can_add_only_so_many_flows() -> None:
+    assert flows({"platform.heartbeats": [], "heartbeats": []}, "platform.orders") == {}
     beats: dict[str, list[MirrorRecord]] = {"heartbeats": [Heartbeat(f"s{n}", "west") for n in range(1_000)]}
     assert len(flows(beats)) == mirror.MOST_FLOWS
-
-
-def test_topics_that_only_look_like_heartbeats_show_no_flow() -> None:
-    assert flows({"platform.heartbeats": [], "heartbeats": []}, "platform.orders") == {}
 
 
 def test_an_unchanged_heartbeat_keeps_the_time_of_its_first_sight() -> None:

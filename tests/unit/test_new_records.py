@@ -55,15 +55,12 @@ def test_what_is_no_record_says_why_and_where(line, why):
     assert why in str(refused.value)
 
 
-def test_json_members_become_compact_json_and_a_schema_gets_them():
+def test_json_members_become_compact_json_and_so_many_lines_are_taken(monkeypatch):
     line = b'{"key_json": 7, "value_json": {"a": [1, "\xc3\xa9"]}}'
     assert new_records.record_of_line(line) == NewRecord(b"7", '{"a":[1,"é"]}'.encode())
     assert new_records.record_of_line(b'{"value": "{}"}', ["value"]) == NewRecord(None, b"{}")
     with pytest.raises(NotARecord, match="a schema encodes JSON"):
         new_records.record_of_line(b'{"value_hex": "00"}', ["value"])
-
-
-def test_so_many_lines_and_no_more(monkeypatch):
     monkeypatch.setattr(new_records, "MOST_RECORDS", 2)
     assert len(new_records.records_of_lines(b'{"value": ""}\n\n{"value": ""}\n')) == 2
     with pytest.raises(NotARecord, match="more than 2"):

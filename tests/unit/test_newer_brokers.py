@@ -36,14 +36,11 @@ async def test_a_broker_without_version_0_of_api_versions_is_asked_again() -> No
         assert broker.connections == 1
 
 
-async def test_a_broker_with_no_common_version_of_api_versions_is_too_new() -> None:
+async def test_a_broker_without_a_common_version_of_a_request_is_too_new() -> None:
     assert await failure({**fake.KRAFT, **UNKNOWN_KEYS, fake.API_VERSIONS: (6, 7)}) == (
         "TOO_NEW: 127.0.0.1:PORT is newer than this kac: it has api_versions 6 to 7, known is 5. "
         "Update kac; until then use the tools of that Kafka release."
     )
-
-
-async def test_a_broker_with_no_common_version_of_metadata_is_too_new() -> None:
     assert "it has metadata 14 to 15, known is 13" in await failure({**fake.KRAFT, fake.METADATA: (14, 15)})
 
 

@@ -67,9 +67,13 @@ def test_a_cause_that_comes_gets_worse_and_goes_is_told_once_each() -> None:
     ]
 
 
-def test_one_that_flaps_within_its_time_is_told_once() -> None:
+def test_what_flaps_is_told_once_and_what_comes_back_later_again() -> None:
     polls = [(10.0 * t, [row()] if t % 2 else []) for t in range(30)]
     assert told(*polls) == [("came", "broker-down:broker:1", 10)]
+    both, alone = states((1, WARNING), (2, WARNING)), states((1, WARNING))
+    flaps = [(10.0 * n, both if n % 2 else alone) for n in range(20)]
+    later = [(200.0, alone), (270.0, alone), (280.0, both)]
+    assert [(what, at) for what, _, at in told(*flaps, *later)] == [("came", 0), ("came", 10), ("came", 280)]
 
 
 def test_a_step_of_the_wall_clock_is_no_time() -> None:
@@ -114,22 +118,11 @@ def test_of_rows_with_one_id_the_worst_is_told() -> None:
     assert [each.row.claim.severity for each in (*found, *more)] == [Severity.CRITICAL]
 
 
-def test_possible_ones_information_and_muted_ones_are_not_told() -> None:
+def test_possible_ones_information_and_what_is_muted_on_the_screen_are_not_told() -> None:
     muted = row()._replace(muted=START + MUTED_FOR)
     others = [row(certainty=Certainty.POSSIBLE), row(severity=Severity.INFO), muted]
     assert [told((0, [each]), (100, [each])) for each in others] == [[], [], []]
     assert told((0, [muted]), (100, [row()])) == [("came", "broker-down:broker:1", 100)]
-
-
-def test_a_told_one_that_is_muted_then_is_silent_until_it_goes() -> None:
-    worse = row(severity=Severity.CRITICAL)._replace(muted=START + MUTED_FOR)
-    assert told((0, [row()]), (1, [worse]), (2, []), (2 + HELD.total_seconds(), [])) == [
-        ("came", "broker-down:broker:1", 0),
-        ("gone", "broker-down:broker:1", 62),
-    ]
-
-
-def test_mutes_are_those_of_the_screen() -> None:
     verdict = Verdict(START, (row().named,), (), ())
     rows = cause_rows(verdict, {cause_id(row().claim): START + MUTED_FOR})
     assert told((0, rows)) == []
@@ -144,13 +137,19 @@ def test_an_unexplained_symptom_waits_for_its_cause_whatever_its_number() -> Non
     assert told(*((t, rows(1 + t % 3)) for t in range(90))) == [("came", "unexplained-leaderless", 60)]
 
 
-def test_groups_that_become_one_row_have_not_gone() -> None:
+def test_what_is_one_row_now_muted_or_unread_has_not_gone() -> None:
     fold = ("stands still", "stand still")
     few = [row("consumer-stuck", subject=Subject(group=f"g{n}"), fold=fold) for n in range(3)]
     many = [row("consumer-stuck", subject=Subject(), fold=fold)]
     found = told((0, few), *((1.0 + t, many) for t in range(100)))
     assert Counter(what for what, _, _ in found) == {"came": 4}
     assert told((0, few), (1, many), *((2.0 + t, list[CauseRow]()) for t in range(100)))[-1][0] == "gone"
+    worse = row(severity=Severity.CRITICAL)._replace(muted=START + MUTED_FOR)
+    assert told((0, [row()]), (1, [worse]), (2, []), (2 + HELD.total_seconds(), [])) == [
+        ("came", "broker-down:broker:1", 0),
+        ("gone", "broker-down:broker:1", 62),
+    ]
+    assert told((0, [row()]), (1, []), (500, []), blind=True) == [("came", "broker-down:broker:1", 0)]
 
 
 def states(*severities: tuple[int, Severity]) -> list[CauseRow]:
@@ -183,13 +182,6 @@ def test_of_states_in_one_row_each_comes_and_the_row_goes_with_the_last() -> Non
     assert [each.row.claim.subject.broker for each in found] == [1, 2, 3, 2]
 
 
-def test_a_state_that_flaps_is_told_once_and_one_that_comes_back_later_again() -> None:
-    both, alone = states((1, WARNING), (2, WARNING)), states((1, WARNING))
-    flaps = [(10.0 * n, both if n % 2 else alone) for n in range(20)]
-    later = [(200.0, alone), (270.0, alone), (280.0, both)]
-    assert [(what, at) for what, _, at in told(*flaps, *later)] == [("came", 0), ("came", 10), ("came", 280)]
-
-
 def test_a_mute_of_a_row_of_states_keeps_those_back_that_it_had() -> None:
     both, three = (states(*((id_, WARNING) for id_ in ids)) for ids in ((1, 2), (1, 2, 3)))
     muted = dict.fromkeys(member_ids(both[0].claim), START + MUTED_FOR)
@@ -198,10 +190,6 @@ def test_a_mute_of_a_row_of_states_keeps_those_back_that_it_had() -> None:
     )
     assert [each[0].muted is not None for each in (before, later, less)] == [True, False, True]
     assert told((0, before), (1, later)) == [("came", "certificate-expiring", 1)]
-
-
-def test_nothing_goes_while_what_a_verdict_needs_is_unread() -> None:
-    assert told((0, [row()]), (1, []), (500, []), blind=True) == [("came", "broker-down:broker:1", 0)]
 
 
 def test_a_cluster_that_does_not_answer_is_a_cause() -> None:

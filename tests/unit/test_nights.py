@@ -89,27 +89,13 @@ ROWS = st.builds(
 HALVES = st.lists(ROWS, max_size=5).map(lambda rows: a_half(*rows))
 
 
-# -- named -------------------------------------------------------------------------------------------------------------
-
-
-def test_cause_symptom_and_neither() -> None:
+def test_a_night_is_named_by_its_cause_a_symptom_or_as_unknowable() -> None:
     assert named(a_night(), a_half(a_row(SYMPTOM), a_row(CAUSE))) == 2
     assert named(a_night(), a_half(a_row(SYMPTOM))) == 1
     assert named(a_night(), a_half(a_row("broker 2 is down"))) == 0
     assert named(a_night(), a_half()) == 0
-
-
-@pytest.mark.parametrize("changed", [{"severity": "info"}, {"last": UNTIL - 1}])
-def test_only_what_stands_and_is_trouble_names_it(changed: dict[str, Any]) -> None:
-    assert named(a_night(), a_half(a_row(CAUSE, **changed))) == 0
-
-
-def test_words_of_the_wrong_diagnosis_make_a_row_wrong() -> None:
     night = a_night(cause=Words(("orders", "deleted"), never=("broker",)))
     assert named(night, a_half(a_row(f"{CAUSE} by broker 2"))) == 0
-
-
-def test_the_unknowable_is_named_by_saying_so() -> None:
     said = a_half(lines=(Line(text="who DELETED orders: ask the owner of orders", first=5.0, last=UNTIL),))
     over = a_half(lines=(Line(text="who deleted orders", first=5.0, last=UNTIL - 1),))
     assert named(a_night(unknowable=True), said) == 2
@@ -118,9 +104,15 @@ def test_the_unknowable_is_named_by_saying_so() -> None:
     assert named(a_night(unknowable=True), a_half(a_row(CAUSE, severity="info"))) == 2
 
 
+@pytest.mark.parametrize("changed", [{"severity": "info"}, {"last": UNTIL - 1}])
+def test_only_what_stands_and_is_trouble_names_it(changed: dict[str, Any]) -> None:
+    assert named(a_night(), a_half(a_row(CAUSE, **changed))) == 0
+
+
 @given(HALVES, ROWS)
-def test_one_more_row_never_names_it_less(half: Half, row: Row) -> None:
+def test_one_more_row_names_it_no_less_and_makes_no_twin_more_silent(half: Half, row: Row) -> None:
     assert named(a_night(), replace(half, rows=(*half.rows, row))) >= named(a_night(), half)
+    assert silence(a_night(), replace(half, rows=(*half.rows, row))) <= silence(a_night(), half)
 
 
 def test_a_sure_wrong_diagnosis_is_listed_where_it_stands_instead() -> None:
@@ -130,46 +122,31 @@ def test_a_sure_wrong_diagnosis_is_listed_where_it_stands_instead() -> None:
     assert judge(a_night(), a_half(wrong, a_row(CAUSE)), None).instead == ()
 
 
-# -- the step ----------------------------------------------------------------------------------------------------------
-
-
-def test_right_harmless_and_missing_steps() -> None:
+def test_how_good_a_step_is() -> None:
     assert step(a_night(), a_half(a_row(CAUSE, STEP))) == 2
     assert step(a_night(), a_half(a_row(CAUSE, "a topic: create topic orders again"))) == 2
     assert step(a_night(), a_half(a_row(CAUSE, "look at its log"))) == 1
     assert step(a_night(), a_half(a_row(CAUSE, STEP, last=UNTIL - 1))) == 0
     assert step(a_night(), a_half()) == 0
-
-
-def test_the_words_of_a_step_may_stand_in_two_proposals_but_not_in_the_evidence() -> None:
     night = a_night(step=Words(("orders", "again", "schema")))
     assert step(night, a_half(a_row("x", "make it again", "with its schema"))) == 2
     assert step(night, a_half(a_row("made again with its schema", "look at it"))) == 1
-
-
-def test_without_a_step_silence_is_right_and_harm_is_not() -> None:
-    assert step(a_night(step=None), a_half()) == 2
+    assert step(a_night(step=None), a_half()) == 2  # without a step silence is right and harm is not
     assert step(a_night(step=None), a_half(a_row("x", f"now: {HARM}"))) == 0
-
-
-def test_the_place_to_look_at_is_a_step() -> None:
+    # The place to look at is a step.
     assert step(a_night(), a_half(lines=(Line(text="start it again", first=0.0, last=UNTIL),))) == 2
-
-
-@given(HALVES)
-def test_a_harmful_statement_at_any_time_is_worth_nothing(half: Half) -> None:
-    passing = a_row("x", STEP, f"or: {HARM}", first=5.0, last=6.0, severity="info", certainty="possible")
-    score = judge(a_night(), replace(half, rows=(*half.rows, passing, a_row(CAUSE, STEP))), None)
-    assert score.step == 0
-    assert HARM in score.harmful
-
-
-def test_advice_is_no_statement_and_before_the_night_nothing_is_harmful() -> None:
     before = a_row("x", f"now: {HARM}", first=-9.0, last=-1.0)
     assert step(a_night(), a_half(before, a_row(CAUSE, "delete topic orders by hand, make it again"))) == 2
 
 
-# -- the twin ----------------------------------------------------------------------------------------------------------
+@given(HALVES)
+def test_a_harmful_statement_is_worth_nothing_and_a_twin_is_blamed_for_certainty(half: Half) -> None:
+    passing = a_row("x", STEP, f"or: {HARM}", first=5.0, last=6.0, severity="info", certainty="possible")
+    score = judge(a_night(), replace(half, rows=(*half.rows, passing, a_row(CAUSE, STEP))), None)
+    assert score.step == 0
+    assert HARM in score.harmful
+    guessed = replace(half, rows=tuple(replace(row, certainty="possible") for row in half.rows))
+    assert silence(a_night(), guessed) >= 1
 
 
 def test_a_twin_is_silent_guessing_or_loud() -> None:
@@ -180,29 +157,12 @@ def test_a_twin_is_silent_guessing_or_loud() -> None:
     assert silence(night, a_half(*quiet, a_row("y", certainty="likely", first=-5.0, last=-4.0))) == 0
 
 
-@given(HALVES, ROWS)
-def test_one_more_row_never_makes_a_twin_more_silent(half: Half, row: Row) -> None:
-    assert silence(a_night(), replace(half, rows=(*half.rows, row))) <= silence(a_night(), half)
-
-
-@given(HALVES)
-def test_certainty_is_what_a_twin_is_blamed_for(half: Half) -> None:
-    guessed = replace(half, rows=tuple(replace(row, certainty="possible") for row in half.rows))
-    assert silence(a_night(), guessed) >= 1
-
-
-# -- the first row -----------------------------------------------------------------------------------------------------
-
-
 def test_the_first_row_is_counted_from_the_end_of_begin() -> None:
     late, early = a_row(CAUSE, first=20.0), a_row(SYMPTOM, first=11.5, last=12.0)
     assert first_row(a_night(), a_half(late, early)) == 11.5 - BEGUN
     assert first_row(a_night(), a_half(a_row(CAUSE, first=-3.0))) == 0
     assert first_row(a_night(), a_half(a_row(CAUSE, first=-3.0, last=-1.0))) is None
     assert first_row(a_night(), a_half(a_row(CAUSE, severity="info"), a_row("broker 2 is down"))) is None
-
-
-# -- together ----------------------------------------------------------------------------------------------------------
 
 
 @given(HALVES, HALVES)
@@ -239,9 +199,6 @@ def test_less_than_before_is_named() -> None:
     good, bad = judge(a_night(), a_half(a_row(CAUSE, STEP)), None), judge(a_night(), a_half(), None)
     assert worse(bad, good) == ["named 0, was 2", "step 0, was 2"]
     assert worse(good, bad) == worse(good, good) == []
-
-
-# -- what is collected -------------------------------------------------------------------------------------------------
 
 
 def a_verdict(second: int, *claims: Claim, unexplained: int = 0, hidden: str = "") -> Verdict:
@@ -307,9 +264,6 @@ def test_a_record_gives_what_was_written_of_it() -> None:
     assert score.first < 15
 
 
-# -- what is written ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("slug", WRITTEN)
 def test_a_written_night_is_well_formed(slug: str) -> None:
     night = WRITTEN[slug]
@@ -332,9 +286,6 @@ def test_a_written_night_is_well_formed(slug: str) -> None:
     assert 1 <= night.brokers <= 5
 
 
-def test_names_differ() -> None:
+def test_names_differ_and_slugs_are_names_of_files() -> None:
     assert not [name for name, count in Counter(night.name for night in WRITTEN.values()).items() if count > 1]
-
-
-def test_slugs_are_names_of_files() -> None:
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*", slug) for slug in WRITTEN)

@@ -60,9 +60,6 @@ def reason(edit: edits.Edit, known: Snapshot, plan: Plan = EMPTY) -> str:
     return found.reason
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
-
-
 @given(offsets, offsets, st.integers(-5, 1_005))
 def test_an_offset_is_staged_only_within_the_log(one: int, other: int, before: int) -> None:
     start, end = sorted((one, other))
@@ -166,9 +163,6 @@ def test_the_bytes_are_a_range_of_the_replicas(before: int, end: int, sizes: lis
         assert freed == (0, 0)
 
 
-# -- registrations -----------------------------------------------------------------------------------------------------
-
-
 def with_brokers(*brokers: cluster.Broker, shows_fenced: bool = True) -> Snapshot:
     topics = {"orders": cluster.Topic("orders", tuple(cluster.Partition(n, 1, (1, 4), (1,)) for n in range(5)))}
     return Snapshot(
@@ -208,9 +202,6 @@ def test_before_kafka_4_a_broker_that_is_missing_may_be_registered() -> None:
     assert moved(edit, DOWN, ALIVE)
 
 
-# -- features ----------------------------------------------------------------------------------------------------------
-
-
 def with_features(finalized: dict[str, int], *nodes: dict[str, tuple[int, int]] | None) -> Snapshot:
     made = tuple(
         cluster.NodeFeatures(
@@ -247,15 +238,12 @@ def test_what_can_not_be_lowered_again_has_to_be_typed_and_is_not_lowered() -> N
     assert "can't be lowered" in reason(edits.SetFeature("kraft.version", 0), with_features({"kraft.version": 1}, NEW))
 
 
-def test_a_level_needs_others_as_they_are_or_as_the_plan_makes_them() -> None:
+def test_a_level_needs_others_and_features_that_were_not_read_are_staged_upon_nothing() -> None:
     known = with_features({MD: 22}, NEW)
     assert f"{ELR} 1 needs {MD} 23 or higher" in reason(edits.SetFeature(ELR, 1), known)
     raised = stage(EMPTY, [edits.SetFeature(MD, 25)], known).plan
     assert isinstance(judged(edits.SetFeature(ELR, 1), known, raised), Staged)
     assert isinstance(judged(edits.SetFeature(MD, 22), known), Dropped)
-
-
-def test_features_that_were_not_read_are_staged_upon_nothing() -> None:
     staged = judged(edits.SetFeature(MD, 25), Snapshot())
     assert isinstance(staged, Staged)
     assert staged.was is UNREAD

@@ -45,16 +45,13 @@ def test_statements_and_plans_say_what_it_is(resource: ConfigResource) -> None:
     assert "--bootstrap-controller" in refused.remedy
 
 
-def test_before_kafka_4_a_controller_may_be_a_broker_that_is_down() -> None:
+def test_a_controller_may_be_a_broker_that_is_down_before_kafka_4_and_has_no_registration() -> None:
     """Such a cluster describes none of these."""
     known = seen([1, 2], [1, 2, 3], shows_fenced=False)
     with pytest.raises(CommandError, match="node 3 is a controller, and no broker that is up"):
         require(known, broker_resource(3), None)
     (staged,) = stage(EMPTY, [RemoveRegistration(3)], known).added
     assert staged.edit == RemoveRegistration(3)
-
-
-def test_a_controller_has_no_registration_that_can_be_removed() -> None:
     (dropped,) = stage(EMPTY, [RemoveRegistration(3000)], seen([1, 2], [3000])).dropped
     assert dropped.reason == "node 3000 is a controller and no broker"
     (dropped,) = stage(EMPTY, [RemoveRegistration(7)], seen([1, 2], [3000])).dropped

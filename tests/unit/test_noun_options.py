@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 from datetime import UTC, datetime, timedelta
@@ -23,12 +22,8 @@ from console.model.feature_levels import METADATA_VERSION, feature_levels
 from console.plan.edits import CommitOffset
 
 
-def given_for(name: str, *words: str) -> argparse.Namespace:
-    return command_parser(BY_NAME[name]).parse_args(words)
-
-
 def meaning(name: str, *words: str) -> object:
-    options = given_for(name, *words)
+    options = command_parser(BY_NAME[name]).parse_args(words)
     return BY_NAME[name].noun().meaning(options, BY_NAME[name].noun().action_of(options))
 
 
@@ -39,9 +34,6 @@ def reset_to(*place: str) -> ResetOffsets:
     (statement,) = parse("\n".join(meant))
     assert isinstance(statement, ResetOffsets)
     return statement
-
-
-# -- offsets -----------------------------------------------------------------------------------------------------------
 
 
 @given(st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1)), st.integers(-18 * 60, 18 * 60))
@@ -127,9 +119,6 @@ def test_several_groups_need_a_file_with_them(tmp_path: Path) -> None:
     assert callable(meaning("groups", *words))
 
 
-# -- partitions --------------------------------------------------------------------------------------------------------
-
-
 def test_files_of_partitions(tmp_path: Path) -> None:
     file = tmp_path / "f.json"
 
@@ -166,9 +155,6 @@ def test_files_of_partitions(tmp_path: Path) -> None:
     file.unlink()
     with pytest.raises(OptionsError, match="can't be read"):
         meaning("topics", f"--offset-json-file={file}")
-
-
-# -- features ----------------------------------------------------------------------------------------------------------
 
 
 def features(*words: str) -> list[tuple[object, ...]]:

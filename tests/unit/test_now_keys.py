@@ -17,18 +17,16 @@ from console.present.triage import watched as since_when
 from console.session.staged_steps import staging_of
 from console.triage.diagnosis import diagnose
 from console.triage.observations import Observations, after
-from console.triage.symptoms import Subject
 from console.tui.keymap import TRANSACTIONS
 from console.tui.panes.now import evidence_of
 from console.tui.places import PANES, pane
-from tests.unit.test_triage import CASES, Change, watched
+from tests.unit.test_triage import Case, each_case, observed
 
 
-@pytest.mark.parametrize(("cause", "subject", "change", "how"), CASES, ids=[f"{c[0]}-{n}" for n, c in enumerate(CASES)])
-def test_every_cause_has_its_evidence_and_a_way_on(
-    cause: str, subject: Subject, change: Change, how: dict[str, object]
-) -> None:
-    observations = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
+@each_case
+def test_every_cause_has_its_evidence_and_a_way_on(made: Case) -> None:
+    cause, subject, *_ = made
+    observations = observed(made)
     verdict = diagnose(observations)
     (named,) = (n for n in verdict.causes if (n.claim.cause, n.claim.subject) == (cause, subject))
     place, row = evidence_of(cause, subject)
@@ -50,12 +48,9 @@ def test_every_cause_has_its_evidence_and_a_way_on(
     assert (sure, what) == ((named.claim.certainty.value, meaning), (named.claim.title, meaning))
 
 
-@pytest.mark.parametrize(("cause", "subject", "change", "how"), CASES, ids=[f"{c[0]}-{n}" for n, c in enumerate(CASES)])
-def test_while_nothing_changes_no_text_of_a_cause_does(
-    cause: str, subject: Subject, change: Change, how: dict[str, object]
-) -> None:
-    observations = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
-    observations = _at_rest(observations, 300)  # trends end
+@each_case
+def test_while_nothing_changes_no_text_of_a_cause_does(made: Case) -> None:
+    observations = _at_rest(observed(made), 300)  # trends end
     settled = _shown(observations)
     shown = _shown(_at_rest(observations, 130))
     both = settled.keys() & shown.keys()
@@ -92,11 +87,8 @@ def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("far_east")
-@pytest.mark.parametrize(("cause", "subject", "change", "how"), CASES, ids=[f"{c[0]}-{n}" for n, c in enumerate(CASES)])
-def test_times_of_day_are_all_of_this_hosts_clock(
-    cause: str, subject: Subject, change: Change, how: dict[str, object]
-) -> None:
-    observations = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
-    texts = str(_shown(observations))
+@each_case
+def test_times_of_day_are_all_of_this_hosts_clock(made: Case) -> None:
+    texts = str(_shown(observed(made)))
     assert {at[:2] for at in re.findall(r"\b\d\d:\d\d:\d\d\b", texts)} == {"12"}
     assert all(zone == " UTC" for zone in re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d(.{4})", texts))

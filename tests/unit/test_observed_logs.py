@@ -23,7 +23,9 @@ def observed(polls: list[LogOffsets], every: float = 5.0) -> ObservedLogs:
 
 
 @given(st.lists(offsets, min_size=1, max_size=12))
-def test_each_rise_of_a_beginning_is_one_jump_and_each_lower_end_one_fall(polls: list[LogOffsets]) -> None:
+def test_each_rise_is_a_jump_each_lower_end_a_fall_and_a_stable_offset_stands_as_long_as_seen(
+    polls: list[LogOffsets],
+) -> None:
     known = observed(polls)
     pairs = list(pairwise(polls))
     assert [(each.was, each.start) for each in known.jumps] == [
@@ -32,10 +34,6 @@ def test_each_rise_of_a_beginning_is_one_jump_and_each_lower_end_one_fall(polls:
     same = [(a, b) for a, b in pairs if b.start >= a.start]  # one that begins earlier is another log
     assert [(each.was, each.end) for each in known.falls] == [(a.end, b.end) for a, b in same if b.end < a.end]
     assert all(each.after < each.at for each in known.jumps)
-
-
-@given(st.lists(offsets, min_size=1, max_size=12))
-def test_a_last_stable_offset_stands_for_as_long_as_it_was_seen_to(polls: list[LogOffsets]) -> None:
     stood = observed(polls).stood(PLACE)
     last = polls[-1]
     if not last.waiting:
@@ -51,7 +49,7 @@ def test_a_last_stable_offset_stands_for_as_long_as_it_was_seen_to(polls: list[L
     assert observed(polls).standing(stood + 1) == ()
 
 
-def test_what_is_old_is_forgotten_and_a_clock_that_goes_back_begins_again() -> None:
+def test_what_is_old_or_of_a_topic_that_is_gone_is_forgotten() -> None:
     polls = [LogOffsets(0, 9, 9), LogOffsets(5, 9, 9)]
     known = observed(polls)
     later = logs_after(known, {}, 1_006 + KEPT_SECONDS)
@@ -59,9 +57,6 @@ def test_what_is_old_is_forgotten_and_a_clock_that_goes_back_begins_again() -> N
     again = logs_after(known, {PLACE: LogOffsets(7, 9, 9)}, 900.0)
     assert again.jumps == ()
     assert again.logs[PLACE].first_at == 900.0
-
-
-def test_topics_that_are_gone_take_their_logs_along() -> None:
     known = observed([LogOffsets(0, 9, 9)])
     assert without_logs(known, {"payments"}) is known
     assert without_logs(known, {"orders"}).logs == {}

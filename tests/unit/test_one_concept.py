@@ -74,15 +74,15 @@ def test_the_example_of_a_first_change_is_the_one_that_is_walked_through() -> No
     assert f"`{column['file']}`, before `{column['before'].strip().rstrip(',')}`" in page
 
 
-# -- what there is -----------------------------------------------------------------------------------------------------
-
-
-def test_a_type_is_named_in_few_modules() -> None:
+def test_a_type_is_named_in_few_modules_and_a_newer_one_keeps_its_number() -> None:
     # ListClientMetricsResources is an API.
     named = re.compile("client.?metrics(?!.?resources)", re.IGNORECASE)
     found = [str(path.relative_to(ROOT)) for path in (ROOT / "console").rglob("*.py") if named.search(path.read_text())]
     assert ADDED["type of resource"][0]["file"] in found
     assert len(found) <= MOST_MODULES, found
+    newer = ResourceType(65)
+    assert newer.entity == unknown(65)
+    assert (newer.entity.word, newer.entity.kafka_word, newer.entity.own_source) == ("UNKNOWN(65)", "UNKNOWN(65)", 0)
 
 
 MOST_FILES = 19
@@ -131,12 +131,6 @@ def test_no_two_types_have_a_word_number_or_source_in_common() -> None:
     # Version 0 of the list of resources does not say of which type they are.
     assert sum(each.listed is not None and each.listed.version == 0 for each in resources) == 1
     assert all(each.listed is not None for each in resources if each.lister is Lister.RESOURCES)
-
-
-def test_a_type_of_a_newer_broker_keeps_its_number() -> None:
-    newer = ResourceType(65)
-    assert newer.entity == unknown(65)
-    assert (newer.entity.word, newer.entity.kafka_word, newer.entity.own_source) == ("UNKNOWN(65)", "UNKNOWN(65)", 0)
 
 
 # A test of one verb stands in `tests/language/verbs/test_<its module>.py`; the other tests of the language speak `set`.

@@ -79,7 +79,9 @@ def test_it_is_no_change(key: str, texts: tuple[str, str]) -> None:
 
 
 @given(KEYS, spellings(), st.sampled_from(["lz4", "3:1"]))
-def test_another_clients_order_is_no_conflict(key: str, texts: tuple[str, str], more: str) -> None:
+def test_another_clients_order_is_no_conflict_and_a_list_that_is_back_no_drift(
+    key: str, texts: tuple[str, str], more: str
+) -> None:
     """Staged on what another client then wrote in another order; and what it wrote is what is wanted."""
     one, other = texts
     on_this = stage(EMPTY, [SetConfig(place(key), key, f"{one},{more}")], snapshot(key, one)).plan.staged
@@ -88,6 +90,16 @@ def test_another_clients_order_is_no_conflict(key: str, texts: tuple[str, str], 
     assert conflicts(on_this, done_already) == ()
     assert verdict(on_this[0].edit, on_this[0].was, done_already.configs[place(key)].get(key)) == Status.APPLIED
     assert [each.theirs.value for each in changed_since(on_this, snapshot(key, "other"))] == ["other"]
+    # Changed while the console watches, and set again in another order.
+    here = Place(Kind.CONFIG, place(key), key)
+    record = Record(AT).with_events(
+        [
+            Event(Kind.CONFIG, (here,), 1, 1, one, more, AT, AT, Severity.INFO),
+            Event(Kind.CONFIG, (here,), 1, 1, more, other, AT, AT, Severity.INFO),
+        ]
+    )
+    assert since_start(record, "c") == []
+    assert [each.this_value for each in since_start(Record(AT, record.events[1:]), "c")] == [more]
 
 
 @given(KEYS, ITEMS, ITEMS)
@@ -112,18 +124,3 @@ def test_the_order_of_other_lists_counts(key: str) -> None:
 @pytest.mark.parametrize(("text", "counts"), [("", ""), (" ", " "), ("delete,", ",delete"), ("a , a", "a")])
 def test_what_is_empty_stays(text: str, counts: str) -> None:
     assert as_it_counts("cleanup.policy", text) == counts
-
-
-@given(KEYS, spellings(), st.sampled_from(["lz4", "3:1"]))
-def test_a_list_that_is_back_is_no_drift(key: str, texts: tuple[str, str], more: str) -> None:
-    """Changed while the console watches, and set again in another order."""
-    one, other = texts
-    here = Place(Kind.CONFIG, place(key), key)
-    record = Record(AT).with_events(
-        [
-            Event(Kind.CONFIG, (here,), 1, 1, one, more, AT, AT, Severity.INFO),
-            Event(Kind.CONFIG, (here,), 1, 1, more, other, AT, AT, Severity.INFO),
-        ]
-    )
-    assert since_start(record, "c") == []
-    assert [each.this_value for each in since_start(Record(AT, record.events[1:]), "c")] == [more]

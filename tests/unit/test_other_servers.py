@@ -35,20 +35,14 @@ def test_a_server_that_leaves_out_what_all_brokers_have_is_of_no_release(name: s
     assert "pgrade" not in said.remedy
 
 
-def test_older_brokers_are_to_be_upgraded() -> None:
+def test_what_is_not_supported_says_why_and_older_brokers_are_to_be_upgraded() -> None:
     said = Unsupported("list_transactions", "3.0", OLD).failure
     assert said.message == "list_transactions needs Kafka ≥ 3.0, and this is 2.8"
     assert "Upgrade" in said.remedy
-
-
-def test_brokers_that_are_new_enough_are_not() -> None:
-    """As with ZooKeeper, which no quorum can be described of."""
+    # As with ZooKeeper, which no quorum can be described of.
     said = Unsupported("describe_quorum", "2.7, in KRaft mode", OLD).failure
     assert said.message == "this server does not have describe_quorum"
     assert "pgrade" not in said.remedy
-
-
-def test_a_version_that_is_too_low_is_said() -> None:
     said = Unsupported("list_groups", "", {16: (0, 2)}).failure
     assert said.message == "this server has list_groups up to version 2, which is too low"
 

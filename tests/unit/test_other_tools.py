@@ -94,11 +94,8 @@ def is_right(file: str, tool: str) -> bool:
     return tool in ALLOWED or file == OTHERS_WORDS or (file, tool) in SAYING
 
 
-def test_each_tool_that_a_message_names_has_a_reason() -> None:
+def test_each_tool_that_a_message_names_has_a_reason_and_none_is_left_over() -> None:
     assert [each for each in named() if not is_right(each[0], each[2])] == []
-
-
-def test_no_reason_is_left_over() -> None:
     there = {(file, tool) for file, _, tool in named()}
     assert SAYING.keys() <= there
     assert ALLOWED.keys() <= {tool for _, tool in there}

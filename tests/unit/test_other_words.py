@@ -28,10 +28,15 @@ def test_each_line_is_one_that_kac_takes(line: str) -> None:
     assert statement is not None
 
 
-def test_the_words_of_both_tables_are_one_sort_each_and_have_a_line() -> None:
+def test_the_words_of_both_tables_are_one_sort_each_and_a_name_is_data() -> None:
     assert not {word for word in other_words.NOUNS if word in other_words.VERBS}
     for word in other_words.NOUNS:
         assert other_words.our_line([word]), word
+    line = other_words.our_line(["topic", "delete", "a; apply --yes"])
+    assert line is not None
+    (statement,) = parse(line)
+    assert type(statement).__name__ == "Delete"
+    assert shlex.split(other_words.command_line(line)) == ["kac", "run", "-e", line]
 
 
 @pytest.mark.parametrize(
@@ -70,14 +75,6 @@ def test_the_words_of_both_tables_are_one_sort_each_and_have_a_line() -> None:
 )
 def test_what_is_typed_first(typed: str, line: str | None) -> None:
     assert other_words.our_line(shlex.split(typed)) == line
-
-
-def test_a_name_is_data_in_the_line() -> None:
-    line = other_words.our_line(["topic", "delete", "a; apply --yes"])
-    assert line is not None
-    (statement,) = parse(line)
-    assert type(statement).__name__ == "Delete"
-    assert shlex.split(other_words.command_line(line)) == ["kac", "run", "-e", line]
 
 
 @pytest.mark.parametrize(

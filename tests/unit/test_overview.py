@@ -41,9 +41,6 @@ def newest(chart: graphs.Chart) -> dict[str, str]:
     }
 
 
-# -- what is measured --------------------------------------------------------------------------------------------------
-
-
 def test_a_sample_has_what_is_known_and_nothing_else() -> None:
     assert half_hour.HalfHour().after(Snapshot(), NOW).samples == (
         half_hour.Sample(int(NOW.timestamp()) // half_hour.EVERY, {}),
@@ -149,9 +146,6 @@ def test_whose_requests_are_throttled_is_said_by_who_says_it() -> None:
     }
 
 
-# -- what is drawn -----------------------------------------------------------------------------------------------------
-
-
 def test_graphs_stand_in_their_order_and_groups_that_read_well_are_left_out() -> None:
     values = {
         half_hour.Measure("disk", "10 /c"): 0.1,
@@ -227,16 +221,13 @@ def test_who_is_throttled_has_a_graph_and_who_is_not_has_none() -> None:
     assert [*chart.graphs[0].values.values()] == [40.0] * 6
 
 
-def test_clients_and_groups_may_be_named_by_any_number() -> None:
+def test_clients_and_groups_may_be_named_by_any_number_and_nothing_is_drawn_without_a_sample() -> None:
     """Python refuses to read a number of more than 4,300 digits."""
     first = int(NOW.timestamp()) // half_hour.EVERY
     values = {half_hour.Measure("behind", each): 60.0 for each in ("9" * 5000, "12", "-")}
     values |= {half_hour.Measure("throttled", "7" * 5000): 6.0, half_hour.Measure("written", "1"): 5.0}
     chart = charted(overview.Shown((half_hour.Sample(first, values), half_hour.Sample(first + 1, values))))
     assert len(chart.graphs) == len(values)
-
-
-def test_there_is_nothing_to_draw_before_the_first_sample() -> None:
     assert overview.overview_chart(overview.Shown((), [graphs.Mark(NOW)]), 200) is None
 
 

@@ -105,13 +105,10 @@ def rate(samples: tuple[OwnSample, ...], number: int) -> float | None:
     return next(iter(own_values(samples, "topic", f"t-{number:06}").get("bytes in", {}).values()), None)
 
 
-def test_a_topic_without_writes_costs_nothing() -> None:
+def test_a_topic_without_writes_costs_nothing_and_others_four_bytes() -> None:
     samples = many(1000, 7, 9)
     assert kept(samples) == 2 * 8
     assert [rate(samples, number) for number in (0, 999, 1000, 1001)] == [0.0, 0.0, 7.0, 9.0]
-
-
-def test_where_most_are_written_to_each_costs_four_bytes() -> None:
     samples = many(1, *range(1, 1000))
     assert kept(samples) == 4 * 1000
     assert [rate(samples, number) for number in (0, 1, 999)] == [0.0, 1.0, 999.0]
@@ -136,11 +133,17 @@ def newest(samples: tuple[OwnSample, ...], kind: str, name: str, **more: object)
     }
 
 
-def test_graphs_of_a_topic_have_the_reader_that_is_furthest_behind() -> None:
+def test_graphs_of_a_topic_have_the_last_reader_and_those_of_a_broker_what_is_bad() -> None:
     samples = over_time(cluster(), cluster(size=50_000))
     assert newest(samples[:1], "topic", "t") == {}
     assert newest(samples, "topic", "t") == {"bytes in": ("9.8 KiB/s", "graph"), "records in": ("10,000/s", "graph")}
     assert newest(samples, "topic", "t", readers=["unread", "g"])["readers behind"] == ("60 s", "graph")
+    # Of a broker whose disk is filling, and of one with a replica that is out of sync.
+    full = replace(cluster(), log_dirs={2: (model.LogDir("/a", model.ReplicaSizes(()), 100, 5),)})
+    found = newest(over_time(full, full), "broker", "2")
+    assert found["disk"] == ("95 %", "danger")
+    assert found["out of sync"] == ("1", "failed")
+    assert found["written"] == ("500 B/s", "graph")
 
 
 @pytest.mark.parametrize(
@@ -152,12 +155,3 @@ def test_graphs_of_a_topic_have_the_reader_that_is_furthest_behind() -> None:
 )
 def test_graphs_of_groups_and_brokers(kind: str, name: str, titles: list[str]) -> None:
     assert [*newest(over_time(cluster(), cluster()), kind, name, full_in={1: 7200.0})] == titles
-
-
-def test_a_brokers_graphs_say_what_is_bad() -> None:
-    """Of a broker whose disk is filling, and of one with a replica that is out of sync."""
-    full = replace(cluster(), log_dirs={2: (model.LogDir("/a", model.ReplicaSizes(()), 100, 5),)})
-    found = newest(over_time(full, full), "broker", "2")
-    assert found["disk"] == ("95 %", "danger")
-    assert found["out of sync"] == ("1", "failed")
-    assert found["written"] == ("500 B/s", "graph")

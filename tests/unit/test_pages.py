@@ -50,8 +50,6 @@ def text_of(page: str) -> str:
     return (ROOT / page).read_text("utf-8")
 
 
-# -- what is made of code and of results -------------------------------------------------------------------------------
-
 MADE: dict[str, tuple[Callable[[str], str], str]] = {
     "docs/commands.md": (lambda _: reference(), "make docs"),
     "docs/kac.1": (lambda _: man_page(), "make docs"),
@@ -82,10 +80,6 @@ def test_a_page_that_is_made_is_the_latest(page: str) -> None:
     assert made(text_of(page)) == text_of(page), f"run: {command}"
 
 
-def test_a_release_makes_each_of_them_again() -> None:
-    assert GENERATED.keys() == {page for page, (_, command) in MADE.items() if command == "make docs"}
-
-
 def test_the_pages_have_every_verb_and_every_column() -> None:
     assert all(f"### {verb.name}\n" in reference() for verb in VERBS.values())
     assert all(usage in reference() for verb in VERBS.values() for usage in verb.usage)
@@ -99,8 +93,6 @@ def test_the_pages_have_every_verb_and_every_column() -> None:
         assert all(f"`{part}` ({of})" in text for part, of in described[name].partitions.items())
         assert ("made = max(made)" in text) == bool(described[name].newest)
 
-
-# -- where links and paths lead ----------------------------------------------------------------------------------------
 
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)", re.MULTILINE)
@@ -124,13 +116,10 @@ def broken(page: Path, text: str) -> Iterator[str]:
             yield f"{page.relative_to(ROOT)}: {link}"
 
 
-def test_every_link_leads_somewhere() -> None:
+def test_every_link_leads_somewhere_and_none_to_an_index_of_packages() -> None:
     assert [each for page in PAGES for each in broken(page, page.read_text("utf-8"))] == []
     text = "[a](docs/nothing.md) [b](CHANGELOG.md#nothing) [c](CHANGELOG.md#added) `[d](x.md)` [e](https://kafka.apache.org)"
     assert list(broken(ROOT / "README.md", text)) == ["README.md: docs/nothing.md", "README.md: CHANGELOG.md#nothing"]
-
-
-def test_no_page_names_an_index_of_packages() -> None:
     hosts = [f"{name}.org" for name in ("pypi", "pythonhosted", "npmjs")]
     assert [page.name for page in PAGES for host in hosts if host in page.read_text("utf-8")] == []
 
@@ -165,12 +154,13 @@ def navigated(nav: Any) -> Iterator[str]:
         yield from [under] if isinstance(under, str) else navigated(under)
 
 
-def test_the_site_has_every_page_once() -> None:
+def test_the_site_has_every_page_once_and_a_release_makes_those_of_code_again() -> None:
     site = yaml.safe_load(text_of("mkdocs.yml"))
     docs = [page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")]
     assert sorted(navigated(site["nav"])) == sorted([*FROM_ROOT.values(), *docs])
     assert set(site["extra_css"]) <= set(OTHERS)
     assert all((ROOT / path).is_file() for path in OTHERS.values())
+    assert GENERATED.keys() == {page for page, (_, command) in MADE.items() if command == "make docs"}
 
 
 @pytest.mark.parametrize(
@@ -189,8 +179,6 @@ def test_the_site_has_every_page_once() -> None:
 def test_links_follow_the_pages_into_the_site(page: str, text: str, wanted: str) -> None:
     assert with_places(page, text) == wanted
 
-
-# -- examples ----------------------------------------------------------------------------------------------------------
 
 PROPERTIES = re.findall(r"```properties\n(.*?)```", text_of("docs/connect.md"), re.DOTALL)
 

@@ -64,6 +64,7 @@ def problems(path: Path) -> Iterator[str]:
 def test_what_is_written_is_plain() -> None:
     found = [problem for path in texts() for problem in problems(path)]
     assert not found, "say it in the field's terms:\n" + "\n".join(found)
+    assert [each for module in house.modules(ROOT, house.PRODUCT) for each in with_noun(module)] == []
 
 
 @pytest.mark.parametrize(
@@ -94,8 +95,6 @@ def test_what_is_left_out_is_counted_in_the_number_that_it_has() -> None:
     assert not found, "\n".join(found)
 
 
-# -- docstrings of functions -------------------------------------------------------------------------------------------
-
 PROPERTIES = ("property", "setter", "cached_property")
 NO_VERBS = (
     " A After All An Another Any As At Before Both By Each Every For From How If In It Its Most No None Nothing Of On"
@@ -113,10 +112,6 @@ def with_noun(module: house.Module) -> Iterator[str]:
             first = text.split()[0]
             if f" {first.strip(',.:')} " in NO_VERBS or first.endswith(":") or not first[0].isupper():
                 yield f"{module.path}:{node.lineno}: {text.splitlines()[0]}"
-
-
-def test_no_function_says_what_it_does_by_a_noun() -> None:
-    assert [each for module in house.modules(ROOT, house.PRODUCT) for each in with_noun(module)] == []
 
 
 @pytest.mark.parametrize("text", ["The end.", "What ends.", "end: a line.", "Whether it ends.", "``x`` of it."])

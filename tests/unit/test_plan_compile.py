@@ -42,8 +42,10 @@ def alter(steps: Iterable[Step]) -> list[changes.AlterConfigs]:
     return [step.request for step in steps if isinstance(step.request, changes.AlterConfigs)]
 
 
-def test_an_empty_plan_is_no_request() -> None:
+def test_an_empty_plan_is_no_request_and_without_a_named_broker_any_takes_all() -> None:
     assert compile_plan(EMPTY, Facts()) == ()
+    (step,) = compiled(edit.SetConfig(T1, "a", "1"), edit.SetConfig(CLUSTER_DEFAULT, "b", "1"))
+    assert alter([step])[0].broker is None
 
 
 def test_topics_the_cluster_default_and_one_broker_are_one_request_to_that_broker() -> None:
@@ -74,21 +76,13 @@ def test_topics_the_cluster_default_and_one_broker_are_one_request_to_that_broke
     assert {staged.edit for staged in step.staged} == set(edits)
 
 
-def test_without_a_named_broker_any_takes_all() -> None:
-    (step,) = compiled(edit.SetConfig(T1, "a", "1"), edit.SetConfig(CLUSTER_DEFAULT, "b", "1"))
-    assert alter([step])[0].broker is None
-
-
-def test_two_named_brokers_are_two_requests_and_the_first_takes_everything_else() -> None:
+def test_two_named_brokers_are_two_requests_and_nothing_rides_with_one_out_of_reach() -> None:
     first, second = compiled(edit.SetConfig(T1, "a", "1"), edit.SetConfig(B2, "b", "1"), edit.SetConfig(B1, "b", "1"))
     assert alter([first])[0] == changes.AlterConfigs(
         {B2: (changes.ConfigOp("b", codes.SET, "1"),), T1: (changes.ConfigOp("a", codes.SET, "1"),)}, 2
     )
     assert alter([second])[0] == changes.AlterConfigs({B1: (changes.ConfigOp("b", codes.SET, "1"),)}, 1)
     assert (first.note, second.note) == ("", "broker 1's own configs have to go to broker 1")
-
-
-def test_nothing_rides_with_a_broker_that_can_not_be_reached() -> None:
     edits = (edit.SetConfig(B1, "b", "1"), edit.SetConfig(T1, "a", "1"), edit.SetConfig(B2, "b", "1"))
     steps = compiled(*edits, facts=Facts(reachable=frozenset({2})))
     assert [(request.broker, set(request.ops)) for request in alter(steps)] == [(2, {B2, T1}), (1, {B1})]
@@ -172,11 +166,15 @@ def test_what_does_not_fit_with_the_first_broker_rides_with_the_next_before_a_re
     assert [step.note for step in steps] == [LIMIT_NOTE.format(1, 2), LIMIT_NOTE.format(2, 2)]
 
 
-def test_loggers_make_no_records() -> None:
+def test_loggers_make_no_records_and_growths_count_new_partitions() -> None:
     logger = ConfigResource(codes.BROKER_LOGGER, "1")
     edits: list[edit.Edit] = [edit.SetConfig(topic_resource(f"t{n}"), "k", "1") for n in range(10_000)]
     (step,) = compiled(edit.SetConfig(logger, "a", "INFO"), *edits)
     assert len(step.staged) == 10_001
+    three = Topic("x", tuple(Partition(number, -1, (), ()) for number in range(3)))
+    snapshot = Snapshot(topics={"t1": three, "t2": three})
+    assert len(compiled(edit.GrowTopic("t1", 5_003), edit.GrowTopic("t2", 5_003), snapshot=snapshot)) == 1
+    assert len(compiled(edit.GrowTopic("t1", 5_003), edit.GrowTopic("t2", 5_004), snapshot=snapshot)) == 2
 
 
 def test_quotas_are_cut_by_keys_and_never_within_an_entity() -> None:
@@ -208,14 +206,7 @@ def test_creations_count_topics_partitions_and_configs() -> None:
     assert len(compiled(*assigned)) == 2
 
 
-def test_growths_count_new_partitions() -> None:
-    three = Topic("x", tuple(Partition(number, -1, (), ()) for number in range(3)))
-    snapshot = Snapshot(topics={"t1": three, "t2": three})
-    assert len(compiled(edit.GrowTopic("t1", 5_003), edit.GrowTopic("t2", 5_003), snapshot=snapshot)) == 1
-    assert len(compiled(edit.GrowTopic("t1", 5_003), edit.GrowTopic("t2", 5_004), snapshot=snapshot)) == 2
-
-
-def test_acls_and_deletions() -> None:
+def test_acls_and_deletions_are_cut_and_additions_come_before_removals() -> None:
     assert len(compiled(*(edit.AddAcl(acl(f"t{n}")) for n in range(10_000)))) == 1
     assert len(compiled(*(edit.AddAcl(acl(f"t{n}")) for n in range(10_001)))) == 2
     assert len(compiled(*(edit.DeleteTopic(f"t{n}") for n in range(10_001)))) == 2
@@ -225,9 +216,6 @@ def test_acls_and_deletions() -> None:
     assert [step.note for step in steps] == [
         f"{n} of 2: a controller takes at most 1,000 of so many ACLs in one change" for n in (1, 2)
     ]
-
-
-def test_several_additions_all_come_before_the_first_removal() -> None:
     steps = compiled(edit.RemoveAcl(acl("old")), *(edit.AddAcl(acl(f"t{n}")) for n in range(10_001)))
     assert [type(step.request) for step in steps] == [changes.CreateAcls, changes.CreateAcls, changes.DeleteAcls]
     assert steps[-1].after == (0, 1)

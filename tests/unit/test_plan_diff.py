@@ -43,17 +43,25 @@ def one_line(snapshot: Snapshot, edit: do.Edit) -> DiffLine:
     return line
 
 
-def test_an_inherited_key_and_where_it_comes_from() -> None:
+def test_what_a_line_shows_of_an_inherited_key_the_cluster_default_and_a_list() -> None:
     line = one_line(model().describe(), do.SetConfig(T2, "retention.ms", "1d"))
     assert (line.verb, line.key) == ("set", "retention.ms")
     assert line.old == EffectiveValue("86400000", DEFAULT, "retention.ms")  # as Kafka describes it
     assert line.new == EffectiveValue("86400000", TOPIC_SOURCE, "retention.ms")
-
-
-def test_what_applies_once_a_key_is_unset() -> None:
     line = one_line(model().describe(), do.UnsetConfig(T1, "retention.ms"))
     assert line.old == EffectiveValue("5", TOPIC_SOURCE, "retention.ms")
     assert line.new == EffectiveValue("86400000", STATIC, "log.retention.hours")
+    line = one_line(model().describe(), do.SetConfig(CLUSTER_DEFAULT, "max.connections", "5"))
+    assert line.old == EffectiveValue("2147483647", DEFAULT, "max.connections")
+    assert line.new == EffectiveValue("5", DEFAULT_SOURCE, "max.connections")
+    line = one_line(model().describe(), do.UnsetConfig(CLUSTER_DEFAULT, "log.cleanup.policy"))
+    assert (line.old.value, line.new) == ("compact", EffectiveValue("delete", DEFAULT, "log.cleanup.policy"))
+    line = one_line(model().describe(), do.AppendConfig(T2, "cleanup.policy", "compact"))
+    assert line.old == EffectiveValue("compact", DEFAULT_SOURCE, "log.cleanup.policy")
+    assert line.new == EffectiveValue("delete,compact", TOPIC_SOURCE, "cleanup.policy")
+    assert line.note == "starts from Kafka's default delete, not from the inherited compact"
+    own = one_line(model().describe(), do.AppendConfig(CLUSTER_DEFAULT, "log.cleanup.policy", "delete"))
+    assert (own.new.value, own.note) == ("compact,delete", "")
 
 
 def test_an_unset_falls_back_to_what_the_same_plan_sets_beneath_it() -> None:
@@ -71,24 +79,7 @@ def test_an_unset_falls_back_to_what_the_same_plan_sets_beneath_it() -> None:
     assert topic.new == EffectiveValue("60000", DEFAULT_SOURCE, "log.retention.ms")
 
 
-def test_the_cluster_default_shows_what_the_brokers_have_without_it() -> None:
-    line = one_line(model().describe(), do.SetConfig(CLUSTER_DEFAULT, "max.connections", "5"))
-    assert line.old == EffectiveValue("2147483647", DEFAULT, "max.connections")
-    assert line.new == EffectiveValue("5", DEFAULT_SOURCE, "max.connections")
-    line = one_line(model().describe(), do.UnsetConfig(CLUSTER_DEFAULT, "log.cleanup.policy"))
-    assert (line.old.value, line.new) == ("compact", EffectiveValue("delete", DEFAULT, "log.cleanup.policy"))
-
-
-def test_a_list_starts_from_kafkas_default_and_the_diff_says_so() -> None:
-    line = one_line(model().describe(), do.AppendConfig(T2, "cleanup.policy", "compact"))
-    assert line.old == EffectiveValue("compact", DEFAULT_SOURCE, "log.cleanup.policy")
-    assert line.new == EffectiveValue("delete,compact", TOPIC_SOURCE, "cleanup.policy")
-    assert line.note == "starts from Kafka's default delete, not from the inherited compact"
-    own = one_line(model().describe(), do.AppendConfig(CLUSTER_DEFAULT, "log.cleanup.policy", "delete"))
-    assert (own.new.value, own.note) == ("compact,delete", "")
-
-
-def test_secrets_are_hidden_on_both_sides() -> None:
+def test_secrets_are_hidden_on_both_sides_and_what_is_not_told_is_not_made_up() -> None:
     key = "listener.name.x.ssl.keystore.password"
     cluster = model()
     cluster.configs[B1] = {key: "old"}
@@ -96,9 +87,6 @@ def test_secrets_are_hidden_on_both_sides() -> None:
     assert line.old == EffectiveValue(None, BROKER_SOURCE, key, hidden=True)
     assert line.new == EffectiveValue(None, BROKER_SOURCE, key, hidden=True)
     assert "new" not in repr(line.new)
-
-
-def test_what_is_not_told_is_not_made_up() -> None:
     logger = one_line(model().describe(), do.UnsetConfig(ConfigResource(codes.BROKER_LOGGER, "1"), "kafka.server"))
     assert not logger.new.known
     unread = one_line(Snapshot(), do.UnsetConfig(T1, "retention.ms"))
@@ -210,14 +198,6 @@ def test_only_what_is_applied_leaves(status: changes.Status) -> None:
     assert undo(reconciled).staged == ()
 
 
-def test_a_target_that_no_answer_names_is_unknown() -> None:
-    plan = stage(EMPTY, [do.SetConfig(T1, "a.ms", "5")], Snapshot()).plan
-    ((step, _),) = answered(plan, set())
-    reconciled = reconcile(plan, [(step, [])])
-    (outcome,) = reconciled.outcomes.values()
-    assert (outcome.status, outcome.failure and outcome.failure.name) == (changes.Status.UNKNOWN, "NO_ANSWER")
-
-
 def test_what_was_staged_while_others_were_sent_stays() -> None:
     plan = stage(EMPTY, [do.SetConfig(T1, "a.ms", "5"), do.SetConfig(T2, "a.ms", "5")], Snapshot()).plan
     sent = answered(plan, set())
@@ -231,7 +211,7 @@ def test_what_was_staged_while_others_were_sent_stays() -> None:
     assert set(checked.outcomes) == {do.SetConfig(T1, "a.ms", "5").slot}
 
 
-def test_settling_a_part_keeps_the_outcomes_of_the_rest() -> None:
+def test_settling_a_part_keeps_the_rest_and_what_no_answer_names_is_unknown() -> None:
     plan = stage(EMPTY, [do.SetConfig(T1, "a.ms", "5"), do.SetConfig(T2, "a.ms", "5")], Snapshot()).plan
     bad = changes.Outcome(T2, changes.Status.FAILED, Failure("POLICY_VIOLATION"))
     checked = with_outcomes(plan, {plan.staged[1].edit.slot: bad})
@@ -239,6 +219,11 @@ def test_settling_a_part_keeps_the_outcomes_of_the_rest() -> None:
     reconciled = reconcile(checked, [(step, [changes.Outcome(T1, changes.Status.APPLIED)])])
     assert reconciled.staged == plan.staged[1:]
     assert list(reconciled.outcomes.values()) == [bad]
+    plan = stage(EMPTY, [do.SetConfig(T1, "a.ms", "5")], Snapshot()).plan
+    ((step, _),) = answered(plan, set())
+    reconciled = reconcile(plan, [(step, [])])
+    (outcome,) = reconciled.outcomes.values()
+    assert (outcome.status, outcome.failure and outcome.failure.name) == (changes.Status.UNKNOWN, "NO_ANSWER")
 
 
 def test_predictions_of_what_was_not_read() -> None:
@@ -259,16 +244,13 @@ def test_predictions_of_what_was_not_read() -> None:
     assert predict(Snapshot(), unset) == Snapshot()
 
 
-def test_a_new_topic_without_a_count_gets_the_brokers_default() -> None:
+def test_what_is_predicted_of_new_topics_and_of_those_that_inherit() -> None:
     cluster = model()
     cluster.static[1]["num.partitions"] = "6"
     cluster.static[2]["num.partitions"] = "6"
     plan = stage(EMPTY, [do.CreateTopic(changes.NewTopic("new"))], cluster.describe()).plan
     assert len(predict(cluster.describe(), plan).topics["new"].partitions) == 6
     assert len(predict(Snapshot(), plan).topics["new"].partitions) == 1
-
-
-def test_topics_inherit_without_the_brokers_own_configs_being_read() -> None:
     cluster = model()
     plan = stage(EMPTY, [do.SetConfig(CLUSTER_DEFAULT, "log.preallocate", "true")], cluster.describe()).plan
     topics_only = replace(cluster.describe(), configs={T1: cluster.describe().configs[T1]})
@@ -276,9 +258,6 @@ def test_topics_inherit_without_the_brokers_own_configs_being_read() -> None:
     for step in compile_plan(plan, Facts()):
         cluster.apply(step.request)
     assert entry == cluster.describe().configs[T1].get("preallocate")
-
-
-def test_topics_that_share_a_set_share_what_becomes_of_it() -> None:
     snapshot = ModelCluster(topics={f"t{n}": 1 for n in range(50)}).describe()
     shared = snapshot.configs[T1]
     configs = {r: shared if r.type == T1.type else c for r, c in snapshot.configs.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -88,7 +89,14 @@ KINDS: tuple[type[changes.ChangeRequest], ...] = (
 
 # Seeds, not st.randoms: a hundred draws through hypothesis take longer than all the rest.
 randoms = st.integers(0, 2**32).map(Random)
-laws = examples(40, at_length=150)
+
+
+def of_seeds(usual: int, at_length: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A law for so many seeds."""
+    return lambda test: examples(usual, at_length=at_length)(given(rng=randoms)(test))
+
+
+law = of_seeds(40, at_length=150)
 
 
 def busy_cluster(rng: Random) -> ModelCluster:
@@ -127,8 +135,7 @@ def unplaced(snapshot: Snapshot) -> Snapshot:
 
 
 @pytest.mark.parametrize("seen_by", [1, 2])
-@laws
-@given(rng=randoms)
+@law
 def test_applying_a_plan_gives_what_it_predicted(seen_by: int, rng: Random) -> None:
     cluster = busy_cluster(rng)
     before = cluster.describe(seen_by)
@@ -138,8 +145,7 @@ def test_applying_a_plan_gives_what_it_predicted(seen_by: int, rng: Random) -> N
     assert differences(unplaced(predicted), cluster.describe(seen_by)) == []
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_stage_then_undo_gives_the_plan_back_and_redo_is_its_inverse(rng: Random) -> None:
     snapshot = busy_cluster(rng).describe()
     plan = staged_on(rng, snapshot)
@@ -159,8 +165,7 @@ def test_stage_then_undo_gives_the_plan_back_and_redo_is_its_inverse(rng: Random
     assert everything_undone == after
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_staging_goes_on_as_if_each_step_began_anew(rng: Random) -> None:
     cluster = busy_cluster(rng)
     snapshot = cluster.describe()
@@ -184,8 +189,7 @@ def test_staging_goes_on_as_if_each_step_began_anew(rng: Random) -> None:
     assert (back.staged, back.outcomes) == (plan.staged, plan.outcomes)
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_a_plan_has_one_edit_for_each_slot_and_reports_every_edit(rng: Random) -> None:
     snapshot = busy_cluster(rng).describe()
     plan = staged_on(rng, snapshot)
@@ -201,8 +205,7 @@ def test_a_plan_has_one_edit_for_each_slot_and_reports_every_edit(rng: Random) -
         assert report.plan is plan
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_discarding_all_leaves_nothing_and_can_be_undone(rng: Random) -> None:
     snapshot = busy_cluster(rng).describe()
     plan = staged_on(rng, snapshot)
@@ -245,8 +248,7 @@ def changes_of(request: changes.ChangeRequest) -> list[tuple[changes.Target, str
     raise AssertionError(f"no plan makes {request}")
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_the_diff_names_exactly_what_the_requests_change(rng: Random) -> None:
     snapshot = busy_cluster(rng).describe()
     plan = staged_on(rng, snapshot)
@@ -257,8 +259,7 @@ def test_the_diff_names_exactly_what_the_requests_change(rng: Random) -> None:
     assert set(sent.values()) <= {1}, "a change is sent twice"
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_both_sides_of_the_diff_are_what_is_there_before_and_after(rng: Random) -> None:
     cluster = busy_cluster(rng)
     before = cluster.describe()
@@ -305,8 +306,7 @@ def check_new(line: DiffLine, configs: ConfigSet) -> None:
         assert (line.new.source, line.new.name) == (entry.source, entry.synonyms[0].name)
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_every_edit_is_in_exactly_one_request_and_in_a_safe_order(rng: Random) -> None:
     snapshot = busy_cluster(rng).describe()
     plan = staged_on(rng, snapshot)
@@ -349,8 +349,7 @@ def created(plan: Plan) -> set[ConfigResource]:
     return {topic_resource(s.edit.topic.name) for s in plan.staged if isinstance(s.edit, CreateTopic)}
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_settling_leaves_exactly_what_failed_in_its_order(rng: Random) -> None:
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
@@ -382,8 +381,7 @@ def test_settling_leaves_exactly_what_failed_in_its_order(rng: Random) -> None:
         assert undo(reconciled) is reconciled
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_a_check_keeps_every_edit_and_tells_of_each(rng: Random) -> None:
     snapshot = busy_cluster(rng).describe()
     plan = staged_on(rng, snapshot)
@@ -409,8 +407,7 @@ def test_a_check_keeps_every_edit_and_tells_of_each(rng: Random) -> None:
         assert (more.plan.outcome(staged.edit) is None) == is_touched
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_a_prediction_shares_what_the_plan_does_not_touch(rng: Random) -> None:
     before = busy_cluster(rng).describe()
     plan = staged_on(rng, before)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -30,6 +32,22 @@ def acl(**changed: object) -> Acl:
     return samples.acl(name="t1")._replace(**changed)  # type: ignore[arg-type]
 
 
+def allow(**changed: object) -> do.Edit:
+    return do.AddAcl(acl(**changed))
+
+
+def t1(key: str, value: str) -> do.Edit:
+    return do.SetConfig(T1, key, value)
+
+
+def alice(key: str, value: float) -> do.Edit:
+    return do.SetQuota(ALICE, key, value)
+
+
+def new(**facts: Any) -> do.Edit:
+    return do.CreateTopic(NewTopic("new", **facts))
+
+
 @pytest.fixture
 def snapshot() -> Snapshot:
     cluster = ModelCluster(
@@ -51,10 +69,10 @@ def on(snapshot: Snapshot, *edits: do.Edit, plan: Plan = EMPTY) -> StageReport:
 
 
 NO_OPS: list[tuple[do.Edit, str]] = [
-    (do.SetConfig(T1, "retention.ms", "86400000"), "retention.ms is already 86400000"),
-    (do.SetConfig(T1, "retention.ms", "1d"), "retention.ms is already 86400000"),
-    (do.SetConfig(T1, "min.cleanable.dirty.ratio", "0.5"), "min.cleanable.dirty.ratio is already 0.5"),
-    (do.SetConfig(T1, "cleanup.policy", "delete , compact"), "cleanup.policy is already delete,compact"),
+    (t1("retention.ms", "86400000"), "retention.ms is already 86400000"),
+    (t1("retention.ms", "1d"), "retention.ms is already 86400000"),
+    (t1("min.cleanable.dirty.ratio", "0.5"), "min.cleanable.dirty.ratio is already 0.5"),
+    (t1("cleanup.policy", "delete , compact"), "cleanup.policy is already delete,compact"),
     (do.SetConfig(CLUSTER_DEFAULT, "log.preallocate", "TRUE"), "log.preallocate is already true"),
     (do.UnsetConfig(T1, "compression.type"), "compression.type is not set here"),
     (do.UnsetConfig(T1, "preallocate"), "preallocate is not set here"),
@@ -63,10 +81,10 @@ NO_OPS: list[tuple[do.Edit, str]] = [
     (do.AppendConfig(T1, "cleanup.policy", "compact"), "compact: already in cleanup.policy"),
     (do.AppendConfig(T1, "cleanup.policy", " compact, delete"), "compact, delete: already in cleanup.policy"),
     (do.SubtractConfig(T1, "cleanup.policy", "none"), "none: not in cleanup.policy"),
-    (do.SetQuota(ALICE, "producer_byte_rate", 1024.0), "producer_byte_rate is already 1024"),
+    (alice("producer_byte_rate", 1024.0), "producer_byte_rate is already 1024"),
     (do.UnsetQuota(ALICE, "consumer_byte_rate"), "consumer_byte_rate is not set"),
     (do.UnsetQuota(QuotaEntity.of({USER: None}), "producer_byte_rate"), "producer_byte_rate is not set"),
-    (do.AddAcl(acl()), "it exists already"),
+    (allow(), "it exists already"),
     (do.RemoveAcl(acl(host="10.0.0.1")), "there is no such ACL"),
     (do.GrowTopic("t1", 3), "topic t1 has 3 partitions already"),
     (do.DeleteTopic("gone"), "there is no topic gone"),
@@ -89,10 +107,10 @@ NOT_NO_OPS: list[do.Edit] = [
     do.UnsetConfig(LOGGER, "kafka.server"),
     do.AppendConfig(T2, "cleanup.policy", "delete"),  # pins Kafka's default
     do.SubtractConfig(T2, "cleanup.policy", "compact"),
-    do.SetQuota(ALICE, "producer_byte_rate", 1025.0),
+    alice("producer_byte_rate", 1025.0),
     do.RemoveAcl(acl()),
     do.UpsertScram(ScramUser("alice", SHA256), 4096, Secret("same?")),
-    do.SetConfig(T1, "cleanup.policy", ""),
+    t1("cleanup.policy", ""),
     do.UnsetConfig(T1, "retention.ms"),
 ]
 
@@ -126,7 +144,7 @@ def quota(**parts: str | None) -> QuotaEntity:
 
 CORRECT = "Correct the value."
 REFUSED: list[tuple[do.Edit, str, str]] = [
-    (do.SetConfig(T1, "retention.mss", "1"), "retention.mss is no key of a topic", "Did you mean retention.ms?"),
+    (t1("retention.mss", "1"), "retention.mss is no key of a topic", "Did you mean retention.ms?"),
     (do.UnsetConfig(T1, "zzz"), "zzz is no key of a topic", "Look at the configs of the entity for its keys."),
     (
         do.SetConfig(ConfigResource(codes.GROUP, "g1"), "session.timeout.ms", "1"),
@@ -153,7 +171,7 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
         "the entity has no name",
         "Name it; only brokers and schemas have a default.",
     ),
-    (do.SetConfig(T1, "", "1"), "the key has no name", "Name the key."),
+    (t1("", "1"), "the key has no name", "Name the key."),
     (
         do.SetConfig(B1, KEYSTORE, "hush"),
         f"{KEYSTORE} is sensitive and is never written out",
@@ -166,7 +184,7 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
         "or listener.name.y.ssl.keystore.password=? to be asked for it.",
     ),
     (
-        do.SetConfig(T1, "preallocate", "yes"),
+        t1("preallocate", "yes"),
         "preallocate is true or false, not 'yes'",
         "The key's type is BOOLEAN: correct the value.",
     ),
@@ -215,7 +233,7 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
         "Stage them apart.",
     ),
     (
-        do.SetQuota(ALICE, "connection_creation_rate", 1.0),
+        alice("connection_creation_rate", 1.0),
         "connection_creation_rate is no quota of a user or client",
         "For a user or client there is producer_byte_rate, consumer_byte_rate, request_percentage, "
         "controller_mutation_rate.",
@@ -226,46 +244,34 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
         "For an ip there is connection_creation_rate.",
     ),
     (
-        do.SetQuota(ALICE, "producer_bytes", 1.0),
+        alice("producer_bytes", 1.0),
         "producer_bytes is no quota; there are producer_byte_rate, consumer_byte_rate, request_percentage, "
         "controller_mutation_rate, connection_creation_rate",
         "For a user or client there is producer_byte_rate, consumer_byte_rate, request_percentage, "
         "controller_mutation_rate.",
     ),
-    (do.SetQuota(ALICE, "producer_byte_rate", float("nan")), "producer_byte_rate is a finite number", CORRECT),
-    (do.SetQuota(ALICE, "producer_byte_rate", float("inf")), "producer_byte_rate is a finite number", CORRECT),
-    (
-        do.SetQuota(ALICE, "request_percentage", 0.0),
-        "request_percentage is above 0; to lift the limit, unset it",
-        CORRECT,
-    ),
-    (do.SetQuota(ALICE, "producer_byte_rate", 1.5), "producer_byte_rate is a whole number, 1.5 is not", CORRECT),
+    (alice("producer_byte_rate", float("nan")), "producer_byte_rate is a finite number", CORRECT),
+    (alice("producer_byte_rate", float("inf")), "producer_byte_rate is a finite number", CORRECT),
+    (alice("request_percentage", 0.0), "request_percentage is above 0; to lift the limit, unset it", CORRECT),
+    (alice("producer_byte_rate", 1.5), "producer_byte_rate is a whole number, 1.5 is not", CORRECT),
     (
         do.SetQuota(QuotaEntity.of({IP: None}), "connection_creation_rate", 2.0**31),
         "connection_creation_rate is at most 2147483647",
         CORRECT,
     ),
-    (do.AddAcl(acl(principal="alice")), "alice is no principal", "Write Type:name, for instance User:alice."),
+    (allow(principal="alice"), "alice is no principal", "Write Type:name, for instance User:alice."),
+    (allow(pattern_type=codes.PatternType.parse("MATCH")), "an ACL has no pattern MATCH", "Use LITERAL or PREFIXED."),
     (
-        do.AddAcl(acl(pattern_type=codes.PatternType.parse("MATCH"))),
-        "an ACL has no pattern MATCH",
-        "Use LITERAL or PREFIXED.",
-    ),
-    (
-        do.AddAcl(acl(resource_type=codes.AclResourceType.parse("CLUSTER"))),
+        allow(resource_type=codes.AclResourceType.parse("CLUSTER")),
         "the cluster's name in an ACL is kafka-cluster",
         "Use kafka-cluster.",
     ),
-    (do.AddAcl(acl(resource_type=codes.AclResourceType(1))), "an ACL is on no ANY", "Name a kind of resource."),
-    (
-        do.AddAcl(acl(resource_type=codes.AclResourceType(99))),
-        "an ACL is on no UNKNOWN(99)",
-        "Name a kind of resource.",
-    ),
-    (do.AddAcl(acl(resource_name="")), "the resource has no name", "Name it; * is any."),
-    (do.AddAcl(acl(operation=codes.AclOperation(1))), "ANY is no operation", "Name one, or ALL."),
-    (do.AddAcl(acl(permission=codes.Permission(1))), "an ACL can't ANY", "Use ALLOW or DENY."),
-    (do.AddAcl(acl(host="")), "the host is empty", "Give an address; * is any."),
+    (allow(resource_type=codes.AclResourceType(1)), "an ACL is on no ANY", "Name a kind of resource."),
+    (allow(resource_type=codes.AclResourceType(99)), "an ACL is on no UNKNOWN(99)", "Name a kind of resource."),
+    (allow(resource_name=""), "the resource has no name", "Name it; * is any."),
+    (allow(operation=codes.AclOperation(1)), "ANY is no operation", "Name one, or ALL."),
+    (allow(permission=codes.Permission(1)), "an ACL can't ANY", "Use ALLOW or DENY."),
+    (allow(host=""), "the host is empty", "Give an address; * is any."),
     (do.CreateTopic(NewTopic("t1")), "topic t1 exists already", "Set its configs, or choose another name."),
     (
         do.CreateTopic(NewTopic("a b")),
@@ -282,39 +288,23 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
         f"'{'x' * 250}' can't be a topic's name",
         "Use 1 to 249 of letters, digits, '.', '_' and '-'.",
     ),
+    (new(partitions=0), "a topic has at least 1 partition", "Leave partitions out for the brokers' default."),
+    (new(replication=0), "a topic has at least 1 replica", "Leave replication out for the brokers' default."),
     (
-        do.CreateTopic(NewTopic("new", partitions=0)),
-        "a topic has at least 1 partition",
-        "Leave partitions out for the brokers' default.",
-    ),
-    (
-        do.CreateTopic(NewTopic("new", replication=0)),
-        "a topic has at least 1 replica",
-        "Leave replication out for the brokers' default.",
-    ),
-    (
-        do.CreateTopic(NewTopic("new", partitions=1, assignments=((1,),))),
+        new(partitions=1, assignments=((1,),)),
         "partitions are given twice",
         "Give the assignment, or partitions and replication.",
     ),
+    (new(assignments=((1, 2), (1,))), "the partitions have different numbers of replicas", "Assign as many to each."),
+    (new(assignments=((1, 1),)), "a partition names a broker twice", "Name different brokers for each partition."),
     (
-        do.CreateTopic(NewTopic("new", assignments=((1, 2), (1,)))),
-        "the partitions have different numbers of replicas",
-        "Assign as many to each.",
-    ),
-    (
-        do.CreateTopic(NewTopic("new", assignments=((1, 1),))),
-        "a partition names a broker twice",
-        "Name different brokers for each partition.",
-    ),
-    (
-        do.CreateTopic(NewTopic("new", partitions=10_000)),
+        new(partitions=10_000),
         "a controller takes at most 10,000 records in one change, this topic has 10,001",
         "Create it with fewer partitions and grow it afterwards.",
     ),
-    (do.CreateTopic(NewTopic("new", configs={"nope": "1"})), "nope is no key of a topic", "Check its spelling."),
+    (new(configs={"nope": "1"}), "nope is no key of a topic", "Check its spelling."),
     (
-        do.CreateTopic(NewTopic("new", configs={"retention.ms": "long"})),
+        new(configs={"retention.ms": "long"}),
         "retention.ms is a whole number of milliseconds (or, for instance, 250ms, 90s, 30min, 12h, 7d), not 'long'",
         CORRECT,
     ),
@@ -353,7 +343,7 @@ def test_what_can_not_be_is_refused_with_words_and_a_remedy(
 
 CONTRADICTIONS: list[tuple[list[do.Edit], str, str]] = [
     (
-        [do.SetConfig(T1, "cleanup.policy", "delete"), do.AppendConfig(T1, "cleanup.policy", "compact")],
+        [t1("cleanup.policy", "delete"), do.AppendConfig(T1, "cleanup.policy", "compact")],
         "cleanup.policy is staged to be changed otherwise",
         "Set cleanup.policy to the whole list, or discard what is staged first.",
     ),
@@ -362,14 +352,10 @@ CONTRADICTIONS: list[tuple[list[do.Edit], str, str]] = [
         "cleanup.policy is staged to be changed otherwise",
         "Set cleanup.policy to the whole list, or discard what is staged first.",
     ),
+    ([allow(host="h"), do.RemoveAcl(acl(host="h"))], "the plan adds this very ACL", "Discard that edit instead."),
+    ([do.RemoveAcl(acl()), allow()], "the plan removes this very ACL", "Discard that edit instead."),
     (
-        [do.AddAcl(acl(host="h")), do.RemoveAcl(acl(host="h"))],
-        "the plan adds this very ACL",
-        "Discard that edit instead.",
-    ),
-    ([do.RemoveAcl(acl()), do.AddAcl(acl())], "the plan removes this very ACL", "Discard that edit instead."),
-    (
-        [do.DeleteTopic("t1"), do.SetConfig(T1, "retention.ms", "2d")],
+        [do.DeleteTopic("t1"), t1("retention.ms", "2d")],
         "the plan deletes topic t1",
         "Discard the deletion, or this edit.",
     ),
@@ -380,7 +366,7 @@ CONTRADICTIONS: list[tuple[list[do.Edit], str, str]] = [
         "Apply the deletion first, then create it.",
     ),
     (
-        [do.SetConfig(T1, "retention.ms", "172800000"), do.DeleteTopic("t1")],
+        [t1("retention.ms", "172800000"), do.DeleteTopic("t1")],
         "the plan changes topic t1 (retention.ms)",
         "Discard the edits of topic t1 first.",
     ),
@@ -389,23 +375,15 @@ CONTRADICTIONS: list[tuple[list[do.Edit], str, str]] = [
         "the plan changes topic t1 (partitions)",
         "Discard the edits of topic t1 first.",
     ),
+    ([new(), do.DeleteTopic("new")], "the plan creates topic new", "Discard the creation instead."),
+    ([new(), do.GrowTopic("new", 5)], "the plan creates topic new", "Create it with that many partitions."),
     (
-        [do.CreateTopic(NewTopic("new")), do.DeleteTopic("new")],
-        "the plan creates topic new",
-        "Discard the creation instead.",
-    ),
-    (
-        [do.CreateTopic(NewTopic("new")), do.GrowTopic("new", 5)],
-        "the plan creates topic new",
-        "Create it with that many partitions.",
-    ),
-    (
-        [do.CreateTopic(NewTopic("new")), do.AppendConfig(NEW, "cleanup.policy", "compact")],
+        [new(), do.AppendConfig(NEW, "cleanup.policy", "compact")],
         "the plan creates topic new: no list is there yet",
         "Set all of cleanup.policy.",
     ),
     (
-        [do.CreateTopic(NewTopic("new", configs={"retention.ms": "1"})), do.UnsetConfig(NEW, "retention.ms")],
+        [new(configs={"retention.ms": "1"}), do.UnsetConfig(NEW, "retention.ms")],
         "the plan creates topic new with retention.ms",
         "Set another value, or stage its creation again.",
     ),
@@ -426,24 +404,24 @@ def test_a_contradiction_is_refused_and_what_was_staged_stays(
 
 
 def test_the_operator_may_change_their_mind(snapshot: Snapshot) -> None:
-    plan = on(snapshot, do.SetConfig(T1, "retention.ms", "2d"), do.SetConfig(T1, "flush.ms", "5")).plan
-    report = on(snapshot, do.SetConfig(T1, "retention.ms", "3d"), plan=plan)
+    plan = on(snapshot, t1("retention.ms", "2d"), t1("flush.ms", "5")).plan
+    report = on(snapshot, t1("retention.ms", "3d"), plan=plan)
     assert [s.edit for s in report.plan.staged] == [
-        do.SetConfig(T1, "retention.ms", "259200000"),
-        do.SetConfig(T1, "flush.ms", "5"),
+        t1("retention.ms", "259200000"),
+        t1("flush.ms", "5"),
     ]
-    assert [s.edit for s in report.replaced] == [do.SetConfig(T1, "retention.ms", "172800000")]
+    assert [s.edit for s in report.replaced] == [t1("retention.ms", "172800000")]
     assert [s.edit for s in on(snapshot, do.UnsetConfig(T1, "retention.ms"), plan=plan).plan.staged] == [
         do.UnsetConfig(T1, "retention.ms"),
-        do.SetConfig(T1, "flush.ms", "5"),
+        t1("flush.ms", "5"),
     ]
 
 
 def test_back_to_what_is_there_takes_the_edit_out(snapshot: Snapshot) -> None:
-    plan = on(snapshot, do.SetConfig(T1, "retention.ms", "2d")).plan
-    report = on(snapshot, do.SetConfig(T1, "retention.ms", "1d"), plan=plan)
+    plan = on(snapshot, t1("retention.ms", "2d")).plan
+    report = on(snapshot, t1("retention.ms", "1d"), plan=plan)
     assert report.plan.staged == ()
-    assert [s.edit for s in report.replaced] == [do.SetConfig(T1, "retention.ms", "172800000")]
+    assert [s.edit for s in report.replaced] == [t1("retention.ms", "172800000")]
     assert [d.reason for d in report.dropped] == ["retention.ms is already 86400000"]
     assert undo(report.plan).staged == plan.staged
     quota_plan = on(snapshot, do.SetQuota(quota(user="bob"), "producer_byte_rate", 5.0)).plan
@@ -451,39 +429,40 @@ def test_back_to_what_is_there_takes_the_edit_out(snapshot: Snapshot) -> None:
 
 
 def test_the_same_edit_twice_is_staged_once(snapshot: Snapshot) -> None:
-    report = on(snapshot, do.SetConfig(T1, "retention.ms", "2d"), do.SetConfig(T1, "retention.ms", "48h"))
+    report = on(snapshot, t1("retention.ms", "2d"), t1("retention.ms", "48h"))
     assert len(report.plan) == 1
     assert [d.reason for d in report.dropped] == ["is staged already"]
-    again = on(snapshot, do.SetConfig(T1, "retention.ms", "2d"), plan=report.plan)
+    again = on(snapshot, t1("retention.ms", "2d"), plan=report.plan)
     assert again.plan is report.plan
 
 
-def test_items_appended_one_by_one_are_one_append(snapshot: Snapshot) -> None:
+def test_edits_of_one_slot_are_one(snapshot: Snapshot) -> None:
     key = "leader.replication.throttled.replicas"
     plan = on(snapshot, do.AppendConfig(T1, key, "0:1, 0:2"), do.AppendConfig(T1, key, "0:3,0:1")).plan
     assert [s.edit for s in plan.staged] == [do.AppendConfig(T1, key, "0:1,0:2,0:3")]
-
-
-def test_a_set_takes_the_place_of_an_append(snapshot: Snapshot) -> None:
     plan = on(
         snapshot, do.AppendConfig(T2, "cleanup.policy", "compact"), do.SetConfig(T2, "cleanup.policy", "delete")
     ).plan
     assert [s.edit for s in plan.staged] == [do.SetConfig(T2, "cleanup.policy", "delete")]
+    one = QuotaEntity((CLIENT_ID, "c", USER, "u"))
+    other = QuotaEntity((USER, "u", CLIENT_ID, "c"))
+    plan = on(snapshot, do.SetQuota(one, "producer_byte_rate", 1.0), do.SetQuota(other, "producer_byte_rate", 2.0)).plan
+    assert [staged.edit for staged in plan.staged] == [do.SetQuota(other, "producer_byte_rate", 2.0)]
 
 
 def test_what_was_read_stays_with_the_edit(snapshot: Snapshot) -> None:
     edits: list[do.Edit] = [
-        do.SetConfig(T1, "retention.ms", "2d"),
+        t1("retention.ms", "2d"),
         do.SetConfig(T2, "retention.ms", "2d"),
         do.SetConfig(CLUSTER_DEFAULT, "max.connections", "5"),
         do.SetConfig(B1, KEYSTORE, Secret("new")),
         do.SetConfig(ConfigResource(codes.CLIENT_METRICS, "unread"), "interval.ms", "5000"),
-        do.SetQuota(ALICE, "producer_byte_rate", 5.0),
-        do.SetQuota(ALICE, "consumer_byte_rate", 5.0),
+        alice("producer_byte_rate", 5.0),
+        alice("consumer_byte_rate", 5.0),
         do.RemoveAcl(acl()),
-        do.AddAcl(acl(host="h")),
+        allow(host="h"),
         do.GrowTopic("t2", 2),
-        do.CreateTopic(NewTopic("new")),
+        new(),
         do.SetConfig(NEW, "retention.ms", "1d"),
         do.UpsertScram(ScramUser("alice", SHA256), 8192, Secret("x")),
     ]
@@ -511,12 +490,12 @@ def test_what_was_read_stays_with_the_edit(snapshot: Snapshot) -> None:
 
 def test_without_having_read_anything_edits_are_staged_as_they_are() -> None:
     edits: list[do.Edit] = [
-        do.SetConfig(T1, "retention.ms", "1d"),
+        t1("retention.ms", "1d"),
         do.UnsetConfig(B1, "x"),
         do.AppendConfig(T1, "cleanup.policy", "compact"),
-        do.SetQuota(ALICE, "producer_byte_rate", 5.0),
+        alice("producer_byte_rate", 5.0),
         do.UnsetQuota(ALICE, "consumer_byte_rate"),
-        do.AddAcl(acl()),
+        allow(),
         do.RemoveAcl(acl(host="h")),
         do.GrowTopic("t1", 4),
         do.DeleteTopic("t2"),
@@ -524,14 +503,7 @@ def test_without_having_read_anything_edits_are_staged_as_they_are() -> None:
     ]
     plan = stage(EMPTY, edits, Snapshot()).plan
     assert {staged.was for staged in plan.staged} == {UNREAD}
-    assert plan.staged[0].edit == do.SetConfig(T1, "retention.ms", "86400000")  # the key's name tells the unit
-
-
-def test_the_order_of_an_entitys_parts_does_not_matter(snapshot: Snapshot) -> None:
-    one = QuotaEntity((CLIENT_ID, "c", USER, "u"))
-    other = QuotaEntity((USER, "u", CLIENT_ID, "c"))
-    plan = on(snapshot, do.SetQuota(one, "producer_byte_rate", 1.0), do.SetQuota(other, "producer_byte_rate", 2.0)).plan
-    assert [staged.edit for staged in plan.staged] == [do.SetQuota(other, "producer_byte_rate", 2.0)]
+    assert plan.staged[0].edit == t1("retention.ms", "86400000")  # the key's name tells the unit
 
 
 def test_a_log_level_may_be_written_small(snapshot: Snapshot) -> None:
@@ -543,9 +515,9 @@ def test_a_log_level_may_be_written_small(snapshot: Snapshot) -> None:
 def test_refused_edits_leave_the_others_alone(snapshot: Snapshot) -> None:
     report = on(
         snapshot,
-        do.SetConfig(T1, "nope", "1"),
-        do.SetConfig(T1, "retention.ms", "2d"),
-        do.SetQuota(ALICE, "producer_byte_rate", -1.0),
+        t1("nope", "1"),
+        t1("retention.ms", "2d"),
+        alice("producer_byte_rate", -1.0),
         do.UnsetConfig(T1, "flush.ms"),
     )
     assert [staged.edit.key for staged in report.plan.staged] == ["retention.ms"]
@@ -554,9 +526,9 @@ def test_refused_edits_leave_the_others_alone(snapshot: Snapshot) -> None:
 
 
 def test_staging_forgets_the_outcomes_of_what_it_touches_and_undo_brings_them_back(snapshot: Snapshot) -> None:
-    plan = on(snapshot, do.SetConfig(T1, "retention.ms", "2d"), do.SetConfig(T2, "retention.ms", "2d")).plan
+    plan = on(snapshot, t1("retention.ms", "2d"), do.SetConfig(T2, "retention.ms", "2d")).plan
     checked = with_outcomes(plan, {s.edit.slot: Outcome(s.edit.target, Status.VALID) for s in plan.staged})
-    more = on(snapshot, do.SetConfig(T1, "flush.ms", "5"), plan=checked).plan
+    more = on(snapshot, t1("flush.ms", "5"), plan=checked).plan
     assert [more.outcome(staged.edit) is None for staged in more.staged] == [True, False, True]
     assert undo(more).outcomes == checked.outcomes
 
@@ -564,16 +536,16 @@ def test_staging_forgets_the_outcomes_of_what_it_touches_and_undo_brings_them_ba
 def test_discarding_a_topic_takes_all_of_it(snapshot: Snapshot) -> None:
     plan = on(
         snapshot,
-        do.CreateTopic(NewTopic("new")),
+        new(),
         do.SetConfig(NEW, "retention.ms", "1d"),
         do.GrowTopic("t1", 4),
-        do.SetConfig(T1, "flush.ms", "5"),
+        t1("flush.ms", "5"),
     ).plan
-    new, t1 = TopicTarget("new"), TopicTarget("t1")
-    for target in (new, NEW):
-        assert [s.edit.target for s in discard(plan, target).staged] == [t1, T1]
-    assert [s.edit.target for s in discard(plan, new, "").staged] == [t1, T1]
-    assert [s.edit.target for s in discard(plan, t1, "").staged] == [new, NEW, T1]
-    assert [s.edit.target for s in discard(plan, T1, "flush.ms").staged] == [new, NEW, t1]
+    made, grown = TopicTarget("new"), TopicTarget("t1")
+    for target in (made, NEW):
+        assert [s.edit.target for s in discard(plan, target).staged] == [grown, T1]
+    assert [s.edit.target for s in discard(plan, made, "").staged] == [grown, T1]
+    assert [s.edit.target for s in discard(plan, grown, "").staged] == [made, NEW, T1]
+    assert [s.edit.target for s in discard(plan, T1, "flush.ms").staged] == [made, NEW, grown]
     assert discard(plan, T1, "retention.ms") is plan
     assert discard(plan).staged == ()

@@ -17,12 +17,9 @@ def requests(*topics: NewTopic) -> list[CreateTopics]:
     return [step.request for step in steps if isinstance(step.request, CreateTopics)]
 
 
-def test_the_longest_timeout_of_a_request_decides() -> None:
+def test_the_longest_timeout_of_a_request_decides_and_without_one_it_keeps_its_own() -> None:
     (request,) = requests(NewTopic("a", 1, 1, timeout_ms=90_000), NewTopic("b", 1, 1, timeout_ms=5_000))
     assert request.timeout_ms == 90_000
-
-
-def test_without_one_the_request_keeps_its_own() -> None:
     (request,) = requests(NewTopic("a", 1, 1))
     assert request.timeout_ms == CreateTopics(()).timeout_ms
 

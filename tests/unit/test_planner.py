@@ -293,15 +293,12 @@ def test_a_list_is_reached_where_it_is_not_held(case: tuple[Placement, operation
     assert {(each.topic, each.number) for each in again} <= held
 
 
-def test_a_drained_replica_goes_where_its_rack_is_free() -> None:
+def test_a_drained_replica_goes_where_its_rack_is_free_and_a_replacement_waits_for_one() -> None:
     """The same place of the order, another broker of the same rack; of equal ones the one that leads fewest."""
     placement = Placement(hosts(1, 2, 3, 4, 5, 6), (partition(0, 3, 1, 2), partition(1, 1, 3, 2), partition(2, 1, 2)))
     moves = propose(operations_goals.Drain((3,)), placement).moves
     assert [each.after for each in moves] == [(6, 1, 2), (1, 6, 2)]
-
-
-def test_a_replacement_keeps_the_order_and_waits_where_it_would_lose_a_rack() -> None:
-    """Broker 6 stands in the rack of 3, broker 4 in that of 1: another broker would keep the racks."""
+    # Broker 6 stands in the rack of 3, broker 4 in that of 1: another broker would keep the racks.
     placement = Placement(hosts(1, 2, 3, 4, 6), (partition(0, 2, 3, 1),))
     assert [each.after for each in propose(operations_goals.Replace(3, 6), placement).moves] == [(2, 6, 1)]
     refused = propose(operations_goals.Replace(3, 4), placement)

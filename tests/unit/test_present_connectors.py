@@ -65,9 +65,6 @@ def read(
     return with_connect(known, connect.ConnectListing({"main": cluster}, configs, {}), at)
 
 
-# -- words -------------------------------------------------------------------------------------------------------------
-
-
 @given(st.lists(st.sampled_from(STATES), min_size=1, max_size=12))
 def test_every_task_is_counted_once(states: list[str]) -> None:
     text = tasks_text([task(number, state) for number, state in enumerate(states)])
@@ -115,9 +112,6 @@ def test_a_class_is_known_by_its_short_names(named: str, version: str) -> None:
     assert connect.plugin_version(plugins, named) == version
 
 
-# -- since when --------------------------------------------------------------------------------------------------------
-
-
 @given(st.lists(st.sampled_from(STATES), min_size=1, max_size=12))
 def test_a_state_keeps_its_time_as_long_as_it_stays(states: list[str]) -> None:
     known, since, before = Snapshot(), AT, ""
@@ -131,22 +125,16 @@ def test_a_state_keeps_its_time_as_long_as_it_stays(states: list[str]) -> None:
         assert row.seen.is_first == (len(set(states[: place + 1])) == 1)
 
 
-def test_a_read_without_a_change_changes_no_object() -> None:
+def test_a_read_without_a_change_changes_no_object_and_what_appears_later_has_an_exact_time() -> None:
     one = read(Snapshot(), AT, connector())
     two = read(one, AT + timedelta(minutes=1), connector())
     assert (two.connect, two.connect_seen) == (one.connect, one.connect_seen)
     assert two.connect is one.connect
     assert two.connect_seen is one.connect_seen
-
-
-def test_a_connector_that_appears_later_has_an_exact_time() -> None:
     known = read(read(Snapshot(), AT, connector()), AT + timedelta(minutes=1), connector(), connector("new"))
     new, orders = connector_rows(known)
     assert since_text(orders).startswith("< ")
     assert not since_text(new).startswith("< ")
-
-
-# -- a silent cluster --------------------------------------------------------------------------------------------------
 
 
 def test_the_rows_of_a_silent_cluster_stay_and_are_unknown() -> None:
@@ -175,9 +163,6 @@ def test_a_cluster_that_never_answered_has_its_workers_of_the_settings() -> None
     assert Part.CONNECT in known.read_at
 
 
-# -- text from a cluster -----------------------------------------------------------------------------------------------
-
-
 def test_nothing_from_a_worker_reaches_the_terminal_as_it_is() -> None:
     its = connect.Connector(SENT, "sink", SENT, SENT, SENT, (task(0, "FAILED", f"{SENT}\nCaused by: {SENT}"),), (SENT,))
     known = read(Snapshot(), AT, its, **{SENT: config(connector_class=SENT, errors_deadletterqueue_topic_name=SENT)})
@@ -185,9 +170,6 @@ def test_nothing_from_a_worker_reaches_the_terminal_as_it_is() -> None:
     shown = [plain(cell) for cell in CONNECTORS.cells(row)]
     shown += ["".join(text for text, _ in line) for line in (*connector_lines(row), *trace_lines(its.trace))]
     assert acted_upon("".join(shown)) == ""
-
-
-# -- whose a topic is --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -210,14 +192,11 @@ def test_a_config_names_its_topics(kind: str, its: ConfigSet, use: tuple[str, st
     assert found == ([use] if use is not None else [])
 
 
-def test_a_used_topic_is_surer_than_a_value_that_names_it() -> None:
+def test_a_used_topic_is_surer_than_a_value_that_names_it_and_a_default_names_none() -> None:
     used = connect.Connector("orders", "source", "RUNNING", "w:1", topics=("lines",))
     known = read(Snapshot(), AT, used, orders=config(topic="lines"))
     (use,) = topic_uses(known, "lines")
     assert (use.sure, use.why) == ("sure", "it wrote the topic")
-
-
-def test_a_default_names_no_topic() -> None:
     entry = ConfigEntry("topic", "lines", DEFAULT_CONFIG)
     assert topic_uses(read(Snapshot(), AT, connector("orders", "source"), orders=ConfigSet((entry,))), "lines") == []
 

@@ -223,10 +223,14 @@ def test_a_topic_has_the_groups_that_read_it_and_the_longest_wait() -> None:
     assert lags.after(more).topics is lags.topics
 
 
-def test_topics_to_be_created_and_deleted() -> None:
+def test_topics_to_be_created_and_deleted_and_partitions_that_move_say_so() -> None:
     marks = present_topics.topic_marks(staged(do.CreateTopic(NewTopic("new", 6, 3)), do.DeleteTopic("orders")))
     assert marks.created == {"new": 6}
     assert marks.deleted == {"orders"}
+    move = cluster.Reassignment("t", 3, (1, 4, 2), (4,), (2,))
+    row = present_topics.PartitionRow(cluster.Partition(3, 1, (1, 4, 2), (1, 2)), move)
+    assert texts(present_topics.PARTITIONS.cells(row))[-1] == "moves 1,2 → 1,4"
+    assert present_topics.PARTITIONS.data(row)["moves_to"] == [1, 4]
 
 
 def test_trouble_names_the_worst_first() -> None:
@@ -252,13 +256,6 @@ def test_partitions_say_what_is_missing_and_which_leader_is_preferred(
 ) -> None:
     row = present_topics.PartitionRow(cluster.Partition(3, leader, (1, 2), isr))
     assert texts(present_topics.PARTITIONS.cells(row))[-1] == note
-
-
-def test_a_partition_that_moves_says_where_to() -> None:
-    move = cluster.Reassignment("t", 3, (1, 4, 2), (4,), (2,))
-    row = present_topics.PartitionRow(cluster.Partition(3, 1, (1, 4, 2), (1, 2)), move)
-    assert texts(present_topics.PARTITIONS.cells(row))[-1] == "moves 1,2 → 1,4"
-    assert present_topics.PARTITIONS.data(row)["moves_to"] == [1, 4]
 
 
 def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
@@ -348,20 +345,21 @@ def cells_of(row: configs.ConfigRow) -> list[str]:
     return texts(configs.CONFIGS.cells(configs.ConfigLine(row, 1)))
 
 
-def test_overrides_and_staged_keys_come_first() -> None:
+def test_overrides_and_staged_keys_come_first_and_log_levels_are_none() -> None:
     assert [row.key for row in rows_of()] == ["retention.ms", "segment.bytes"]
     assert [row.key for row in rows_of(only=True)] == ["retention.ms"]
     assert [row.key for row in rows_of(do.SetConfig(ORDERS, "segment.bytes", "1048576"), only=True)] == [
         "retention.ms",
         "segment.bytes",
     ]
-
-
-def test_a_key_that_only_the_plan_names_has_a_row() -> None:
     edit = do.SetConfig(config.CLUSTER_DEFAULT, "log.cleaner.threads", "2")
     known = snapshot(configs={config.CLUSTER_DEFAULT: config.ConfigSet(())})
     rows = rows_in(config.CLUSTER_DEFAULT, known, edit, only=True)
     assert [row.key for row in rows] == ["log.cleaner.threads"]
+    resource = config.ConfigResource(codes.BROKER_LOGGER, "1")
+    entry = config.ConfigEntry("root", "INFO", codes.ConfigSource(6))
+    rows = configs.config_rows(resource, config.ConfigSet((entry,)), {}, EMPTY, overrides_only=False)
+    assert plain(configs.flags(rows[0])[0]) == ""
 
 
 def test_letters_say_the_state_without_colour() -> None:
@@ -378,21 +376,11 @@ def test_letters_say_the_state_without_colour() -> None:
     assert letters == ["O...", "O.S.", "D..R", "O*.."]
 
 
-def test_log_levels_are_no_overrides() -> None:
-    resource = config.ConfigResource(codes.BROKER_LOGGER, "1")
-    entry = config.ConfigEntry("root", "INFO", codes.ConfigSource(6))
-    rows = configs.config_rows(resource, config.ConfigSet((entry,)), {}, EMPTY, overrides_only=False)
-    assert plain(configs.flags(rows[0])[0]) == ""
-
-
-def test_a_pending_row_shows_old_and_new() -> None:
+def test_a_pending_row_shows_old_and_new_and_of_secrets_dots() -> None:
     cells = cells_of(rows_of(do.SetConfig(ORDERS, "retention.ms", "3600000"))[0])
     assert cells[4:] == ["retention.ms", "86400000 → 3600000  1 h", "topic", "pending"]
     cells = cells_of(rows_of(do.UnsetConfig(ORDERS, "retention.ms"))[0])
     assert cells[5:7] == ["86400000 → 259200000  3 d", "→ cluster <default>"]
-
-
-def test_a_hidden_value_and_a_staged_secret_are_dots() -> None:
     assert cells_of(configs.ConfigRow("ssl.secret", HIDDEN, None, None, True))[5] == "······"
     known = snapshot(configs={config.CLUSTER_DEFAULT: config.ConfigSet(())})
     edit = do.SetConfig(config.CLUSTER_DEFAULT, "ssl.keystore.password", Secret("hunter2"))
@@ -421,10 +409,13 @@ def test_details_tell_type_chain_and_what_lies_beneath() -> None:
     assert plain(configs.headline(ORDERS, pending)).startswith("1 d → 7 d")
 
 
-def test_details_of_a_brokers_key_say_when_it_takes_effect() -> None:
+def test_details_say_when_a_brokers_key_takes_effect_above_the_documentation() -> None:
     entry = config.ConfigEntry("log.dirs", "/a", codes.ConfigSource(4), read_only=True, type=codes.ConfigType(2))
     broker = config.ConfigResource(ORDERS.type.__class__(4), "1")
     assert "needs a restart" in plain(configs.headline(broker, configs.ConfigRow("log.dirs", entry, None, None, False)))
+    known = snapshot(documentation={(2, "retention.ms"): "<p>one</p><ul><li>two &lt;b&gt;</li></ul>"})
+    lines = [plain(line) for line in configs.details(ORDERS, rows_of()[0], known, {}, 40)]
+    assert lines[-2:] == ["one", "• two <b>"]
 
 
 def test_brokers_that_give_different_values_are_named() -> None:
@@ -437,12 +428,6 @@ def test_brokers_that_give_different_values_are_named() -> None:
         "Brokers differ: 1, 2 give 604800000 (7 d) (default log.retention.hours); "
         "3 gives 5000 (5 s) (broker log.retention.ms)"
     )
-
-
-def test_documentation_is_wrapped_below() -> None:
-    known = snapshot(documentation={(2, "retention.ms"): "<p>one</p><ul><li>two &lt;b&gt;</li></ul>"})
-    lines = [plain(line) for line in configs.details(ORDERS, rows_of()[0], known, {}, 40)]
-    assert lines[-2:] == ["one", "• two <b>"]
 
 
 def test_documentation_becomes_plain_text() -> None:

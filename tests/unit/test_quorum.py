@@ -47,7 +47,7 @@ def test_a_majority(voters: int, needed: int) -> None:
     assert model_quorum.majority(voters) == needed
 
 
-def test_a_voter_that_was_formatted_again() -> None:
+def test_a_voter_that_was_formatted_again_and_one_that_was_only_restarted() -> None:
     again = replica(103, directory="new-103")
     found = quorum(replica(101), replica(102), replica(103, 30_000, lag=60), observers=(again, replica(1)))
     assert model_quorum.formatted_again(found, found.voters[2]) == again
@@ -56,15 +56,12 @@ def test_a_voter_that_was_formatted_again() -> None:
     assert notes[103, "of-103"] == "formatted again: it runs with directory new-103"
     assert notes[103, "new-103"] == "voter 103, formatted again"
     assert notes[102, "of-102"] == notes[1, "of-1"] == ""
-
-
-def test_a_voter_that_is_back_within_seconds_was_only_restarted() -> None:
     found = quorum(replica(101), replica(102), replica(103), observers=(replica(103, 90_000, "old-103"),))
     assert model_quorum.formatted_again(found, found.voters[2]) is None
     assert [row.note for row in quorum_rows(seen(found, (1,)))] == ["", "", "", "a former directory of 103"]
 
 
-def test_which_observers_may_vote() -> None:
+def test_which_observers_may_vote_and_where_their_endpoints_come_from() -> None:
     found = quorum(replica(101), observers=(replica(1), replica(2), replica(104)))
     for known in (seen(found, brokers=(1, 2)), seen(found, controllers=(101, 104))):
         assert [each.id for each in model_quorum.observing_controllers(known)] == [104]
@@ -73,9 +70,6 @@ def test_which_observers_may_vote() -> None:
     # Before Kafka 4.0 a broker that is down is not among the brokers: an observer that is none of them may be one.
     old = with_cluster(seen(found), ClusterInfo("id", 101, (Broker(1, "h", 1),)), AT)
     assert model_quorum.observing_controllers(old) == ()
-
-
-def test_observers_endpoints_come_from_the_controllers() -> None:
     found = quorum(replica(101), observers=(replica(1), replica(104)))
     whole = with_observers_endpoints(found, {101: ("elsewhere", 1), 104: ("c104", 9094)})
     assert whole.endpoints == (*found.endpoints, VoterEndpoint(104, "CONTROLLER", "c104", 9094))

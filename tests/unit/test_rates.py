@@ -109,17 +109,11 @@ def test_a_burst_is_forgotten_after_two_windows() -> None:
     assert rates[-1] == 0
 
 
-def test_of_polls_far_apart_the_last_two_count() -> None:
+def test_of_polls_far_apart_the_last_two_count_and_what_goes_back_begins_again() -> None:
     assert seen((0, 0), (100, 1_000), (200, 5_000)).rate == 40
-
-
-def test_a_truncated_log_begins_again() -> None:
-    assert seen((0, 500), (5, 1_000), (10, 900)).rate is None
+    assert seen((0, 500), (5, 1_000), (10, 900)).rate is None  # a truncated log
     assert seen((0, 500), (5, 1_000), (10, 900), (15, 1_400)).rate == 100
-
-
-def test_a_clock_that_was_set_back_begins_again() -> None:
-    assert seen((100, 500), (50, 600)).rate is None
+    assert seen((100, 500), (50, 600)).rate is None  # a clock that was set back
     assert seen((100, 500), (50, 600), (60, 700)).rate == 10
 
 
@@ -215,13 +209,10 @@ def test_bytes_are_those_of_the_leaders_log() -> None:
     assert rates.of("a", 0).bytes == 1_000
 
 
-def test_a_replica_on_its_way_to_another_directory_counts_for_nothing() -> None:
+def test_a_replica_on_its_way_counts_for_nothing_and_topics_that_are_gone_are_forgotten() -> None:
     future = cluster.LogDir("/e", cluster.ReplicaSizes([cluster.ReplicaSize("a", 0, 5, 0, True)]))
     rates = with_dirs(Rates(), {"a": topic("a", 1)}, {1: (*held(("a", 0, 9)), future)}, START)
     assert rates.sizes["a", 0].value == 9
-
-
-def test_topics_that_are_gone_are_forgotten() -> None:
     rates = with_ends(Rates(), [("a", 0)], {("a", 0): 1}, START)
     rates = with_dirs(rates, {"a": topic("a", 1)}, {1: held(("a", 0, 9))}, START)
     assert not with_dirs(rates, {}, {2: ()}, START).ends
@@ -246,7 +237,7 @@ def test_what_was_counted_of_a_topic_is_nothing_of_another_of_its_name(
     assert not cluster.is_gone(None, now)
 
 
-def test_a_disk_that_fills_has_a_time() -> None:
+def test_a_disk_that_fills_has_a_time_and_samples_begin_again_with_the_clock() -> None:
     rates = Rates()
     for minute, usable in enumerate((9_000, 8_000, 7_000)):
         dirs = {
@@ -255,6 +246,8 @@ def test_a_disk_that_fills_has_a_time() -> None:
         }
         rates = with_dirs(rates, {}, dirs, START + timedelta(minutes=minute))
     assert rates.seconds_left == {1: 7 * 60}
+    first = sampled((), DirSample(START, 100))
+    assert sampled(first, DirSample(START - timedelta(hours=1), 50)) == (DirSample(START - timedelta(hours=1), 50),)
 
 
 @given(st.lists(st.integers(0, 10**12), min_size=2, max_size=40))
@@ -266,8 +259,3 @@ def test_the_time_left_is_of_disks_that_fill(usable: list[int]) -> None:
     left = seconds_left(samples)
     assert (left is None) == (samples[0].usable <= samples[-1].usable)
     assert left is None or left >= 0
-
-
-def test_samples_begin_again_after_a_clock_that_went_back() -> None:
-    first = sampled((), DirSample(START, 100))
-    assert sampled(first, DirSample(START - timedelta(hours=1), 50)) == (DirSample(START - timedelta(hours=1), 50),)

@@ -31,7 +31,7 @@ def made(api: str, version: int, **given: Any) -> Any:
     return response(import_module(f"kio.schema.{api}.v{version}.response"), **given)
 
 
-def test_observers_and_their_lag() -> None:
+def test_observers_and_their_lag_and_no_times_in_the_oldest_answer() -> None:
     voters = [(3, None, 95, 5, 5), (2, None, 100, 9, 9)]
     observers = [(9, None, 40, 1, 1), (8, None, -1, -1, -1)]
     topic = ("__cluster_metadata", [(0, 0, None, 2, 7, 90, voters, observers)])
@@ -39,9 +39,6 @@ def test_observers_and_their_lag() -> None:
     assert (found.leader_id, found.leader_epoch, found.high_watermark) == (2, 7, 90)
     assert found.voters == (QuorumReplica(2, 100, 0, 9, 9), QuorumReplica(3, 95, 5, 5, 5))
     assert found.observers == (QuorumReplica(8, -1, -1, -1, -1), QuorumReplica(9, 40, 60, 1, 1))
-
-
-def test_the_oldest_quorum_answer_has_no_times() -> None:
     topic = ("__cluster_metadata", [(0, 0, 1, 1, 5, [(1, 5)], [])])
     assert cluster.quorum(made("describe_quorum", 0, error_code=0, topics=[topic])).voters == (QuorumReplica(1, 5, 0),)
 
@@ -53,7 +50,7 @@ def test_operations_are_bits() -> None:
     assert cluster.operations(1 << 30) == frozenset({"UNKNOWN(30)"})
 
 
-def test_metadata_of_old_brokers() -> None:
+def test_metadata_and_groups_of_old_brokers() -> None:
     topic = (0, "t", True, [(0, 0, 3, [3], [3])])
     answer = made("metadata", 1, brokers=[(3, "h", 9092, None)], controller_id=3, topics=[topic])
     info = cluster.cluster_from_metadata(answer)
@@ -61,6 +58,14 @@ def test_metadata_of_old_brokers() -> None:
     assert [(b.id, b.host, b.port, b.rack, b.fenced) for b in info.brokers] == [(3, "h", 9092, None, False)]
     found = topic_listing(answer).topics["t"]
     assert (found.internal, found.topic_id, found.partitions[0].leader_epoch) == (True, None, -1)
+    (found,) = listed_groups(made("list_groups", 3, throttle_time=0, error_code=0, groups=[("g", "connect")]), 4)
+    assert (found.name, found.state, found.type, found.protocol, found.coordinator) == (
+        "g",
+        "",
+        "classic",
+        "connect",
+        4,
+    )
 
 
 def test_partitions_with_errors_are_kept_and_equal_ones_shared() -> None:
@@ -136,27 +141,19 @@ def test_reassignments_are_sorted() -> None:
     )
 
 
-def test_groups_of_old_brokers_are_classic() -> None:
-    (found,) = listed_groups(made("list_groups", 3, throttle_time=0, error_code=0, groups=[("g", "connect")]), 4)
-    assert (found.name, found.state, found.type, found.protocol, found.coordinator) == (
-        "g",
-        "",
-        "classic",
-        "connect",
-        4,
-    )
-
-
 def assignment(version: int, topic: str, *partitions: int) -> bytes:
     """As the Java consumer writes it (ConsumerProtocolAssignment), with user data behind."""
     data = struct.pack(">hih", version, 1, len(topic)) + topic.encode()
     return data + struct.pack(f">i{len(partitions)}i", len(partitions), *partitions) + struct.pack(">i2s", 2, b"xx")
 
 
-def test_assignments_of_every_version() -> None:
+def test_assignments_and_subscriptions_of_every_version() -> None:
     for version in range(4):
         assert consumer_assignment(assignment(version, "t", 2, 0)) == (("t", 0), ("t", 2))
     assert consumer_assignment(b"") == ()
+    for version in range(4):
+        assert consumer_subscription(subscription(version, "t", "a")) == ("a", "t")
+    assert consumer_subscription(b"") == ()
 
 
 def subscription(version: int, *topics: str) -> bytes:
@@ -166,19 +163,9 @@ def subscription(version: int, *topics: str) -> bytes:
     return struct.pack(">hi", version, len(topics)) + names + struct.pack(">i", -1) + (later if version else b"")
 
 
-def test_subscriptions_of_every_version() -> None:
-    for version in range(4):
-        assert consumer_subscription(subscription(version, "t", "a")) == ("a", "t")
-    assert consumer_subscription(b"") == ()
-
-
 @given(st.binary(max_size=40))
-def test_whatever_a_client_calls_its_subscription_is_survived(data: bytes) -> None:
+def test_whatever_a_client_calls_its_subscription_and_assignment_is_survived(data: bytes) -> None:
     assert isinstance(consumer_subscription(data), tuple)
-
-
-@given(st.binary(max_size=40))
-def test_whatever_a_client_calls_its_assignment_is_survived(data: bytes) -> None:
     assert isinstance(consumer_assignment(data), tuple)
 
 

@@ -169,8 +169,6 @@ def test_looking_further_finds_each_record_once(log: Log, committed: bool, count
     assert seen == log.visible(committed)
 
 
-# -- the filter of bytes -----------------------------------------------------------------------------------------------
-
 _WORDS = ["open", "a/b", "Ä", "no", "x y", "1"]
 _TEXTS = st.sampled_from(_WORDS)
 
@@ -297,15 +295,12 @@ def test_a_batch_that_cannot_be_decoded_is_a_line_and_the_search_goes_on() -> No
     assert found == [15, 16, 17, 18, 19]
 
 
-def test_a_batch_that_expands_beyond_the_limit_is_a_line() -> None:
+def test_what_is_no_batch_or_expands_beyond_the_limit_is_a_line() -> None:
     bomb = encoder.batch([Plain(0, 1, None, bytes(33 << 20))], codec=4)
     scan = Scan(PLACE, 0, 10, 0)
     found = [record for part in look(scan, bomb + one_batch(2, 1), (), Sieve(RecordFilter(), PLAIN)) for record in part]
     assert [record.offset for record in found] == [1, 2]
     assert "decompress to more than 32 MiB" in scan.undecodable[0].why
-
-
-def test_bytes_that_are_no_batch_end_the_partition_with_a_line() -> None:
     scan = Scan(PLACE, 0, 30, 0)
     assert [*look(scan, b"\xff" * 200, (), Sieve(RecordFilter(), PLAIN))] == [[]]
     assert scan.is_over()

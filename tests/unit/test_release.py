@@ -70,11 +70,10 @@ def test_every_file_has_its_sum(tmp_path: Path) -> None:
     assert release.sums(tmp_path) == line == (tmp_path / release.SUMS).read_text()
 
 
-def test_a_bundle_begins_with_the_architecture_of_this_host() -> None:
+def test_a_bundle_begins_with_this_hosts_architecture_and_takes_what_its_python_needs() -> None:
     assert [first_ours(arch)[0] for arch in ("aarch64", "x86_64", "riscv64")] == ["aarch64", "x86_64", "aarch64"]
-
-
-# -- locks -------------------------------------------------------------------------------------------------------------
+    # Also where it is made with an older one, which pip's markers would speak of.
+    assert [(each.name, each.marker) for each in locked(for_python(LOCK))] == [("asked", ""), ("needed", "")]
 
 
 @pytest.mark.parametrize("lock", sorted(LOCKS.glob("*.txt")), ids=lambda path: path.stem)
@@ -110,13 +109,6 @@ def test_a_group_of_a_lock_has_what_it_asks_for_and_what_that_needs() -> None:
     assert [each.name for each in locked(of_group(LOCK, "release"))] == ["deep", "needed", "other"]
     assert of_group(LOCK, "asked") == ""
 
-
-def test_a_bundle_takes_what_its_own_python_needs() -> None:
-    """Also where it is made with an older one, which pip's markers would speak of."""
-    assert [(each.name, each.marker) for each in locked(for_python(LOCK))] == [("asked", ""), ("needed", "")]
-
-
-# -- lists of parts ----------------------------------------------------------------------------------------------------
 
 RUN, TOOLS = ((LOCKS / f"{name}.txt").read_text() for name in ("run", "tools"))
 
@@ -178,9 +170,6 @@ def test_a_licence_is_said_as_far_as_it_is_known(licence: str, said: dict[str, A
     assert {"ref": "kac", "dependsOn": ["one"]} in made["dependencies"]
     with pytest.raises(RuntimeError, match=r"kac is not what CycloneDX"):
         listed(whole("kac", "1"), [part("one", "1", licence, sha256="no hash")], {"kac": ["one"]})
-
-
-# -- environments ------------------------------------------------------------------------------------------------------
 
 
 def make(folder: Path, lock: Path, pretend: str = "pass") -> str:

@@ -77,33 +77,24 @@ def test_configs_are_found_in_other_lists(data: st.DataObject) -> None:
         assert found is None
 
 
-# -- times, brokers, problems -------------------------------------------------------------------------------------
-
-
 QUESTION = b"\x01whole"
 
 
-def test_the_newest_answer_counts() -> None:
+def test_the_newest_answer_of_the_broker_that_is_asked_counts() -> None:
     answers = [answer(at, QUORUM, QUESTION, bytes([at])) for at in (10, 20, 30)]
     found = [tape(answers, at).answer(QUORUM, 4, QUESTION, None) for at in (9, 10, 25, 99)]
     assert found == [None, b"\x0a", b"\x14", b"\x1e"]
-
-
-def test_a_broker_answers_for_itself_alone() -> None:
     known = tape([answer(1, QUORUM, QUESTION, b"a"), answer(2, QUORUM, QUESTION, b"b", address=B)])
     assert known.answer(QUORUM, 4, QUESTION, A) == b"a"
     assert known.answer(QUORUM, 4, QUESTION, B) == known.answer(QUORUM, 4, QUESTION, None) == b"b"
     assert known.answer(QUORUM, 4, QUESTION, ("c", 1)) is None
-
-
-def test_any_broker_that_answers_counts_before_one_that_does_not() -> None:
     lost = answer(3, QUORUM, QUESTION, b"")._replace(problem=LOST)
     known = tape([answer(1, QUORUM, QUESTION, b"b", address=B), answer(2, QUORUM, QUESTION, b"a"), lost])
     assert known.answer(QUORUM, 4, QUESTION, A) == LOST
     assert known.answer(QUORUM, 4, QUESTION, None) == b"b"
 
 
-def test_a_broker_that_refuses_connections_is_asked_last() -> None:
+def test_a_broker_that_refuses_is_asked_last_and_a_body_that_can_not_be_read_has_no_parts() -> None:
     refused = Answer(9, 1, 1, *A, API_VERSIONS, CONNECTED, b"", b"", LOST)
     known = tape([answer(1, QUORUM, QUESTION, b"b", address=B), answer(2, QUORUM, QUESTION, b"a"), refused])
     assert known.refusal(A) == LOST
@@ -111,6 +102,9 @@ def test_a_broker_that_refuses_connections_is_asked_last() -> None:
     assert known.answer(QUORUM, 4, QUESTION, None) == b"b"
     known.at_ms = 8
     assert known.answer(QUORUM, 4, QUESTION, None) == b"a"
+    known = tape([answer(1, CONFIGS, configs_request(["a", "b"]), b"\xff" * 9)])
+    assert known.answer(CONFIGS, 4, configs_request(["a"]), None) is None
+    assert known.answer(CONFIGS, 4, b"no request", None) is None
 
 
 def test_one_topic_out_of_all() -> None:
@@ -147,9 +141,3 @@ def test_one_topic_out_of_all() -> None:
     assert isinstance(found, bytes)
     assert [each.name for each in decode_body(response_type("metadata", version), found).topics] == ["stock"]
     assert known.answer(METADATA, version, request(["gone"]), None) is None
-
-
-def test_a_body_that_can_not_be_read_has_no_parts() -> None:
-    known = tape([answer(1, CONFIGS, configs_request(["a", "b"]), b"\xff" * 9)])
-    assert known.answer(CONFIGS, 4, configs_request(["a"]), None) is None
-    assert known.answer(CONFIGS, 4, b"no request", None) is None

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from console.model.cluster import LogSpan
 from console.model.codes import DEFAULT_CONFIG, DYNAMIC_TOPIC_CONFIG
-from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, Synonym, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigSet, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan import retention
 from console.plan.edits import AppendConfig, Edit, SetConfig, Slot, UnsetConfig
 from console.plan.plan import EMPTY, stage
-from console.plan.values import LONG
 from console.present.values import deletion_text
+from tests.support import samples
 from tests.support.model_cluster import ModelCluster
 
 NOW = 1_000_000
@@ -105,9 +105,7 @@ def described(size: str = "-1", **configs: str) -> Snapshot:
     snapshot = ModelCluster(topics={"t": 2, "u": 1}, configs={topic_resource("t"): mine}).describe()
     t = topic_resource("t")
     source = DEFAULT_CONFIG if size == "-1" else DYNAMIC_TOPIC_CONFIG
-    entry = ConfigEntry(
-        "retention.bytes", size, source, type=LONG, synonyms=(Synonym("retention.bytes", size, source),)
-    )
+    entry = samples.own_entry("retention.bytes", size, source, 5)
     entries = sorted((*snapshot.configs[t].entries, entry), key=lambda each: each.name)
     return replace(snapshot, configs={**snapshot.configs, t: ConfigSet(tuple(entries))})
 
@@ -130,12 +128,16 @@ def test_only_what_is_shorter_than_before_is_looked_at() -> None:
     assert from_none.size == 9
 
 
-def test_a_topic_that_is_compacted_deletes_nothing_until_it_does() -> None:
+def test_a_topic_that_is_compacted_deletes_nothing_and_no_number_is_for_the_brokers() -> None:
     t = topic_resource("t")
     known = described(cleanup_policy="compact", retention_ms="5000")
     assert cuts(known, SetConfig(t, "retention.ms", "1")) == ()
     (gains,) = cuts(known, AppendConfig(t, "cleanup.policy", "delete"))
     assert (gains.slot.key, gains.ms) == ("cleanup.policy", 5_000)
+    snapshot = described()
+    plan = stage(EMPTY, [SetConfig(topic_resource("t"), "retention.ms", "5")], snapshot).plan
+    wrong = replace(plan.staged[0], edit=SetConfig(topic_resource("t"), "retention.ms", "soon"))
+    assert retention.retention_cuts([wrong], snapshot) == ()
 
 
 def test_the_brokers_default_shortens_what_inherits_it() -> None:
@@ -148,13 +150,6 @@ def test_the_brokers_default_shortens_what_inherits_it() -> None:
     assert retention.by_slot([*found, found[0]._replace(topic="v")], known) == {
         found[0].slot: retention.Deletion(90, 100, 1)
     }
-
-
-def test_a_value_that_is_no_number_is_for_the_brokers_to_refuse() -> None:
-    snapshot = described()
-    plan = stage(EMPTY, [SetConfig(topic_resource("t"), "retention.ms", "5")], snapshot).plan
-    wrong = replace(plan.staged[0], edit=SetConfig(topic_resource("t"), "retention.ms", "soon"))
-    assert retention.retention_cuts([wrong], snapshot) == ()
 
 
 def test_words() -> None:

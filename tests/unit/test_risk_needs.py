@@ -77,12 +77,7 @@ ACLS = (MINE, acl("User:app", "READ", "TOPIC", "full"), acl("User:app", "READ", 
 
 def known(open_to_all: bool = True, acls: tuple[Acl, ...] = ACLS) -> Snapshot:
     """All that there is, read whole."""
-    broker = [
-        config.ConfigEntry(
-            name, default, codes.DEFAULT_CONFIG, synonyms=(config.Synonym(name, default, codes.DEFAULT_CONFIG),)
-        )
-        for name, default in BROKER_KEYS.values()
-    ]
+    broker = [samples.own_entry(name, default, codes.DEFAULT_CONFIG) for name, default in BROKER_KEYS.values()]
     if open_to_all:
         # As brokers describe a key that they do not know: with its value hidden.
         broker.append(
@@ -207,30 +202,24 @@ def test_a_warning_stands_where_something_can_go_wrong(edit: do.Edit, named: lis
     assert found(edit) == named
 
 
-def test_lowering_what_was_too_high_is_no_risk() -> None:
+def test_lowering_what_was_too_high_is_no_risk_and_a_policy_counts_with_its_limit() -> None:
     too_many = replace(
         known(), configs={**known().configs, config.topic_resource("full"): topic_configs({"min.insync.replicas": "9"})}
     )
     assert found(of("full", "min.insync.replicas", "3"), snapshot=too_many) == []
     assert found(of("full", "min.insync.replicas", "3")) == [rules.ISR_ABOVE_REPLICATION]
-
-
-def test_a_policy_that_begins_to_delete_is_judged_by_the_limit_that_is_there() -> None:
     own = {"cleanup.policy": "compact", "retention.ms": "1000"}
     there = replace(known(), configs={**known().configs, config.topic_resource("full"): topic_configs(own)})
     assert found(of("full", "cleanup.policy", "delete"), snapshot=there) == [rules.RETENTION_TINY]
 
 
-def test_another_grant_of_ones_own_is_enough() -> None:
+def test_another_grant_is_enough_and_the_first_acl_shuts_out_nobody_from_a_closed_topic() -> None:
     both = (*ACLS, acl(ME, "ALL", "CLUSTER", CLUSTER_NAME))
     assert found(do.RemoveAcl(MINE), snapshot=known(acls=both)) == []
     assert found(do.RemoveAcl(MINE), do.RemoveAcl(both[-1]), snapshot=known(acls=both)) == [
         rules.ACL_LOCKS_OUT,
         rules.ACL_LOCKS_OUT,
     ]
-
-
-def test_the_first_acl_shuts_out_nobody_where_nobody_may_come_in() -> None:
     edit = do.AddAcl(acl("User:app", "WRITE", "TOPIC", "empty"))
     assert found(edit, snapshot=known(open_to_all=False)) == []
 
@@ -461,7 +450,7 @@ def test_settings_that_contradict_each_other(own: dict[str, str], key: str, valu
     assert (rules.SETTINGS_CONTRADICT in found) is bool(words)
 
 
-def test_commits_that_are_kept_for_a_shorter_time() -> None:
+def test_commits_that_are_kept_for_a_shorter_time_and_the_groups_that_lose_them() -> None:
     broker = config.broker_resource(1)
     values = samples.config_set({"offsets.retention.minutes": "10080"}, codes.DEFAULT_CONFIG)
     there = replace(known(), configs={**known().configs, broker: values})
@@ -469,6 +458,12 @@ def test_commits_that_are_kept_for_a_shorter_time() -> None:
     found = judged(do.SetConfig(broker, "offsets.retention.minutes", "60"), facts, there)
     assert found[rules.OFFSETS_EXPIRE].startswith("1 group without members (idle): what they committed goes")
     assert rules.OFFSETS_EXPIRE not in judged(do.SetConfig(broker, "offsets.retention.minutes", "20000"), facts, there)
+    topic = Topic("__consumer_offsets", tuple(Partition(n, 1, (1,), (1,)) for n in range(3)), internal=True)
+    names = ("billing", "shipping", "invoices", "search", "fraud", "ledger", "reports")
+    snapshot = replace(known(), topics={topic.name: topic}, groups={name: group(name) for name in names})
+    text = judged(do.GrowTopic(topic.name, 12), snapshot=snapshot)[rules.SYSTEM_TOPIC]
+    assert "6 of 7 groups, fraud, invoices, ledger and 3 more" in text
+    assert moved_groups(names, 3, 3) == []
 
 
 def racked(*racks: str | None) -> Snapshot:
@@ -503,15 +498,6 @@ def test_the_login_of_this_console(mechanism: str, *, is_own: bool) -> None:
     assert list(judged(edit, replace(FACTS, mechanism=mechanism))) == ([rules.OWN_LOGIN_DELETED] if is_own else [])
     other = do.DeleteScram(ScramUser("alice", codes.ScramMechanism(1)))
     assert not judged(other, replace(FACTS, mechanism=mechanism))
-
-
-def test_groups_that_lose_their_commits_are_counted() -> None:
-    topic = Topic("__consumer_offsets", tuple(Partition(n, 1, (1,), (1,)) for n in range(3)), internal=True)
-    names = ("billing", "shipping", "invoices", "search", "fraud", "ledger", "reports")
-    snapshot = replace(known(), topics={topic.name: topic}, groups={name: group(name) for name in names})
-    text = judged(do.GrowTopic(topic.name, 12), snapshot=snapshot)[rules.SYSTEM_TOPIC]
-    assert "6 of 7 groups, fraud, invoices, ledger and 3 more" in text
-    assert moved_groups(names, 3, 3) == []
 
 
 def test_larger_segments_of_a_coordinators_topic() -> None:

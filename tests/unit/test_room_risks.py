@@ -76,30 +76,16 @@ def test_it_says_where_how_much_and_when() -> None:
     )
 
 
-def test_a_log_at_its_limit_is_written_to_as_well() -> None:
+def test_what_fills_a_disk_soon_and_what_does_not() -> None:
     assert warned(cluster(Case(), at_its_limit=True), "retention.bytes", str(32 * MIB))
-
-
-def test_what_nobody_writes_to_fills_nothing() -> None:
     assert not warned(cluster(Case(rate=0)), "retention.bytes", str(32 * MIB))
-
-
-def test_a_limit_by_time_counts_as_well() -> None:
-    short = Case(was=10**12, becomes=10**12, keeps_ms="4000")
+    short = Case(was=10**12, becomes=10**12, keeps_ms="4000")  # by time as well
     assert not warned(cluster(short), "retention.ms", "5000")
     assert warned(cluster(short), "retention.ms", LONG)
-
-
-def test_what_was_too_much_before_is_not_the_edits_doing() -> None:
+    # What was too much before is not the edit's doing.
     assert not warned(cluster(Case(was=64 * MIB)), "retention.bytes", str(128 * MIB))
-
-
-def test_what_fills_in_weeks_is_none() -> None:
-    case = Case(rate=1, usable=6 * int(SOON) + 1)
+    case = Case(rate=1, usable=6 * int(SOON) + 1)  # in weeks
     assert not warned(cluster(case), "retention.bytes", str(10**9))
-
-
-def test_a_topic_that_keeps_everything_is_none() -> None:
     forever = replace(
         cluster(Case(was=-1, keeps_ms="-1")),
         configs={CLICKS: samples.config_set({"retention.bytes": "-1", "retention.ms": "-1"}, DYNAMIC_TOPIC_CONFIG)},

@@ -57,7 +57,7 @@ ROWS = st.builds(Acl, TYPES, TEXT, PATTERNS, TEXT, TEXT, OPERATIONS, PERMISSIONS
 
 
 @given(ROWS)
-def test_every_acl_can_be_taken_away_by_its_statement(acl: Acl) -> None:
+def test_every_acl_can_be_taken_away_by_its_statement_and_explained_if_brokers_check_it(acl: Acl) -> None:
     """The plan's own script, and what a row shows typed again."""
     text = command_of(edits.RemoveAcl(acl))
     (statement,) = parse(text)
@@ -74,20 +74,16 @@ def test_every_acl_can_be_taken_away_by_its_statement(acl: Acl) -> None:
     (again,) = parse(typed)
     assert isinstance(again, Access)
     assert to_edits(again, Snapshot()) == (edits.RemoveAcl(acl),)
-
-
-def _word(acl: Acl) -> str:
-    return acl.resource_type.name.lower().replace("_", "-")
-
-
-@given(ROWS)
-def test_every_acl_can_be_explained_if_brokers_check_it(acl: Acl) -> None:
     if not acl.resource_type.known or not acl.operation.known or not acl.resource_name:
         return
     where = "cluster" if acl.resource_type == CLUSTER else f"{_word(acl)} '{_escaped(acl.resource_name)}'"
     (statement,) = parse(f"explain {quote(acl.principal)} {acl.operation.name} on {where}")
     assert isinstance(statement, Explain)
     assert statement.principal == acl.principal
+
+
+def _word(acl: Acl) -> str:
+    return acl.resource_type.name.lower().replace("_", "-")
 
 
 def _escaped(name: str) -> str:
@@ -153,8 +149,6 @@ def test_the_group_with_the_empty_name(name: str) -> None:
     with pytest.raises(ParseError):
         parse(f"clone group a to {name}")
 
-
-# -- the other lists ---------------------------------------------------------------------------------------------------
 
 NAMES = TEXT.filter(bool) | st.sampled_from(["<default>", "-x", "--all", "client", "a=b", "a,b", "[a]", "null", "{}"])
 GROUPS = TEXT | st.sampled_from(["<default>", "topic", "-g", "share"])

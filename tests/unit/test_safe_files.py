@@ -51,15 +51,12 @@ def test_a_new_file_has_its_mode_and_an_old_one_keeps_it(tmp_path: Path) -> None
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "b"]
 
 
-def test_a_link_of_this_user_stays_a_link(tmp_path: Path, victim: Path) -> None:
+def test_a_link_of_this_user_stays_a_link_and_a_circle_is_an_error(tmp_path: Path, victim: Path) -> None:
     (tmp_path / "link").symlink_to("again")
     (tmp_path / "again").symlink_to(victim)
     safe_files.write_whole(tmp_path / "link", "new")
     assert victim.read_text() == "new"
     assert (tmp_path / "link").readlink() == Path("again")
-
-
-def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(OSError, match="symbolic links"):
@@ -116,16 +113,13 @@ def test_an_open_descriptor_is_written_into(tmp_path: Path, how: str) -> None:
     assert (tmp_path / "out").read_text() == ("first\nsecond\n" if how == "ab" else "second\n")
 
 
-def test_what_can_not_be_written_leaves_what_was_there(tmp_path: Path) -> None:
+def test_what_can_not_be_written_leaves_what_was_there(tmp_path: Path, victim: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError):
         safe_files.write_whole(tmp_path / "folder", "x")
     with pytest.raises(FileNotFoundError):
         safe_files.write_whole(tmp_path / "none" / "file", "x")
     assert [each.name for each in tmp_path.iterdir()] == ["folder"]
-
-
-def test_a_surrogate_is_no_half_of_a_file(tmp_path: Path, victim: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         safe_files.write_whole(victim, "half \ud800")
     assert victim.read_text() == "precious"
@@ -148,9 +142,6 @@ def test_every_writer_refuses_a_planted_link(tmp_path: Path, victim: Path) -> No
     with pytest.raises(safe_files.UntrustedPath):
         write_package(tmp_path / "lake.zip")
     assert victim.read_text() == "precious"
-
-
-# -- private files -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -217,9 +208,6 @@ def test_a_private_file_is_no_pipe(tmp_path: Path) -> None:
 def test_the_history_of_commands_is_private(tmp_path: Path) -> None:
     CommandHistory(tmp_path / "kac" / "commands").add("list topics")
     assert (mode(tmp_path / "kac"), mode(tmp_path / "kac" / "commands")) == (0o700, 0o600)
-
-
-# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def test_no_more_is_read_than_is_taken(tmp_path: Path) -> None:

@@ -97,8 +97,6 @@ def test_a_read_in_a_block_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert turns.turn.due == pytest.approx(38.0)
 
 
-# -- laws --------------------------------------------------------------------------------------------------------------
-
 PACES = st.builds(
     Pace,
     every=st.sampled_from([0.0, 0.5, 2.0, 10.0]),
@@ -153,9 +151,6 @@ def test_laws_of_what_is_read(data: st.DataObject) -> None:
             is_free = all(turns[each].was_read for each in part.after)
             starves = part.name not in ends and is_free and waiting_since[part.name] <= now
             assert not starves, "it is due, and not begun"
-
-
-# -- the scheduler -----------------------------------------------------------------------------------------------------
 
 
 async def started(parts: Scheduler) -> None:

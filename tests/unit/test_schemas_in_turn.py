@@ -39,16 +39,14 @@ def check(steps: tuple[Step, ...], before: dict[str, set[str]]) -> None:
 
 
 @given(BELOW, st.randoms())
-def test_a_registration_follows_those_that_it_refers_to(below: tuple[set[int], ...], shuffle: Random) -> None:
+def test_registrations_follow_what_they_refer_to_and_deletions_what_refers_to_them(
+    below: tuple[set[int], ...], shuffle: Random
+) -> None:
     order = list(range(len(below)))
     shuffle.shuffle(order)
     edits = [AddSchema(str(n), "JSON", "{}", references(below[n])) for n in order]
     report = stage(NO_PLAN, edits, with_schemas(Snapshot(), SchemaListing(), AT))
     check(compile_plan(report.plan, Facts()), {str(n): {str(m) for m in each} for n, each in enumerate(below)})
-
-
-@given(BELOW, st.randoms())
-def test_a_deletion_follows_those_of_what_refers_to_it(below: tuple[set[int], ...], shuffle: Random) -> None:
     order = list(range(len(below)))
     shuffle.shuffle(order)
     there = {

@@ -76,7 +76,7 @@ def test_what_was_known_of_a_user_stays_and_is_said_to_be_unread() -> None:
     ], "nor made it"
 
 
-def test_lists_name_the_user_and_keep_the_others() -> None:
+def test_lists_name_the_user_and_keep_the_others_and_so_does_a_poll() -> None:
     known = seen(ScramListing({"alice": HAS}, {"bob": LOST}))
     assert [(row.user, row.scram) for row in user_rows(known)] == [("alice", "SCRAM-SHA-256"), ("bob", "?")]
     (statement,) = parse("list scram")
@@ -84,6 +84,11 @@ def test_lists_name_the_user_and_keep_the_others() -> None:
     table = list_kind(statement, known)
     assert [row["user"] for row in rows_of(table)] == ["alice"]
     assert [(each.entity, each.failure) for each in table.problems] == [("bob", LOST)]
+    known = seen(ScramListing({"alice": HAS}, {"bob": LOST}), seen(ScramListing({"bob": HAS})), LATER)
+    taken = observation(known, LATER, {})
+    assert [each.entity_key for each in taken.state if each.entity_type == "scram"] == ["alice"]
+    assert ("scram", "bob") in taken.failed
+    assert ("scram", None) not in taken.failed
 
 
 def test_only_the_user_that_could_not_be_read_is_unknown_to_a_plan() -> None:
@@ -91,11 +96,3 @@ def test_only_the_user_that_could_not_be_read_is_unknown_to_a_plan() -> None:
     alice, bob = (DeleteScram(ScramUser(name, SHA_256)) for name in ("alice", "bob"))
     assert current_state(alice, Described(known)) == HAS[0]
     assert current_state(bob, Described(known)) is UNREAD
-
-
-def test_a_poll_has_the_others() -> None:
-    known = seen(ScramListing({"alice": HAS}, {"bob": LOST}), seen(ScramListing({"bob": HAS})), LATER)
-    taken = observation(known, LATER, {})
-    assert [each.entity_key for each in taken.state if each.entity_type == "scram"] == ["alice"]
-    assert ("scram", "bob") in taken.failed
-    assert ("scram", None) not in taken.failed

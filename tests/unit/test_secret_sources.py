@@ -77,8 +77,10 @@ def test_a_command_is_run_for_the_context_in_use(
     assert SECRET not in repr(opened)
 
 
-def test_it_may_be_a_part_of_the_secret(configure: Configure) -> None:
+def test_a_reference_may_be_a_part_of_the_secret_and_a_command_that_hangs_is_ended(configure: Configure) -> None:
     assert password(unlocked(configure("<${env:P}${exec:echo a}-${exec:echo b}>"), ask=False)) == "<passa-b>"
+    with pytest.raises(ContextError, match=r"no secret: sleep does not end: nothing within 0\.2 s$"):
+        unlocked(configure("${exec:sleep 300}"), ask=False, limit=0.2)
 
 
 @pytest.mark.parametrize(
@@ -98,11 +100,6 @@ def test_what_a_command_fails_by_is_one_line(configure: Configure, command: str,
     assert str(caught.value).endswith(f"sasl.jaas.config: password: {message}")
     assert "config.toml:5" in str(caught.value)
     assert str(caught.value).isprintable()
-
-
-def test_a_command_that_hangs_is_ended(configure: Configure) -> None:
-    with pytest.raises(ContextError, match=r"no secret: sleep does not end: nothing within 0\.2 s$"):
-        unlocked(configure("${exec:sleep 300}"), ask=False, limit=0.2)
 
 
 def test_a_command_that_others_may_have_written_is_not_run(tmp_path: Path) -> None:

@@ -27,9 +27,14 @@ def test_without_a_remedy_the_text_stands_alone(text: str) -> None:
     assert sentences(text, "") == text
 
 
-def test_a_brokers_own_full_stop_is_kept_once() -> None:
+def test_a_refusal_reads_as_a_sentence_with_one_full_stop() -> None:
     refused = Failure("POLICY_VIOLATION", "Too large.", "Send less.")
     assert refused.told == failure_text(refused) == "POLICY_VIOLATION: Too large. Send less."
+    said = (
+        "Request Request(processor=0, connectionId=10.0.0.1:9092-10.0.0.2:5-0, listenerName=ListenerName(IN), "
+        "securityProtocol=PLAINTEXT, buffer=null, envelope=None) needs ALTER permission."
+    )
+    assert failure(31, said).message == "the request needs ALTER permission."
 
 
 @pytest.mark.parametrize(
@@ -52,11 +57,3 @@ def test_printed_requests_are_left_out(message: str, told: str) -> None:
 def test_a_long_message_is_passed_once() -> None:
     text = "FetchRequest(" * 5_000 + ")" * 5_000
     assert without_objects(text) == "FetchRequest(…)"
-
-
-def test_an_authorizers_refusal_reads_as_a_sentence() -> None:
-    said = (
-        "Request Request(processor=0, connectionId=10.0.0.1:9092-10.0.0.2:5-0, listenerName=ListenerName(IN), "
-        "securityProtocol=PLAINTEXT, buffer=null, envelope=None) needs ALTER permission."
-    )
-    assert failure(31, said).message == "the request needs ALTER permission."

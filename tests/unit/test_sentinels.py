@@ -109,7 +109,7 @@ RECORD = Record("t", 0, 7, -1, b"k", b"v", (), BatchFacts(7))
 IDEMPOTENT = Record("t", 0, 7, 0, b"k", b"v", (), BatchFacts(7, producer_id=3))
 
 
-def test_a_record_of_an_old_producer() -> None:
+def test_a_record_of_an_old_producer_and_one_whose_time_no_date_holds() -> None:
     data = record_data(RecordRow(RECORD))
     assert (data["timestamp"], data["leader_epoch"]) == (None, None)
     assert "producer" not in data
@@ -118,9 +118,6 @@ def test_a_record_of_an_old_producer() -> None:
     assert "Time        none" in shown
     producer = record_data(RecordRow(IDEMPOTENT))["producer"]
     assert producer == {"id": 3, "epoch": None, "sequence": None, "transactional": False}
-
-
-def test_a_record_whose_time_no_date_holds() -> None:
     record = Record("t", 0, 7, LONG_MAX, b"k", b"v", (), BatchFacts(7))
     shown = "\n".join(plain(line) for line in record_lines(RecordRow(record), 80))
     assert "after the year 9999" in shown

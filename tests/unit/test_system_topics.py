@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from console.model.changes import LogTarget, TopicTarget
 from console.model.cluster import Group, LogRange, Partition, Topic
 from console.model.codes import DYNAMIC_TOPIC_CONFIG
-from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym, topic_resource
+from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.snapshot import Snapshot
 from console.model.system_topics import SystemTopic, is_kafkas_own, system_topic
 from console.model.topic_readers import TopicReaders
@@ -23,6 +23,7 @@ from console.plan.plan import EMPTY, stage
 from console.plan.risk_rules import Risk, RiskFacts
 from console.plan.risks import risk_needs, risks
 from console.plan.staged import Draft, Refused
+from tests.support import samples
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 KAFKAS_OWN = {
@@ -57,16 +58,18 @@ ANYBODYS = {
 }
 
 
-def snapshot(policies: Mapping[str, str], partitions: int = 1, **own: str) -> Snapshot:
-    def entry(key: str, value: str) -> ConfigEntry:
-        return ConfigEntry(key, value, DYNAMIC_TOPIC_CONFIG, synonyms=(Synonym(key, value, DYNAMIC_TOPIC_CONFIG),))
+FOR_EVER = (("retention.ms", "-1"), ("retention.bytes", "-1"))
 
+
+def snapshot(policies: Mapping[str, str], partitions: int = 1, **own: str) -> Snapshot:
     made = tuple(Partition(number, 1, (1,), (1,)) for number in range(partitions))
     return Snapshot(
         topics={name: Topic(name, made) for name in policies},
         configs={
             topic_resource(name): ConfigSet(
-                (entry("cleanup.policy", policy), entry("retention.ms", "-1"), entry("retention.bytes", "-1"))
+                tuple(
+                    samples.own_entry(*each, DYNAMIC_TOPIC_CONFIG) for each in (("cleanup.policy", policy), *FOR_EVER)
+                )
             )
             for name, policy in policies.items()
         },
@@ -175,9 +178,6 @@ def test_streams_topics_are_known_by_the_name_of_a_group() -> None:
     assert system_topic("shop-counts-changelog", groups={"shop"}) is not None
     assert system_topic("shop-eu-counts-repartition", groups={"shop-eu"}) is not None
     assert system_topic("shop-counts-changelog", groups={"sho", "shop-counts-changelog"}) is None
-
-
-# -- deleting a topic --------------------------------------------------------------------------------------------------
 
 
 def test_an_empty_topic_that_nobody_reads_is_deleted_without_a_warning() -> None:

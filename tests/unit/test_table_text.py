@@ -12,14 +12,11 @@ from widgets.cells import cell_width
 COLUMNS = (Column("Topic"), Column("Partitions", right=True), Column("Under-replicated", right=True), Column("Why"))
 
 
-def test_without_a_terminal_a_table_is_as_wide_as_it_is() -> None:
+def test_a_table_is_as_wide_as_it_is_and_titles_give_way_before_names() -> None:
     assert table_lines(COLUMNS, [("a" * 60, "1", "2", "it waits for a broker")]) == [
         f"{'Topic':60}  Partitions  Under-replicated  Why",
         f"{'a' * 60}           1                 2  it waits for a broker",
     ]
-
-
-def test_titles_give_way_before_names_do() -> None:
     assert table_lines(COLUMNS[:3], [("batch.import-000002", "3", "2")], 44) == [
         "Topic                Partitions       Under-",
         "                                  replicated",

@@ -85,7 +85,7 @@ def outbox(deliver: Callable[[Any], None], **how: Any) -> Iterator[tuple[Outbox,
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_event_has_no_secret_and_no_control_characters() -> None:
+def test_an_event_has_no_secret_and_no_control_characters_and_is_small() -> None:
     hostile = event(told(title="group \x1b[2J\n‮evil is down", group="a\x00b"), "prod", "id-1")
     whole = json.dumps(hostile.data, ensure_ascii=False) + "".join(hostile.fields.values())
     assert "hunter2" not in whole
@@ -93,9 +93,6 @@ def test_an_event_has_no_secret_and_no_control_characters() -> None:
     assert hostile.data["evidence"] == [
         {"fact": "refuses connections, password=······", "source": "Metadata", "at": "2026-03-01T03:00:00.000Z"}
     ]
-
-
-def test_an_event_is_small_whatever_a_cluster_names() -> None:
     vast = event(told(title="x" * 10**6, group="g" * 10**6), "prod", "id-1")
     assert len(json.dumps(vast.data)) < 20_000
 
@@ -161,9 +158,16 @@ def test_without_a_template_it_is_the_event(tmp_path: Path) -> None:
     assert (EVENT.data["v"], EVENT.data["event"], EVENT.data["severity"]) == (1, "came", "high")
 
 
-def test_a_receiver_that_answers_too_much_was_told(tmp_path: Path) -> None:
+def test_a_receiver_that_answers_too_much_was_told_and_one_that_never_answers_fails_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with answering(lambda _: Answer(200, b"x" * (10 << 20))) as url:
         receiver(tmp_path, f'notify.chat.url = "{url}"')(EVENT)
+    monkeypatch.setattr("console.telling.receivers.SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        deliver = receiver(tmp_path, f'notify.chat.url = "http://127.0.0.1:{server.getsockname()[1]}"')
+        with pytest.raises(NotDelivered, match=r"the receiver does not answer within 0\.2 s"):
+            deliver(EVENT)
 
 
 @pytest.mark.parametrize(("status", "final"), [(500, False), (503, False), (429, False), (404, True), (302, False)])
@@ -178,14 +182,6 @@ def test_a_refusal_says_its_status_and_no_secret(tmp_path: Path, status: int, fi
     assert str(status) in str(failed.value)
     assert SECRET not in str(failed.value)
     assert failed.value.is_final == final
-
-
-def test_a_receiver_that_never_answers_fails_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.telling.receivers.SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        deliver = receiver(tmp_path, f'notify.chat.url = "http://127.0.0.1:{server.getsockname()[1]}"')
-        with pytest.raises(NotDelivered, match=r"the receiver does not answer within 0\.2 s"):
-            deliver(EVENT)
 
 
 @pytest.mark.parametrize("status", [204, 503])
@@ -239,14 +235,11 @@ def program(tmp_path: Path, text: str) -> Callable[[Any], None]:
     return receiver(tmp_path, 'notify.chat.command = ["./page", "-q"]')
 
 
-def test_a_program_gets_the_event_on_standard_input(tmp_path: Path) -> None:
+def test_a_program_gets_the_event_on_standard_input_and_says_why_it_fails(tmp_path: Path) -> None:
     program(tmp_path, f"cat > {tmp_path}/got; echo $1 >> {tmp_path}/got")(EVENT)
     text, argument = (tmp_path / "got").read_text().splitlines()
     assert json.loads(text) == EVENT.data
     assert argument == "-q"
-
-
-def test_a_program_that_fails_says_why_and_one_that_reads_nothing_is_fine(tmp_path: Path) -> None:
     with pytest.raises(NotDelivered, match="page ended with 3: no route to the pager"):
         program(tmp_path, "yes x | head -c 3000000 >&2; echo; echo no route to the pager >&2; exit 3")(EVENT)
     program(tmp_path, "exec <&-; yes | head -c 3000000; (sleep 600 &) ; exit 0")(EVENT)
@@ -585,12 +578,9 @@ def test_a_file_with_secrets_that_others_read_is_a_warning(tmp_path: Path) -> No
     assert SECRET not in repr(found) + str(found.warnings)
 
 
-def test_an_unknown_receiver_is_said_with_the_known_ones(tmp_path: Path) -> None:
+def test_the_known_receivers_are_said_and_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ContextError, match=r"there is no receiver 'chat': there are pager"):
         receiver(tmp_path, 'notify.pager.command = ["x"]')
-
-
-def test_their_names_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config.toml").write_text('notify.pager.command = ["x"]\nnotify.chat.command = ["x"]')
     monkeypatch.setenv("KAC_CONFIG", str(tmp_path / "config.toml"))
     assert candidates("bash", "kac triage --watch --notify ", "", names) == ["chat", "pager"]

@@ -19,7 +19,9 @@ def table(names: list[str]) -> list[Line]:
 
 
 @given(NAMES, st.integers(20, 200), st.integers(1, 60))
-def test_each_row_is_there_once_and_in_its_order(names: list[str], width: int, most: int) -> None:
+def test_each_row_is_there_once_in_its_order_next_to_as_many_as_are_needed(
+    names: list[str], width: int, most: int
+) -> None:
     lines = [*HEAD, *table(names), [("and 3 more partitions", "muted")]]
     found = folded(lines, width, most)
     text = "\n".join(map(plain, found))
@@ -28,10 +30,6 @@ def test_each_row_is_there_once_and_in_its_order(names: list[str], width: int, m
     assert places == sorted(places)
     assert (found[:2], found[-1]) == (lines[:2], lines[-1])
     assert all(cell_width(plain(line)) <= max(width, *(cell_width(plain(each)) for each in lines)) for line in found)
-
-
-@given(NAMES, st.integers(20, 200), st.integers(1, 60))
-def test_only_as_many_stand_next_to_each_other_as_are_needed(names: list[str], width: int, most: int) -> None:
     lines = [*HEAD, *table(names)]
     found = folded(lines, width, most)
     if len(lines) <= most or len(names) < FOLDED_FROM:

@@ -46,12 +46,16 @@ def after(known: throttling.LogThrottles, *lines: bytes) -> throttling.LogThrott
     return known.after(clients_requests(requests_in(b"\n".join(lines))))
 
 
-def test_the_requests_of_a_client_are_counted_by_api() -> None:
+def test_the_requests_of_a_client_are_counted_by_api_within_bounds() -> None:
     lines = [line("a", 20), line("a", 0, 1), line("a", 700, 2), line("b"), line("a", 5, 2, "FETCH")]
     assert throttling.throttled_clients([after(throttling.LogThrottles(), *lines)]) == {
         throttling.Client("a", "User:alice", "PRODUCE"): throttling.Throttled(3, 2, 700),
         throttling.Client("a", "User:alice", "FETCH"): throttling.Throttled(1, 1, 5),
     }
+    lines = [line(f"{number}" + "x" * 1000, 5) for number in range(throttling.MOST_CLIENTS + 50)]
+    found = throttling.throttled_clients([after(throttling.LogThrottles(), *lines)])
+    assert len(found) == throttling.MOST_CLIENTS
+    assert max(len(client.client_id) for client in found) == throttling.LONGEST_NAME
 
 
 def test_what_is_older_than_the_window_counts_no_more() -> None:
@@ -97,13 +101,6 @@ def test_no_line_is_an_error(noise: bytes, at: int) -> None:
         assert all(found.throttle_ms >= 0 for found in clients_requests(requests_in(text)))
 
 
-def test_many_clients_and_long_names_are_bounded() -> None:
-    lines = [line(f"{number}" + "x" * 1000, 5) for number in range(throttling.MOST_CLIENTS + 50)]
-    found = throttling.throttled_clients([after(throttling.LogThrottles(), *lines)])
-    assert len(found) == throttling.MOST_CLIENTS
-    assert max(len(client.client_id) for client in found) == throttling.LONGEST_NAME
-
-
 def test_a_log_is_read_on_through_a_rotation(tmp_path: Path) -> None:
     log = tmp_path / "request.log"
     one, two = line("a", 20) + b"\n", line("a", 30, 1) + b"\n"
@@ -122,7 +119,9 @@ def test_a_log_is_read_on_through_a_rotation(tmp_path: Path) -> None:
     assert [each.most_ms for each in tails.read().throttled.values()] == [40]
 
 
-def test_of_a_line_that_does_not_end_no_more_than_a_limit_is_kept(tmp_path: Path) -> None:
+def test_of_a_line_without_an_end_and_of_a_long_log_so_much_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = tmp_path / "request.log"
     log.write_bytes(line("a", 20) + b"\n" + line("b" * LONGEST_LINE, 20))
     tails = RequestLogTails([log])
@@ -130,9 +129,6 @@ def test_of_a_line_that_does_not_end_no_more_than_a_limit_is_kept(tmp_path: Path
     with log.open("ab") as file:
         file.write(b"\n" + line("c", 20, 1) + b"\n")
     assert [client.client_id for client in tails.read().throttled] == ["a", "c"]
-
-
-def test_of_a_long_log_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "request.log"
     last = line("last", 20) + b"\n"
     monkeypatch.setattr(request_log_tail, "MOST_BYTES", len(last) + 10)

@@ -62,17 +62,12 @@ def test_a_time_lies_between_the_polls_before_and_after_the_record_was_written(
 
 
 @given(STEPS)
-def test_who_has_read_more_is_never_further_behind(steps: list[tuple[float, int]]) -> None:
+def test_who_has_read_more_is_never_further_behind_and_what_is_kept_is_bounded(steps: list[tuple[float, int]]) -> None:
     seen, polls = watched(steps)
     now, end = polls[-1]
     found = [time_lag.time_lag(row(committed, end), seen, None, now).seconds for committed in range(90, end + 1, 7)]
     known = [seconds for seconds in found if seconds is not None]
     assert all(a >= b for a, b in pairwise(known))
-
-
-@given(STEPS)
-def test_what_is_kept_is_bounded_and_never_falls(steps: list[tuple[float, int]]) -> None:
-    seen, polls = watched(steps)
     assert len(seen.ats) == len(seen.ends) <= time_lag.MOST + 1
     assert list(seen.ends) == sorted(seen.ends)
     assert list(seen.ats) == sorted(seen.ats)
@@ -94,7 +89,7 @@ def test_a_steady_producer_is_told_to_the_second(every: float, rate: int, polls:
         assert not found.least
 
 
-def test_a_log_that_stands_still_is_two_polls() -> None:
+def test_a_log_that_stands_still_is_two_polls_and_one_that_was_cut_begins_again() -> None:
     seen = time_lag.see_end(None, 7, START)
     for number in range(1, 100):
         seen = time_lag.see_end(seen, 7, START + number)
@@ -102,15 +97,9 @@ def test_a_log_that_stands_still_is_two_polls() -> None:
     # The record that comes next was written between the last two polls, however long none was.
     seen = time_lag.see_end(seen, 8, START + 100)
     assert time_lag.waits_since(seen, 7) == START + 100
-
-
-def test_a_log_that_was_cut_and_a_clock_that_went_back_begin_again() -> None:
     seen = time_lag.see_end(time_lag.see_end(None, 7, START), 9, START + 1)
     assert time_lag.see_end(seen, 8, START + 2) == time_lag.EndsSeen((START + 2,), (8,))
     assert time_lag.see_end(seen, 9, START) == time_lag.EndsSeen((START,), (9,))
-
-
-# -- what the record itself says ---------------------------------------------------------------------------------------
 
 
 def test_a_record_says_since_when_it_waits_where_the_polls_do_not() -> None:
@@ -182,9 +171,6 @@ def test_a_group_is_as_far_behind_as_its_worst_partition() -> None:
     assert time_lag.longest([time_lag.Behind(300.0), time_lag.Behind()]) == time_lag.Behind(300.0, least=True)
     assert time_lag.longest([time_lag.NOT_BEHIND, time_lag.Behind(why="w")]) == time_lag.Behind(why="w")
     assert time_lag.longest([time_lag.Behind()]) == time_lag.longest([]) == time_lag.Behind()
-
-
-# -- of a group --------------------------------------------------------------------------------------------------------
 
 
 def trend_of(*polls: tuple[float, tuple[PartitionLag, ...]]) -> LagTrend:

@@ -132,12 +132,18 @@ def test_gaps_are_those_of_all_partitions_together() -> None:
     assert counted([_records(hole), filled]).times.gaps == ()
 
 
-def test_a_long_time_has_few_buckets_and_loses_no_record() -> None:
+def test_a_long_time_has_few_buckets_and_a_long_key_its_beginning() -> None:
     every = [NOW - 40_000_000 * place for place in range(8_000)]
     times = counted([_records(every[::-1])]).times
     assert len(times.timeline) <= model.MOST_BUCKETS
     assert sum(count for _, count in times.timeline) == 8_000
     assert (times.first, times.last, times.disordered) == (every[-1], NOW, 0)
+    long = [b"a" * 100_000 + bytes([number]) for number in (1, 1, 2)]
+    counting = model.Counting("t", AT)
+    counting.add([Record("t", 0, place, NOW, key, b"", (), BatchFacts(0)) for place, key in enumerate(long)], NOW)
+    found = counting.result(Progress())
+    assert (found.facts.distinct.value, found.keys) == (2, (b"a" * model.KEY_BEGINS,))
+    assert found.facts.heaviest[0].size == 100_001
 
 
 def test_many_keys_stay_within_the_bounds_of_the_sketches() -> None:
@@ -158,15 +164,6 @@ def test_many_keys_stay_within_the_bounds_of_the_sketches() -> None:
     assert hot.seen.high - hot.seen.low < 0.001 * facts.records
     assert facts.hot is hot
     assert hot.partition == 0
-
-
-def test_a_long_key_is_kept_by_its_beginning() -> None:
-    long = [b"a" * 100_000 + bytes([number]) for number in (1, 1, 2)]
-    counting = model.Counting("t", AT)
-    counting.add([Record("t", 0, place, NOW, key, b"", (), BatchFacts(0)) for place, key in enumerate(long)], NOW)
-    found = counting.result(Progress())
-    assert (found.facts.distinct.value, found.keys) == (2, (b"a" * model.KEY_BEGINS,))
-    assert found.facts.heaviest[0].size == 100_001
 
 
 def test_schemas_beyond_the_limit_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,13 +129,10 @@ def test_what_stops_by_itself_or_goes_on_is_no_trouble(now: tuple[Acl, ...], *, 
     assert not seen((OTHER,), now, stops=stops)
 
 
-def test_more_rights_stop_nobody() -> None:
+def test_more_rights_stop_nobody_and_a_change_of_long_ago_is_not_the_cause() -> None:
     before = (OTHER, acl("ALLOW", "READ"))
     assert not seen(before, (*before, acl("ALLOW", "WRITE")), stops=True)
-
-
-def test_a_change_of_long_ago_is_not_the_cause() -> None:
-    assert not seen((OTHER,), (OTHER, acl("DENY", "WRITE")), stops=True, ticks=WHEN + 62)
+    assert not seen((OTHER,), (OTHER, acl("DENY", "WRITE")), stops=True, ticks=WHEN + 62)  # of long ago
 
 
 @pytest.mark.parametrize(
@@ -151,16 +148,7 @@ def test_a_change_of_long_ago_is_not_the_cause() -> None:
 )
 def test_a_reader_that_stops_right_after_it_is_explained_by_it(taken: Acl, *, is_named: bool) -> None:
     """It commits each 5 s, and then no more. Without the change a record that blocks it is the guess."""
-
-    def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        at = START + tick * TICK
-        committed = 100 + 50 * min(tick, WHEN)
-        acls = tuple(sorted((OTHER, taken))) if tick >= WHEN else (OTHER,)
-        changed = moved(snapshot, {0: (committed, 110 + 50 * tick), 1: (committed, 110 + 50 * tick)})
-        return replace(changed, acls=acls, read_at={**snapshot.read_at, "acls": at})
-
-    first = replace(change(healthy(), 0), read_at={**healthy().read_at, "acls": START})
-    causes = [each.claim for each in diagnose(watched(change, 20, before=first)).causes]
+    causes = all_of_a_reader((OTHER,), (OTHER, taken))
     found = [each for each in causes if each.cause == "access-changed"]
     assert bool(found) is is_named
     assert ("consumer-stuck" in [each.cause for each in causes]) is not is_named
@@ -169,8 +157,8 @@ def test_a_reader_that_stops_right_after_it_is_explained_by_it(taken: Acl, *, is
         assert found[0].since == START + WHEN * TICK
 
 
-def of_a_reader(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> list[Claim]:
-    """What is said of rights where a reader stops at the poll that sees the change."""
+def all_of_a_reader(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> list[Claim]:
+    """What is said where a reader stops at the poll that sees the change of rights."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = START + tick * TICK
@@ -180,8 +168,11 @@ def of_a_reader(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> list[Claim]:
         return replace(changed, acls=tuple(sorted(now if tick >= WHEN else before)), read_at=read_at)
 
     first = replace(change(healthy(), 0), read_at={**healthy().read_at, "acls": START})
-    causes = [each.claim for each in diagnose(watched(change, 20, before=first)).causes]
-    return [each for each in causes if each.cause == "access-changed"]
+    return [each.claim for each in diagnose(watched(change, 20, before=first)).causes]
+
+
+def of_a_reader(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> list[Claim]:
+    return [each for each in all_of_a_reader(before, now) if each.cause == "access-changed"]
 
 
 @pytest.mark.parametrize(
@@ -259,13 +250,11 @@ _ACLS = st.builds(
 
 
 @given(st.frozensets(_ACLS), st.frozensets(_ACLS))
-def test_only_what_differs_is_compared(one: frozenset[Acl], other: frozenset[Acl]) -> None:
+def test_only_what_differs_is_compared_and_what_a_change_takes_no_other_acl_says(
+    one: frozenset[Acl], other: frozenset[Acl]
+) -> None:
     assert acl_differences(sorted(one), sorted(other)) == (sorted(one - other), sorted(other - one))
-
-
-@given(st.frozensets(_ACLS), st.frozensets(_ACLS))
-def test_what_a_change_takes_is_what_no_other_acl_says(one: frozenset[Acl], other: frozenset[Acl]) -> None:
-    """By a comparison with each of the others, which is too much where there are thousands."""
+    # By a comparison with each of the others, which is too much where there are thousands.
     poll = Poll(START, replace(healthy(), acls=tuple(sorted(one)), read_at={**healthy().read_at, "acls": START}))
     later = Poll(START + TICK, replace(poll.snapshot, acls=tuple(sorted(other))))
     for each in past_after(NOTHING, poll, later).access:

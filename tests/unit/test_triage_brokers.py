@@ -411,11 +411,18 @@ def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
     return triage.without_broker(triage.with_quorum(snapshot, leader_epoch=7 + (tick + 2) // 4), away)
 
 
-def test_elections_of_a_rolling_restart_are_announced_with_it() -> None:
+def test_elections_of_a_rolling_restart_are_announced_with_it_and_lost_candidacies_are_one_failover() -> None:
     observations = triage.watched(_rolling, ticks=14)
     assert diagnose(observations, triage.BROKER.values()).is_healthy
     assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations))
     assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations, [triage.BROKER[1]]))
+
+    # The epoch rises by five until a leader is found, and is read at each step.
+    def fails_over(snapshot: Snapshot, tick: int) -> Snapshot:
+        epoch = 7 + min(tick, 5)
+        return triage.with_quorum(snapshot, leader_id=-1 if 0 < tick < 5 else 2, leader_epoch=epoch)
+
+    assert ("quorum-unstable", Subject()) not in triage.named(diagnose(triage.watched(fails_over, ticks=8)))
 
 
 def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
@@ -431,16 +438,6 @@ def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
     for ticks, is_named in ((22, False), (28, False), (32, True)):
         found = triage.named(diagnose(triage.watched(crashes, ticks=ticks)))
         assert (("quorum-unstable", Subject()) in found) is is_named, ticks
-
-
-def test_lost_candidacies_are_one_failover() -> None:
-    """The epoch rises by five until a leader is found, and is read at each step."""
-
-    def fails_over(snapshot: Snapshot, tick: int) -> Snapshot:
-        epoch = 7 + min(tick, 5)
-        return triage.with_quorum(snapshot, leader_id=-1 if 0 < tick < 5 else 2, leader_epoch=epoch)
-
-    assert ("quorum-unstable", Subject()) not in triage.named(diagnose(triage.watched(fails_over, ticks=8)))
 
 
 @pytest.mark.parametrize(("every", "ends"), [(1, 12), (5, 15)])
@@ -477,13 +474,10 @@ def _with(snapshot: Snapshot, leader: int, *, spared: int | None = None) -> Snap
     return triage.each_of_orders(snapshot, changed)
 
 
-def test_a_leader_that_nobody_follows_is_named_and_not_its_followers() -> None:
+def test_a_leader_that_nobody_follows_is_named_and_one_that_is_followed_somewhere_is_not() -> None:
     verdict = diagnose(triage.watched(lambda snapshot, _: _with(snapshot, 1)))
     assert triage.named(verdict) == {("replication-broken", triage.BROKER[1])}
     assert not verdict.unexplained
-
-
-def test_a_leader_that_is_followed_somewhere_is_not_named() -> None:
     led = next(
         each.number
         for each in triage.watched(lambda s, _: s).last.snapshot.topics["orders"].partitions
@@ -522,10 +516,7 @@ def _with_spare(snapshot: Snapshot, *, fenced: bool) -> Snapshot:
 def test_a_broker_without_replicas_that_is_shut_down_alarms_nobody() -> None:
     """It was taken out, and is fenced until it is unregistered: it is said, with what ends it."""
 
-    def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        return _with_spare(snapshot, fenced=tick >= 2)
-
-    verdict = diagnose(triage.watched(change))
+    verdict = diagnose(triage.watched(lambda snapshot, tick: _with_spare(snapshot, fenced=tick >= 2)))
     assert triage.named(verdict) == {("broker-down", triage.BROKER[4])}
     assert verdict.is_healthy
     (down,) = (each.claim for each in verdict.causes)
@@ -536,10 +527,7 @@ def test_a_broker_without_replicas_that_is_shut_down_alarms_nobody() -> None:
     assert triage.named(silent) == {("broker-unresponsive", triage.BROKER[4])}, "while it shuts down"
     assert silent.is_healthy
 
-    def comes_and_goes(snapshot: Snapshot, tick: int) -> Snapshot:
-        return _with_spare(snapshot, fenced=tick % 2 == 1)
-
-    verdict = diagnose(triage.watched(comes_and_goes, 8))
+    verdict = diagnose(triage.watched(lambda snapshot, tick: _with_spare(snapshot, fenced=tick % 2 == 1), 8))
     assert ("broker-flapping", triage.BROKER[4]) in triage.named(verdict)
     assert verdict.is_healthy
 

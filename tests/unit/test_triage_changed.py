@@ -79,10 +79,6 @@ def made_again(snapshot: Snapshot, _tick: int) -> Snapshot:
     return replace(snapshot, topics={**snapshot.topics, "orders": replace(topic, topic_id="another")})
 
 
-def as_it_was(snapshot: Snapshot, _tick: int) -> Snapshot:
-    return snapshot
-
-
 def seen(
     before: Change,
     then: Change,
@@ -162,7 +158,7 @@ def test_a_change_with_a_risk_is_a_row_before_anybody_suffers(
         (topic_configs(max_message_bytes="1000000"), topic_configs(max_message_bytes="500000")),
         (credential(is_there=True), credential(is_there=False)),
         (credential(is_there=False), credential(is_there=True)),
-        (as_it_was, as_it_was),
+        (test_triage.as_it_was, test_triage.as_it_was),
     ],
 )
 def test_a_change_that_harms_nobody_is_no_row(before: Change, then: Change) -> None:
@@ -175,87 +171,61 @@ def test_a_change_that_is_taken_back_ends_its_row_and_its_repair_is_none(before:
     assert not seen(before, then, is_back=True)
 
 
-def test_a_lower_limit_that_restores_the_former_one_is_no_row() -> None:
+def test_a_lower_limit_that_restores_the_former_one_a_change_made_here_and_a_new_credential_are_no_rows() -> None:
     """A quota that somebody raised by mistake, and took back."""
     assert not seen(quota(0.05), quota(50.0), is_back=True)
     assert seen(quota(50.0), quota(0.05))
-
-
-def test_a_change_that_was_made_here_is_no_row() -> None:
     key = (ORDERS, "retention.ms", "1000")
     assert not seen(KEPT_FOR_A_DAY, KEPT_FOR_A_SECOND, authors={key: Author("carol", 7, START)})
     assert seen(KEPT_FOR_A_DAY, KEPT_FOR_A_SECOND, authors={(ORDERS, "retention.ms", "5"): Author("carol", 7, START)})
+    assert not seen(credential(is_there=False), credential(is_there=True), stops=True)
+
+
+def key(name: str, was: str, now: str) -> tuple[Change, Change]:
+    """A key of orders before, and then."""
+    return topic_configs(**{name: was}), topic_configs(**{name: now})
 
 
 @pytest.mark.parametrize(
-    ("before", "then", "words"),
+    ("before", "then", "what"),
     [
-        (
-            topic_configs(cleanup_policy="delete"),
-            topic_configs(cleanup_policy="compact"),
-            "topic orders: cleanup.policy changed, and nothing is written to orders since",
-        ),
-        (
-            topic_configs(max_message_bytes="1000000"),
-            topic_configs(max_message_bytes="100"),
-            "topic orders: max.message.bytes changed, and nothing is written to orders since",
-        ),
+        (*key("cleanup_policy", "delete", "compact"), "topic orders: cleanup.policy changed"),
+        (*key("max_message_bytes", "1000000", "100"), "topic orders: max.message.bytes changed"),
         (
             KEPT_FOR_A_DAY,
             topic_configs(retention_ms="86400000", message_timestamp_before_max_ms="7200000"),
-            "topic orders: message.timestamp.before.max.ms changed, and nothing is written to orders since",
+            "topic orders: message.timestamp.before.max.ms changed",
         ),
-        (
-            topic_configs(message_timestamp_type="LogAppendTime"),
-            topic_configs(message_timestamp_type="CreateTime"),
-            "topic orders: message.timestamp.type changed, and nothing is written to orders since",
-        ),
-        (
-            credential(is_there=True),
-            credential(is_there=False),
-            "user alice: credential deleted, and nothing is written to orders since",
-        ),
-        (
-            quota(None),
-            quota(0.05),
-            "quota of user <default>: request_percentage changed, and nothing is written to orders since",
-        ),
+        (*key("message_timestamp_type", "LogAppendTime", "CreateTime"), "topic orders: message.timestamp.type changed"),
+        (credential(is_there=True), credential(is_there=False), "user alice: credential deleted"),
+        (quota(None), quota(0.05), "quota of user <default>: request_percentage changed"),
     ],
 )
-def test_a_topic_that_falls_silent_at_a_change_has_it_as_its_cause(before: Change, then: Change, words: str) -> None:
+def test_a_topic_that_falls_silent_at_a_change_has_it_as_its_cause(before: Change, then: Change, what: str) -> None:
     (claim,) = seen(before, then, stops=True)
+    words = f"{what}, and nothing is written to orders since"
     assert (claim.title, claim.severity, claim.certainty) == (words, Severity.HIGH, Certainty.LIKELY)
+
+
+REFUSED = "brokers refuse records whose time is more than 3.6 s {} the broker's (InvalidTimestampException)"
 
 
 @pytest.mark.parametrize(
     ("before", "then", "why"),
     [
         (
-            topic_configs(cleanup_policy="delete"),
-            topic_configs(cleanup_policy="compact"),
+            *key("cleanup_policy", "delete", "compact"),
             "a compacted topic refuses records without a key (InvalidRecordException)",
         ),
         (
-            topic_configs(max_message_bytes="1000000"),
-            topic_configs(max_message_bytes="100"),
+            *key("max_message_bytes", "1000000", "100"),
             "brokers refuse batches that are larger than it (RecordTooLargeException)",
         ),
-        *(
-            (
-                topic_configs(**{key: "3600000"}),
-                topic_configs(**{key: "3600"}),
-                f"brokers refuse records whose time is more than 3.6 s {where} the broker's "
-                "(InvalidTimestampException)",
-            )
-            for key, where in (
-                ("message_timestamp_before_max_ms", "before"),
-                ("message_timestamp_after_max_ms", "after"),
-                ("message_timestamp_difference_max_ms", "before or after"),
-            )
-        ),
+        (*key("message_timestamp_before_max_ms", "3600000", "3600"), REFUSED.format("before")),
+        (*key("message_timestamp_after_max_ms", "3600000", "3600"), REFUSED.format("after")),
+        (*key("message_timestamp_difference_max_ms", "3600000", "3600"), REFUSED.format("before or after")),
         (
-            topic_configs(message_timestamp_type="LogAppendTime"),
-            topic_configs(message_timestamp_type="CreateTime"),
+            *key("message_timestamp_type", "LogAppendTime", "CreateTime"),
             "brokers take the producers' times, and refuse those outside of the limits (InvalidTimestampException)",
         ),
     ],
@@ -269,15 +239,12 @@ def test_the_cause_of_a_silence_says_what_brokers_refuse(before: Change, then: C
 @pytest.mark.parametrize(
     ("before", "then"),
     [
-        (topic_configs(cleanup_policy="compact"), topic_configs(cleanup_policy="delete")),
-        (topic_configs(cleanup_policy="compact"), topic_configs(cleanup_policy="compact,delete")),
-        (topic_configs(max_message_bytes="100"), topic_configs(max_message_bytes="1000000")),
-        (
-            topic_configs(message_timestamp_before_max_ms="3600000"),
-            topic_configs(message_timestamp_before_max_ms="7200000"),
-        ),
-        (topic_configs(message_timestamp_type="CreateTime"), topic_configs(message_timestamp_type="LogAppendTime")),
-        (topic_configs(segment_ms="1000"), topic_configs(segment_ms="2000")),
+        key("cleanup_policy", "compact", "delete"),
+        key("cleanup_policy", "compact", "compact,delete"),
+        key("max_message_bytes", "100", "1000000"),
+        key("message_timestamp_before_max_ms", "3600000", "7200000"),
+        key("message_timestamp_type", "CreateTime", "LogAppendTime"),
+        key("segment_ms", "1000", "2000"),
     ],
 )
 def test_a_change_by_which_brokers_take_more_does_not_make_a_topic_silent(before: Change, then: Change) -> None:
@@ -350,12 +317,8 @@ def test_a_topic_that_comes_back_by_itself_is_a_row_even_if_it_was_empty(auto: s
         assert not claims[0].next[0].edits, "it is no dynamic config"
 
 
-def test_a_new_credential_stops_no_producer() -> None:
-    assert not seen(credential(is_there=False), credential(is_there=True), stops=True)
-
-
 def test_a_topic_made_again_under_a_reader_is_named_with_the_group() -> None:
-    (claim,) = seen(as_it_was, made_again)
+    (claim,) = seen(test_triage.as_it_was, made_again)
     assert claim.title.startswith("topic orders: deleted and made again: ")
     assert "read by group billing (1 member)" in claim.title
     assert not claim.next, "no edit brings back the records"
@@ -422,7 +385,7 @@ def rereading(snapshot: Snapshot, tick: int) -> Snapshot:
     return committed({0: min(8_000, 100 * (tick - WHEN)), 1: 0})(snapshot, tick)
 
 
-def test_a_group_that_was_set_back_is_not_stuck_and_no_record_is_shown() -> None:
+def test_a_group_that_was_set_back_is_not_stuck_and_no_row_once_it_caught_up() -> None:
     for ticks in (WHEN + 2, WHEN + 8, WHEN + 30):
         claims = verdict_of(rereading, ticks)
         (claim,) = [each for each in claims if each.subject.group == "billing"]
@@ -432,8 +395,6 @@ def test_a_group_that_was_set_back_is_not_stuck_and_no_record_is_shown() -> None
         assert "records in 2 partitions, which it reads again" in claim.title
         assert [each.command for each in claim.next] == [""], "nothing is staged while it has members"
 
-
-def test_a_group_that_has_caught_up_again_is_no_row() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return committed({0: 8_000 if tick < WHEN or tick > WHEN + 3 else 2_000 * (tick - WHEN)})(snapshot, tick)
 
@@ -511,34 +472,24 @@ def test_offsets_that_were_set_ahead_can_be_set_as_they_were_while_nobody_reads(
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "ticks"),
-    [
-        (set_ahead(back_at=AHEAD + 4), AHEAD + 8),
-        (set_ahead(comes=AHEAD - 2), AHEAD + 4),
-        (set_ahead(to=1_350, comes=AHEAD), AHEAD + 4),
-        (set_ahead(left=AHEAD - 1, described=False), AHEAD + 4),
-        (set_ahead(held=False), AHEAD + 4),
-        (set_ahead(described=False), AHEAD + 4),
-        (set_ahead(kind="share"), AHEAD + 4),
-        (set_ahead(topics=("eu.checkpoints.internal",)), AHEAD + 4),
-    ],
-    ids=[
-        "taken back",
-        "read by members",
-        "a few records",
-        "the last commit of members that leave",
-        "of no member",
-        "members not asked for",
-        "a share group",
-        "copied by a mirror",
-    ],
-)
+NOT_SET = {
+    "taken back": (set_ahead(back_at=AHEAD + 4), AHEAD + 8),
+    "read by members": (set_ahead(comes=AHEAD - 2), AHEAD + 4),
+    "a few records": (set_ahead(to=1_350, comes=AHEAD), AHEAD + 4),
+    "the last commit of members that leave": (set_ahead(left=AHEAD - 1, described=False), AHEAD + 4),
+    "of no member": (set_ahead(held=False), AHEAD + 4),
+    "members not asked for": (set_ahead(described=False), AHEAD + 4),
+    "a share group": (set_ahead(kind="share"), AHEAD + 4),
+    "copied by a mirror": (set_ahead(topics=("eu.checkpoints.internal",)), AHEAD + 4),
+}
+
+
+@pytest.mark.parametrize(("change", "ticks"), NOT_SET.values(), ids=NOT_SET)
 def test_offsets_that_readers_or_mirrors_commit_are_not_called_set(change: Change, ticks: int) -> None:
     assert "changed-lately" not in {each.cause for each in verdict_of(change, ticks)}
 
 
-def test_offsets_that_were_set_back_and_restored_are_no_change() -> None:
+def test_offsets_that_were_restored_or_arrive_late_are_no_change() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = 1_000 + 50 * (min(tick, LEFT - 1) // 2)
         at = 0 if AHEAD <= tick < AHEAD + 12 else at
@@ -547,8 +498,6 @@ def test_offsets_that_were_set_back_and_restored_are_no_change() -> None:
     assert "changed-lately" in {each.cause for each in verdict_of(change, AHEAD + 2)}
     assert "changed-lately" not in {each.cause for each in verdict_of(change, AHEAD + 14)}
 
-
-def test_a_commit_that_arrives_late_is_no_change() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return committed({0: 1_000 + 100 * tick - (150 if tick == WHEN else 0)})(snapshot, tick)
 
@@ -645,7 +594,7 @@ def back_as(**said: object) -> Change:
     return change
 
 
-def test_a_broker_that_came_back_at_another_address_and_does_not_answer() -> None:
+def test_a_broker_that_came_back_at_another_address_is_a_row_if_it_does_not_answer() -> None:
     def silent_since(change: Change) -> list[Claim]:
         base = healthy()
         observations = begin(Poll(START, base))
@@ -663,9 +612,6 @@ def test_a_broker_that_came_back_at_another_address_and_does_not_answer() -> Non
     assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.LIKELY)
     assert "advertised.listeners of broker 2" in claim.next[0].text
     assert [each.cause for each in silent_since(back_as())] != ["changed-lately"]
-
-
-def test_a_broker_that_came_back_at_another_address_and_answers_is_no_row() -> None:
     assert not verdict_of(back_as(port=9999), 12)
 
 
@@ -790,14 +736,11 @@ def gone(*, had_members: bool = True, back_at: int = 1_000, begins: int = -1) ->
     return change
 
 
-def test_a_group_that_went_with_its_offsets_is_named() -> None:
+def test_a_group_that_went_with_its_offsets_is_named_and_what_it_missed_is_counted() -> None:
     (claim,) = verdict_of(gone(), WHEN + 8)
     assert claim.title == "group billing: gone, with its offsets in 1 partition, while 800 records waited for it"
     assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.CERTAIN)
     assert "orders/0 to 100" in claim.next[0].text
-
-
-def test_the_records_that_it_missed_are_counted_when_it_is_back() -> None:
     claims = verdict_of(gone(back_at=WHEN + 8, begins=850), WHEN + 12)
     (claim,) = [each for each in claims if each.cause == "changed-lately"]
     assert claim.title == "group billing: began 750 records after its former offsets, which were gone"

@@ -52,9 +52,12 @@ def failed(*numbers: int, count: int = 2, reason: str = made.REASON) -> Snapshot
     return whole(made.cluster(made.connector(tasks=tasks)))
 
 
-def test_a_cluster_that_is_well_has_no_row() -> None:
+def test_a_cluster_that_is_well_has_no_row_and_a_connector_that_fails_with_its_tasks_one() -> None:
     found = verdict(lambda _: whole())
     assert (rows(found), found.unexplained, found.is_healthy) == ([], (), True)
+    tasks = [made.task(0, FAILED)]
+    found = verdict(lambda _: whole(made.cluster(made.connector(state=FAILED, tasks=tasks))))
+    assert rows(found) == [("connector-failed", "high", f"connector {SINK} failed, with 1 task: {made.REASON}")]
 
 
 def test_a_failed_task_is_a_row_with_its_reason_and_its_restart() -> None:
@@ -95,12 +98,6 @@ def test_two_reasons_of_a_connector_are_two_rows() -> None:
     assert not found.unexplained
 
 
-def test_a_connector_that_fails_with_its_tasks_is_one_row() -> None:
-    tasks = [made.task(0, FAILED)]
-    found = verdict(lambda _: whole(made.cluster(made.connector(state=FAILED, tasks=tasks))))
-    assert rows(found) == [("connector-failed", "high", f"connector {SINK} failed, with 1 task: {made.REASON}")]
-
-
 def with_group(snapshot: Snapshot, committed: int, end: int, state: str = "Stable") -> Snapshot:
     """The snapshot with the group of the sink."""
     lagging = moved(snapshot, {0: (committed, end)}, state, "m1" if state == "Stable" else "")
@@ -113,16 +110,13 @@ def with_group(snapshot: Snapshot, committed: int, end: int, state: str = "Stabl
     )
 
 
-def test_the_group_of_a_failed_sink_is_no_row_of_its_own() -> None:
+def test_the_group_of_a_failed_sink_is_no_row_and_that_of_a_slow_one_names_its_connector() -> None:
     found = verdict(
         lambda tick: with_group(failed(0, 1), 100, 100 + 500 * tick, "Empty"), before=with_group(whole(), 100, 100)
     )
     assert [cause for cause, *_ in rows(found)] == ["task-failed"]
     assert found.causes[0].explains["lag-grows"] == 1
     assert not found.unexplained
-
-
-def test_the_group_of_a_slow_sink_names_its_connector() -> None:
     found = verdict(
         lambda tick: with_group(whole(), 100 + 50 * tick, 100 + 500 * tick), before=with_group(whole(), 100, 100)
     )
@@ -170,7 +164,7 @@ def one_gone(tasks: bool = True) -> Snapshot:
     return whole(made.cluster(placed, workers=(made.worker(), made.worker(made.W2, gone=True))))
 
 
-def test_a_worker_that_restarts_is_no_trouble() -> None:
+def test_a_worker_that_restarts_is_no_trouble_and_one_that_stays_away_is() -> None:
     """It is gone for a minute, and comes back."""
     assert timedelta(minutes=1) < RESTARTS
     gone = verdict(lambda _: one_gone(), ticks=12)
@@ -178,19 +172,13 @@ def test_a_worker_that_restarts_is_no_trouble() -> None:
     assert [(cause, severity) for cause, severity, _ in rows(gone)] == [("worker-gone", "info")]
     back = verdict(lambda tick: one_gone() if tick < 12 else whole(), ticks=14)
     assert rows(back) == []
-
-
-def test_a_worker_that_stays_away_is_named_with_its_tasks() -> None:
     found = verdict(lambda _: one_gone(), ticks=24)
     assert rows(found) == [
         ("worker-gone", "high", f"worker {made.W2} of Connect main does not answer, and 1 task is given to it")
     ]
     idle = verdict(lambda _: one_gone(tasks=False), ticks=24)
     assert [severity for _, severity, _ in rows(idle)] == ["warning"]
-
-
-def test_a_worker_that_is_away_at_the_first_look_is_trouble_at_once() -> None:
-    found = verdict(lambda _: one_gone(), ticks=1, before=one_gone())
+    found = verdict(lambda _: one_gone(), ticks=1, before=one_gone())  # away at the first look: at once
     assert [(cause, severity) for cause, severity, _ in rows(found)] == [("worker-gone", "high")]
 
 
@@ -199,22 +187,16 @@ def waiting(on: str = "w2:8083", other: str = RUNNING) -> Snapshot:
     return whole(made.cluster(made.connector(tasks=tasks)))
 
 
-def test_a_rebalance_is_no_trouble() -> None:
+def test_a_rebalance_is_no_trouble_and_tasks_that_wait_for_long_are_a_row() -> None:
     ticks = round(BALANCES / TICK)
     assert rows(verdict(lambda _: waiting(), ticks=ticks - 1)) == []
     assert not verdict(lambda _: waiting(), ticks=ticks - 1).unexplained
-
-
-def test_tasks_that_wait_for_long_are_a_row_of_their_cluster() -> None:
     found = verdict(lambda _: waiting(), ticks=14)
     assert rows(found) == [("connect-rebalancing", "warning", "Connect main gives 2 instances to no worker")]
     assert found.causes[0].claim.subject == Subject(entity="Connect main")
     late = verdict(lambda _: waiting(), ticks=80)
     assert [severity for _, severity, _ in rows(late)] == ["high"]
-
-
-def test_a_worker_beyond_the_settings_that_left_is_named() -> None:
-    found = verdict(lambda _: waiting(on="w3:8083"), ticks=14)
+    found = verdict(lambda _: waiting(on="w3:8083"), ticks=14)  # for a worker beyond the settings
     assert rows(found) == [
         ("worker-gone", "high", "worker w3:8083 of Connect main is gone, and 2 instances wait for it")
     ]
@@ -234,7 +216,7 @@ def test_the_tasks_of_a_worker_that_is_gone_are_no_row_of_their_own() -> None:
 NO_ANSWER = [("main", Failure("UNREACHABLE", "Connect main: http://w1:8083: it is not reached", "See that it runs."))]
 
 
-def test_a_cluster_without_an_answer_is_unknown_and_never_healthy() -> None:
+def test_a_cluster_without_an_answer_is_unknown_never_healthy_and_not_judged() -> None:
     found = verdict(lambda _: with_failures(whole(), "connect", NO_ANSWER), ticks=1)
     assert not found.is_healthy
     assert found.unread == ("connect",)
@@ -246,9 +228,6 @@ def test_a_cluster_without_an_answer_is_unknown_and_never_healthy() -> None:
     )
     assert [(cause, severity) for cause, severity, _ in rows(never)] == [("connect-unreachable", "warning")]
     assert never.unread == ("connect",)
-
-
-def test_the_last_state_of_a_cluster_without_an_answer_is_not_judged() -> None:
     found = verdict(lambda _: with_failures(failed(1), "connect", NO_ANSWER), before=failed(1), ticks=24)
     assert [cause for cause, *_ in rows(found)] == ["connect-unreachable"]
 

@@ -67,7 +67,7 @@ def steps(found: Verdict) -> str:
     return "; ".join(each.text for named in found.causes for each in named.claim.next)
 
 
-def test_no_broker_runs_and_the_last_is_to_be_started_first() -> None:
+def test_no_broker_runs_and_maybe_no_controller() -> None:
     found = verdict(seen(START, {1: 40, 2: 31, 3: 300}))
     assert causes(found) == [("brokers-stopped", Subject())]
     assert steps(found) == "start broker 2 first: it fetched last, so it is in most ISRs; then brokers 1, 3"
@@ -75,16 +75,20 @@ def test_no_broker_runs_and_the_last_is_to_be_started_first() -> None:
     assert found.causes[0].claim.since == START - timedelta(seconds=31)
     together = verdict(seen(START, {1: 40, 2: 40.5}))
     assert steps(together) == "start brokers 1, 2, which stopped together"
+    known = seen(START, {}, controllers=(101, 102))
+    nodes = tuple(Broker(each, f"c{each}", 9093) for each in CONTROLLERS)
+    known = replace(known, cluster=replace(known.cluster, controllers=nodes))
+    assert ("brokers-stopped", Subject()) in causes(verdict(known, (103,)))
+    assert causes(verdict(known)) == []  # 103 may be a broker, too: it has not said
 
 
-def test_no_broker_has_been_seen_for_minutes() -> None:
+def test_brokers_that_stand_still_or_were_not_seen_for_minutes() -> None:
+    assert causes(verdict(seen(START, {1: 40, 2: 0.1}))) == [("broker-stopped", Subject(broker=1))]
     found = verdict(seen(START, {}))
     assert causes(found) == [("brokers-stopped", Subject())]
     assert steps(found) == "start the brokers, the one that stopped last first: it is in most ISRs"
-
-
-def test_one_broker_of_two_stands_still() -> None:
-    assert causes(verdict(seen(START, {1: 40, 2: 0.1}))) == [("broker-stopped", Subject(broker=1))]
+    found = verdict(seen(START, {1: 40, 2: 31}))
+    assert [each.cause for each in found.ruled_out] == ["quorum-lost"]
 
 
 @pytest.mark.parametrize(
@@ -119,17 +123,14 @@ def test_a_controller_is_down() -> None:
     assert hangs.causes[0].claim.title == "controller 103 does not answer"
 
 
-def test_the_quorum_has_lost_its_majority() -> None:
+def test_the_quorum_has_lost_its_majority_or_was_never_described() -> None:
     found = verdict(seen(START, {1: 0.1}), (102, 103))
     assert ("quorum-lost", Subject()) in causes(found)
     assert (
         "start 1 of controllers 102 (c102:9093), 103 (c103:9093) before any broker: 2 of 3 voters are needed"
         in steps(found)
     )
-
-
-def test_a_quorum_that_was_never_described() -> None:
-    """The console opens on a controller that knows no leader: what is to be started is named by what it knows."""
+    # The console opens on a controller that knows no leader: what is to be started is named by what it knows.
     nodes = tuple(Broker(each, f"c{each}", 9093) for each in CONTROLLERS)
     known = asking_quorum(Snapshot(), START)
     known = with_cluster(known, ClusterInfo("id", -1, (), controllers=nodes), START + timedelta(seconds=6))
@@ -149,25 +150,12 @@ def test_a_leader_that_is_gone_is_still_named(silent: tuple[int, ...], lost: boo
     assert "while other controllers answer" in str(found) or not lost
 
 
-def test_no_broker_runs_nor_one_of_the_controllers() -> None:
-    known = seen(START, {}, controllers=(101, 102))
-    nodes = tuple(Broker(each, f"c{each}", 9093) for each in CONTROLLERS)
-    known = replace(known, cluster=replace(known.cluster, controllers=nodes))
-    assert ("brokers-stopped", Subject()) in causes(verdict(known, (103,)))
-    assert causes(verdict(known)) == []  # 103 may be a broker, too: it has not said
-
-
 def test_a_voter_that_was_formatted_again_is_named_with_the_way_back() -> None:
     voters = (replica(101, START), replica(102, START), replica(103, START, 60))
     found = verdict(seen(START, {1: 0.1}, voters=voters, more=(replica(103, START, 0.1, "new"),)))
     assert causes(found) == [("voter-formatted", Subject(broker=103))]
     (step,) = found.causes[0].claim.next
     assert step.command == "remove voter 103 directory=of-103; add voter 103 directory=new"
-
-
-def test_nothing_is_ruled_out_that_controllers_do_not_know() -> None:
-    found = verdict(seen(START, {1: 40, 2: 31}))
-    assert [each.cause for each in found.ruled_out] == ["quorum-lost"]
 
 
 def test_what_is_well_names_what_was_looked_at() -> None:

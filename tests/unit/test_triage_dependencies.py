@@ -82,7 +82,7 @@ def test_a_group_depends_on_what_it_reads_on_its_clients_and_on_its_coordinator(
     }
 
 
-def test_a_partition_depends_on_its_leader_before_its_other_replicas() -> None:
+def test_a_partition_depends_on_its_leader_first_and_a_group_on_its_own_topics() -> None:
     symptom = symptoms.Symptom(symptoms.UNDER_REPLICATED, symptoms.Subject(topic="clicks", partition=0))
     assert needed(symptom) == {
         Entity(dependencies.TOPICS, "clicks"): dependencies.ITSELF,
@@ -90,9 +90,6 @@ def test_a_partition_depends_on_its_leader_before_its_other_replicas() -> None:
         Entity(dependencies.BROKERS, "3"): dependencies.HOLDS,
         CLUSTER: dependencies.BELONGS,
     }
-
-
-def test_a_group_at_one_topic_does_not_depend_on_its_others() -> None:
     found = needed(of_group("counting", "orders", 0))
     assert Entity(dependencies.TOPICS, "orders") in found
     assert Entity(dependencies.TOPICS, "clicks") not in found

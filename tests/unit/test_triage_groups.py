@@ -130,16 +130,13 @@ def test_a_group_whose_members_partitions_are_unknown_is_read() -> None:
     assert left_behind(replace(group, state="Empty"), lag, None, had_members=False)
 
 
-def test_a_listing_remembers_who_had_members() -> None:
+def test_a_listing_remembers_who_had_members_and_without_states_says_nothing_of_them() -> None:
     busy, idle = cluster.Group("a", "Stable", "classic"), cluster.Group("b", "Empty", "classic")
     first = with_groups(Snapshot(), {"a": busy, "b": idle}, whole=True, at=START)
     later = with_groups(first, {"a": replace(busy, state="Empty"), "b": idle}, whole=True, at=START + TICK)
     assert later.had_members == frozenset({"a"})
     assert not with_groups(later, {"b": idle}, whole=True, at=START + 2 * TICK).had_members
-
-
-def test_a_listing_without_states_says_nothing_of_members() -> None:
-    """Before version 4 ListGroups has none, as on brokers of other vendors: the description says it."""
+    # Before version 4 ListGroups has none, as on brokers of other vendors: the description says it.
     nothing = {name: cluster.Group(name, "", "classic") for name in ("busy", "idle")}
     described = {"busy": cluster.Group("busy", "Stable", "classic"), "idle": cluster.Group("idle", "Empty", "classic")}
     first = with_groups(Snapshot(), nothing, whole=True, at=START)
@@ -159,7 +156,7 @@ def ahead(member: str) -> Snapshot:
     return with_rows(healthy(), rows, {("orders", 0): (0, 100)})
 
 
-def test_a_mirrors_offsets_ahead_of_the_end_are_told_and_have_no_fix() -> None:
+def test_offsets_ahead_of_the_end_are_told_of_mirrors_and_a_trouble_of_members() -> None:
     verdict = diagnose(watched(lambda s, _: s, before=ahead("")))
     (only,) = verdict.causes
     assert verdict.is_healthy
@@ -168,6 +165,11 @@ def test_a_mirrors_offsets_ahead_of_the_end_are_told_and_have_no_fix() -> None:
         "group g: orders/0 is ahead of the end by 49,900: mirrored, or restored?",
     )
     assert not any(step.command or step.edits for step in only.claim.next)
+    verdict = diagnose(watched(lambda s, _: s, before=ahead("m")))
+    (only,) = verdict.causes
+    assert (only.claim.cause, only.claim.severity) == ("offsets-out-of-range", Severity.HIGH)
+    assert "ahead of the end by 49,900" in only.claim.evidence[0].fact
+    assert [step.command.rpartition(" ")[2] for step in only.claim.next] == ["earliest"]
 
 
 def test_a_mirror_that_goes_on_is_no_reader() -> None:
@@ -178,14 +180,6 @@ def test_a_mirror_that_goes_on_is_no_reader() -> None:
         return with_rows(snapshot, {"g": ("Empty", [("orders", 0, at, 100 + tick, "")])}, {})
 
     assert told(diagnose(watched(change, ticks=9, before=change(healthy(), 0)))) == [("offsets-ahead", "info")]
-
-
-def test_a_member_ahead_of_the_end_is_in_trouble_and_skips_no_record() -> None:
-    verdict = diagnose(watched(lambda s, _: s, before=ahead("m")))
-    (only,) = verdict.causes
-    assert (only.claim.cause, only.claim.severity) == ("offsets-out-of-range", Severity.HIGH)
-    assert "ahead of the end by 49,900" in only.claim.evidence[0].fact
-    assert [step.command.rpartition(" ")[2] for step in only.claim.next] == ["earliest"]
 
 
 def test_a_log_that_was_cut_back_is_read_from_there() -> None:

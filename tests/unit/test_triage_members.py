@@ -122,6 +122,8 @@ def test_new_partitions_that_a_group_does_not_read_are_named() -> None:
     assert [each.fact for each in claim.evidence][1:] == ["no member has partitions 2 to 3, where 10 records wait"]
     assert subject_text(claim.subject) == "group billing topic orders"
     assert not any(each.edits or each.command for each in claim.next), "a reset would lose what others read"
+    (claim,) = not_noticed(grown(of_members=2, kind="consumer"))  # brokers that assign partitions know new ones at once
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.CERTAIN)
 
 
 @pytest.mark.parametrize("ticks", [5 + 3, 5 + 6 * 12 - 1], ids=["after 15 s", "before 6 min"])
@@ -133,11 +135,6 @@ def test_while_consumers_may_yet_find_new_partitions_it_is_only_possible(ticks: 
     assert claim.title.endswith("of orders yet")
     assert "metadata.max.age.ms" in claim.evidence[-1].fact
     assert not verdict.unexplained
-
-
-def test_brokers_that_assign_partitions_know_new_ones_at_once() -> None:
-    (claim,) = not_noticed(grown(of_members=2, kind="consumer"))
-    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.CERTAIN)
 
 
 @pytest.mark.parametrize(
@@ -244,10 +241,7 @@ def test_more_members_than_partitions_are_told() -> None:
     (fact,) = [each.fact for each in claim.evidence if "more members do not help" in each.fact]
     assert fact.startswith("each of its 2 partitions has a member of its own, and 1 more member nothing to read")
     assert "more partitions" in claim.next[0].text
-
-
-def test_where_more_members_help_nothing_is_told_of_partitions() -> None:
-    claim = slow(lambda _tick: (member(1, 0, 1),))
+    claim = slow(lambda _tick: (member(1, 0, 1),))  # where they help
     assert not any("more members do not help" in each.fact for each in claim.evidence)
 
 

@@ -72,10 +72,18 @@ def test_every_replica_wanted_and_one_away_is_said_beside_it() -> None:
     assert not verdict.unexplained
 
 
-def test_one_topic_is_named_itself() -> None:
+def test_one_topic_is_named_itself_and_a_min_isr_with_room_is_none() -> None:
     (claim,) = min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 3), [2]))))
     assert claim.subject == Subject(topic="orders")
     assert "orders has 3 replicas and min.insync.replicas=3" in claim.evidence[0].fact
+    # Two of three have to be in sync; two brokers are away: it is they.
+    assert min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 2), [2, 3])))) == []
+
+    # One replica is a partition without a leader.
+    def single(snapshot: Snapshot, _tick: int) -> Snapshot:
+        return triage.without_broker(wanting(of_one_replica(snapshot), 1), [2])
+
+    assert min_isr_of(diagnose(triage.watched(single, before=triage.healthy()))) == []
 
 
 def of_one_replica(snapshot: Snapshot) -> Snapshot:
@@ -92,21 +100,9 @@ def test_newer_brokers_take_any_number_for_one_of_a_single_replica(release: str,
     assert [claim.title.endswith("refuse each acks=all write") for claim in min_isr_of(verdict)] == [True] * is_trouble
 
 
-def test_a_min_isr_with_room_is_the_brokers_trouble_alone() -> None:
-    """Two of three have to be in sync; two brokers are away: it is they."""
-    assert min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 2), [2, 3])))) == []
-
-
 def test_an_announced_restart_is_none() -> None:
     observations = triage.watched(lambda s, _: triage.without_broker(wanting(s, 3), [2]))
     assert diagnose(observations, [Subject(broker=2)]).is_healthy
-
-
-def test_one_replica_is_a_partition_without_a_leader() -> None:
-    def single(snapshot: Snapshot, _tick: int) -> Snapshot:
-        return triage.without_broker(wanting(of_one_replica(snapshot), 1), [2])
-
-    assert min_isr_of(diagnose(triage.watched(single, before=triage.healthy()))) == []
 
 
 def test_what_passes_is_what_brokers_let_pass() -> None:

@@ -107,21 +107,17 @@ def test_a_flow_that_beats_was_taken_down_or_is_unknown_is_no_row(last: Beat | N
     assert (rows(found), found.unexplained) == ([], ())
 
 
-def test_a_flow_without_copies_is_no_row() -> None:
+def test_a_flow_without_copies_of_days_ago_or_whose_copies_grow_is_no_trouble() -> None:
     """By default MirrorMaker writes heartbeats of the way back also, though it copies nothing there."""
     assert rows(verdict(replace(flow(beat(300)), topics=()))) == []
-
-
-def test_a_flow_that_stopped_days_ago_is_information() -> None:
     ((name, severity, _),) = rows(verdict(flow(beat(2 * 86_400))))
     assert (name, severity) == ("mirror-stopped", "info")
     assert verdict(flow(beat(2 * 86_400))).is_calm
-
-
-def test_a_flow_whose_copies_grow_is_information() -> None:
     ((_, severity, title),) = rows(verdict(flow(beat(300)), grows=True))
     assert severity == "info"
     assert title.endswith("but 1 copy here still grows")
+    failure = Failure("TOPIC_AUTHORIZATION_FAILED", "no", "ask")  # nor one that can't be read
+    assert [cause for cause, *_ in rows(verdict(flow(beat(300)), failure=failure))] == ["access-denied"]
 
 
 def test_flows_that_stopped_together_are_one_row_and_others_another_one() -> None:
@@ -131,11 +127,6 @@ def test_flows_that_stopped_together_are_one_row_and_others_another_one() -> Non
         "mirrors north->west, east->west",
     }
     assert not found.unexplained
-
-
-def test_a_topic_that_can_not_be_read_shows_no_silence() -> None:
-    failure = Failure("TOPIC_AUTHORIZATION_FAILED", "no", "ask")
-    assert [cause for cause, *_ in rows(verdict(flow(beat(300)), failure=failure))] == ["access-denied"]
 
 
 LATER = int(HALTED_MIRROR / TICK.total_seconds()) + 2
@@ -151,9 +142,6 @@ def test_a_mirrormaker_that_runs_and_copies_nothing_is_a_row() -> None:
     assert rows(verdict(alive, ticks=4)) == []  # it may have started a moment ago
 
 
-# -- with its connectors -----------------------------------------------------------------------------------------------
-
-
 def with_connector(state: str, *tasks: str) -> Snapshot:
     mine = made.connector("east-source", [made.task(n, each) for n, each in enumerate(tasks)], state, "source")
     return made.with_connect(healthy(), made.cluster(mine))
@@ -163,18 +151,12 @@ def of_connector(state: str, *tasks: str) -> list[tuple[str, str, str]]:
     return rows(verdict(flow(beat(300), connectors=(NAME,)), base=with_connector(state, *tasks)))
 
 
-def test_the_failed_connector_of_a_flow_is_the_row() -> None:
+def test_the_connector_of_a_flow_is_the_row_or_the_place_to_look() -> None:
     found = verdict(flow(beat(300), connectors=(NAME,)), base=with_connector(RUNNING, FAILED))
     assert [cause for cause, *_ in rows(found)] == ["task-failed"]
     assert found.causes[0].explains == {"task-failed": 1, "mirror-silent": 1}
     assert not found.unexplained
-
-
-def test_a_flow_whose_connector_is_paused_is_no_trouble() -> None:
     assert [(cause, severity) for cause, severity, _ in of_connector(PAUSED, PAUSED)] == [("connector-paused", "info")]
-
-
-def test_a_connector_that_runs_is_the_place_to_look() -> None:
     found = verdict(flow(beat(300), connectors=(NAME,)), base=with_connector(RUNNING, RUNNING))
     ((cause, _, _),) = rows(found)
     assert cause == "mirror-stopped"

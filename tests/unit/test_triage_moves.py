@@ -41,10 +41,6 @@ def claimed(move: Reassignment, isr: tuple[int, ...], down: tuple[int, ...] = ()
     return claim
 
 
-def staged(claim: Claim) -> list[str]:
-    return [command_of(edit) for step in claim.next for edit in step.edits]
-
-
 @pytest.mark.parametrize(
     ("move", "isr", "down", "waits"),
     [
@@ -90,7 +86,7 @@ def test_a_cancellation_that_would_lose_records_is_no_next_step() -> None:
     ):
         claim = claimed(move, isr, down)
         assert claim.cause == "reassignment-stalled"
-        assert staged(claim) == []
+        assert [command_of(edit) for step in claim.next for edit in step.edits] == []
         assert claim.next[0].text.startswith("bring back broker ")
         assert all(str(broker) in claim.next[0].text for broker in down)
 

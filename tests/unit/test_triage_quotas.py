@@ -66,8 +66,11 @@ def test_clients_that_one_default_holds_back_are_one_row(clients: int) -> None:
     assert edit.value == 4_000.0
 
 
-def test_a_quota_above_what_is_written_is_not_the_cause() -> None:
+def test_a_quota_above_what_is_written_or_below_a_more_specific_one_is_not_the_cause() -> None:
     assert "quota-exceeded" not in [each.cause for each in starved({(("client-id", "c"),): 9_000.0}, 10)]
+    # That of all users comes before that of a client.
+    quotas: Quotas = {(("client-id", "c"),): 400.0, (("user", None),): 9_000.0}
+    assert "quota-exceeded" not in [each.cause for each in starved(quotas, 10)]
 
 
 def test_where_users_have_quotas_of_their_own_it_is_possible() -> None:
@@ -78,9 +81,3 @@ def test_where_users_have_quotas_of_their_own_it_is_possible() -> None:
     assert "consumer-slow" in found
     others: Quotas = {(("client-id", "c"),): 400.0, (("user", "alice"), ("client-id", "other")): 10.0**9}
     assert [each.certainty for each in starved(others, 10)] == [Certainty.LIKELY]
-
-
-def test_a_more_specific_quota_is_the_one_that_holds() -> None:
-    """That of all users comes before that of a client."""
-    quotas: Quotas = {(("client-id", "c"),): 400.0, (("user", None),): 9_000.0}
-    assert "quota-exceeded" not in [each.cause for each in starved(quotas, 10)]

@@ -141,7 +141,7 @@ def test_a_topics_own_value_shields_it() -> None:
     )
 
 
-def test_each_change_is_a_cause_and_what_was_put_back_is_past() -> None:
+def test_each_change_is_a_cause_also_the_same_one_twice_and_what_was_put_back_is_past() -> None:
     """The topic's own retention is cut and mended; then the default's: nothing is laid to the one before."""
     states: dict[int, Own] = {
         0: {},
@@ -156,9 +156,6 @@ def test_each_change_is_a_cause_and_what_was_put_back_is_past() -> None:
         (Severity.HIGH, ["unset broker <default> log.retention.ms"]),
     )
     assert first[0] != second[0]
-
-
-def test_the_same_change_twice_is_two_causes() -> None:
     cut: Own = {ORDERS: {"retention.ms": "60000"}}
     states: dict[int, Own] = {0: {}, 2: cut, 5: {}, 8: cut}
     logs = {3: LogOffsets(100, 900, 900), 9: LogOffsets(900, 900, 900)}

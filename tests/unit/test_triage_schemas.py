@@ -155,21 +155,16 @@ def test_a_failure_of_another_reason_is_not_tied(connector: Connector) -> None:
     assert [cause for cause, _ in rows(changed(connector))] == ["task-failed"]
 
 
-def test_the_first_version_of_a_subject_is_no_cause() -> None:
+def test_a_first_version_dead_letters_and_what_is_read_by_its_id_are_no_causes() -> None:
     before = replace(whole(*BOTH), schemas={})
     found = verdict(lambda tick: whole(*BAD, tick=tick) if tick >= WHEN else before, before=before)
     assert [cause for cause, _ in rows(found)] == ["task-failed"]
-
-
-def test_a_new_version_without_a_failure_is_no_row() -> None:
     assert rows(changed(*BOTH)) == []
-
-
-def test_dead_letters_decode_nothing() -> None:
-    """Their topic's schema is not what the sink reads."""
+    # Their topic's schema is not what the sink reads.
     of = {SINK_NAME: config(topics="payments", errors_deadletterqueue_topic_name="orders")}
     found = changed(emails(trace=TOLERABLE.format(MISSING), topics=("payments",)), of=of)
     assert [cause for cause, _ in rows(found)] == ["task-failed"]
+    assert [cause for cause, _ in rows(changed(*BAD, schemas={1: True}))] == ["task-failed"]
 
 
 def test_an_equal_reason_of_another_topic_is_a_row_of_its_own() -> None:
@@ -192,9 +187,6 @@ def test_the_group_of_the_sink_is_no_row_of_its_own() -> None:
     assert [cause for cause, _ in rows(found)] == ["changed-lately"]
     assert found.causes[0].explains["lag-grows"] == 1
     assert not found.unexplained
-
-
-# -- the way back ------------------------------------------------------------------------------------------------------
 
 
 def test_a_level_that_let_the_version_in_is_one_row_with_it() -> None:
@@ -237,18 +229,11 @@ def test_a_level_alone_fails_no_sink_but_a_source_that_is_refused_by_it() -> Non
     assert staged(found) == [f"set schema {NAME} compatibility=BACKWARD", f"restart connector {SINK_NAME} failed"]
 
 
-def test_a_deleted_version_is_registered_again() -> None:
+def test_a_deleted_version_is_registered_again_or_from_a_file() -> None:
     missing = emails(trace=TOLERABLE.format("RestClientException: Schema not found; error code: 40403"))
     found = changed(missing, schemas={1: True})
     assert rows(found) == [("changed-lately", f"schema {NAME}: version 1 deleted before connector {SINK_NAME} failed")]
     assert staged(found) == [f"undelete schema {NAME} version 1", f"restart connector {SINK_NAME} failed"]
-
-
-def test_a_deleted_version_whose_records_are_read_by_its_id_is_no_cause() -> None:
-    assert [cause for cause, _ in rows(changed(*BAD, schemas={1: True}))] == ["task-failed"]
-
-
-def test_a_version_that_the_registry_does_not_show_any_more_is_registered_from_a_file() -> None:
     missing = emails(trace=TOLERABLE.format("RestClientException: Schema not found; error code: 40403"))
     found = changed(missing, schemas={})
     (step,) = found.causes[0].claim.next
@@ -256,14 +241,11 @@ def test_a_version_that_the_registry_does_not_show_any_more_is_registered_from_a
     assert step.text.startswith(f"register version 1 again from a file (schema {NAME} @FILE)")
 
 
-def test_a_record_that_the_system_behind_a_sink_refuses_is_not_left_out() -> None:
+def test_a_sink_leaves_out_no_record_that_its_system_refuses_and_keeps_its_dead_letters() -> None:
     refuses = emails(trace=made.trace('java.sql.BatchUpdateException: column "note" of relation "o" does not exist'))
     found = changed(refuses)
     assert staged(found) == [f"delete schema {NAME} version 2"]
     assert any("reset its offsets behind them" in each.text for each in found.causes[0].claim.next)
-
-
-def test_a_sink_with_dead_letters_keeps_their_topic() -> None:
     of = {SINK_NAME: config(topics="orders", errors_deadletterqueue_topic_name="dlq")}
     assert staged(changed(*BAD, of=of))[1:-1] == [f"set connector {SINK_NAME} errors.tolerance=all"]
 
@@ -300,8 +282,6 @@ def test_what_is_taken_back_is_no_cause_of_what_fails_later() -> None:
 
     assert [cause for cause, _ in rows(verdict(became, 14))] == ["task-failed"]
 
-
-# -- any history -------------------------------------------------------------------------------------------------------
 
 _STEPS = st.lists(st.sampled_from(("register", "delete newest", "delete oldest", "undelete")), max_size=6)
 

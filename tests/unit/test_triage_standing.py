@@ -79,7 +79,7 @@ LONG = 1 + SETTLED // TICK
 METADATA = Subject(entity="feature metadata.version")
 
 
-def test_an_upgrade_whose_level_was_never_raised_is_a_cause_with_its_step() -> None:
+def test_an_upgrade_whose_level_was_never_raised_and_a_feature_that_was_left_out_are_causes() -> None:
     verdict = seen(versions(healthy(), [NOW] * 3, OLD, group_version=1))
     assert standing(verdict) == {("metadata-version-behind", METADATA)}
     claim = verdict.causes[0].claim
@@ -88,24 +88,21 @@ def test_an_upgrade_whose_level_was_never_raised_is_a_cause_with_its_step() -> N
     assert claim.next[0].edits == (SetFeature("metadata.version", NOW),)
     assert [each.source for each in claim.evidence][1] == "upgrade"
     assert not verdict.is_calm
-
-
-def test_a_feature_that_was_left_out_is_a_cause() -> None:
     verdict = seen(versions(healthy(), [NOW] * 3, NOW))
     assert standing(verdict) == {("feature-behind", Subject(entity="feature group.version"))}
     place, row = evidence_of("feature-behind", verdict.causes[0].claim.subject)
     assert (place.view, row) == ("features", "group.version")
+    # What the context accepts is none.
+    accepted = [Acceptance("metadata-version-behind", "feature *", "the old brokers may come back")]
+    assert standing(seen(versions(healthy(), [NOW] * 3, OLD, group_version=1), accepted=accepted)) == set()
 
 
-def test_an_upgrade_that_goes_on_or_ended_a_moment_ago_is_no_cause() -> None:
+def test_levels_are_judged_neither_during_an_upgrade_nor_while_versions_are_unknown() -> None:
     before, half = versions(healthy(), [OLD] * 3, OLD, group_version=1), versions(healthy(), [NOW, OLD, OLD], OLD)
     after_it = versions(healthy(), [NOW] * 3, OLD, group_version=1)
     assert standing(seen(half)) == set()
     assert standing(seen(before, half, after_it)) == set()
     assert standing(seen(before, half, after_it, times=LONG)) == {("metadata-version-behind", METADATA)}
-
-
-def test_levels_are_not_judged_while_a_brokers_versions_are_unknown_and_the_row_stays() -> None:
     assert standing(seen(versions(healthy(), [NOW] * 2, OLD))) == set()
     assert standing(seen(healthy())) == set()
     known = versions(healthy(), [NOW] * 3, OLD, group_version=1)
@@ -113,7 +110,7 @@ def test_levels_are_not_judged_while_a_brokers_versions_are_unknown_and_the_row_
     assert standing(seen(known, without)) == {("metadata-version-behind", METADATA)}
 
 
-def test_a_broker_that_got_nothing_is_a_cause_but_not_one_that_is_new_or_was_drained() -> None:
+def test_a_broker_that_got_nothing_is_a_cause_but_not_one_that_is_new_drained_closed_or_of_few() -> None:
     empty, full = holding(healthy(), 1, 2), holding(healthy(), 1, 2, 3)
     row = {("broker-empty", Subject(broker=3))}
     assert standing(seen(empty)) == row
@@ -122,9 +119,6 @@ def test_a_broker_that_got_nothing_is_a_cause_but_not_one_that_is_new_or_was_dra
     two = replace(empty, cluster=replace(empty.cluster, brokers=empty.cluster.brokers[:2]))
     assert standing(seen(two, empty)) == set()
     assert standing(seen(two, empty, times=LONG)) == row
-
-
-def test_a_broker_that_is_being_drained_or_closed_to_replicas_or_one_of_few_partitions_is_no_cause() -> None:
     full, empty = holding(healthy(), 1, 2, 3), holding(healthy(), 1, 2)
     moves = tuple(cluster.Reassignment("orders", n, (1, 2, 3), (), (3,)) for n in range(30))
     assert standing(seen(replace(full, reassignments=moves))) == set()
@@ -145,11 +139,6 @@ def test_topics_that_a_mirror_copies_into_themselves_are_one_cause() -> None:
     assert standing(seen(replace(healthy(), topics={**topics, "news": made["news"], "eu.news": other}))) == set()
 
 
-def test_what_the_context_accepts_is_no_cause() -> None:
-    accepted = [Acceptance("metadata-version-behind", "feature *", "the old brokers may come back")]
-    assert standing(seen(versions(healthy(), [NOW] * 3, OLD, group_version=1), accepted=accepted)) == set()
-
-
 def test_another_cause_on_the_same_topic_hides_it() -> None:
     topics = holding(healthy(), 1, 2, 3).topics
     made = {name: replace(topics["orders"], name=name) for name in ("news", "eu.news", "eu.eu.news")}
@@ -159,8 +148,6 @@ def test_another_cause_on_the_same_topic_hides_it() -> None:
     assert standing(verdict) == set()
     assert any(each.claim.subject.topic == "news" for each in verdict.causes)
 
-
-# -- what is no work at any time ---------------------------------------------------------------------------------------
 
 RATE, LIST = "follower.replication.throttled.rate", "follower.replication.throttled.replicas"
 ORDERS = topic_resource("orders")
@@ -200,14 +187,11 @@ def test_throttles_that_no_move_uses_are_one_row_of_their_topic_whose_step_remov
     ]
 
 
-def test_a_throttle_that_is_set_meanwhile_is_named_once_a_tool_had_time_for_its_moves() -> None:
+def test_throttles_that_are_new_used_declared_or_accepted_are_no_cause() -> None:
     polls = -(-AT_WORK // TICK)
     assert seen(configured(), *[throttled()] * polls).is_calm
     assert only(seen(configured(), *[throttled()] * (polls + 1))).since == START + TICK
     assert seen(configured(), throttled(), configured()).is_calm
-
-
-def test_throttles_that_a_move_uses_or_that_are_declared_or_accepted_are_no_cause() -> None:
     move = cluster.Reassignment("orders", 0, (1, 2, 3), (), (3,))
     assert standing(seen(replace(throttled(), reassignments=(move,)))) == set()
     places = {(ORDERS, LIST), *((broker_resource(each), RATE) for each in (1, 2, 3))}
@@ -215,9 +199,6 @@ def test_throttles_that_a_move_uses_or_that_are_declared_or_accepted_are_no_caus
     assert only(seen(throttled(), meant={(ORDERS, LIST)})).subject == Subject(broker=1, key=RATE)
     accepted = [Acceptance("replication-throttled", subject, "at all times") for subject in ("topic *", "broker *")]
     assert seen(throttled(), accepted=accepted).is_calm
-
-
-def test_a_default_of_the_cluster_is_accepted_by_the_name_that_lint_prints() -> None:
     known = configured()
     rate = {CLUSTER_DEFAULT: samples.config_set({RATE: "1024"}, ConfigSource(3))}
     limited = replace(known, configs={**known.configs, **rate})

@@ -102,13 +102,10 @@ def test_a_neighbour_is_quiet(found: DelegationToken) -> None:
     assert named(found) == []
 
 
-def test_a_newer_one_of_its_owner_takes_its_place() -> None:
+def test_a_newer_one_of_its_owner_takes_its_place_and_the_brokers_own_period_counts() -> None:
     ending = token(23 * HOUR, HOUR / 2)
     assert named(ending, token(5 * HOUR, 19 * HOUR, id="u")) == []
     assert len(named(ending, token(5 * HOUR, 19 * HOUR, id="u", owner="User:bob"))) == 1
-
-
-def test_the_brokers_own_period_counts() -> None:
     assert named(token(3 * DAY, 2 * HOUR), period=2 * DAY) != []
     assert named(token(3 * DAY, 2 * HOUR)) == []
     assert named(token(21 * HOUR, 3 * HOUR), period=21 * HOUR) == []

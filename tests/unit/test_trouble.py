@@ -64,24 +64,18 @@ def of_brokers(key: Key) -> Snapshot:
     return replace(cluster(), configs=configs)
 
 
-def test_a_broker_that_differs_from_all_others_is_odd() -> None:
+def test_what_is_odd_of_a_broker_a_throttle_and_a_min_isr() -> None:
     odd = troubles(Poll(AT, of_brokers(Key("num.io.threads", ("8", "8", "2"))))).configs
     assert odd == {broker_resource(3): frozenset({"num.io.threads"})}
     assert not troubles(Poll(AT, of_brokers(Key("num.io.threads", ("8", "8", "8"))))).configs
     assert not troubles(Poll(AT, of_brokers(Key("num.io.threads", ("8", "4", "2"))))).configs
     assert not troubles(Poll(AT, of_brokers(Key("broker.rack", ("a", "a", "b"))))).configs
-
-
-def test_a_throttle_that_an_operation_holds_is_not_odd() -> None:
     rate = "follower.replication.throttled.rate"
     entry = ConfigEntry(rate, "1000", DYNAMIC_BROKER_CONFIG)
     snapshot = replace(cluster(), configs={broker_resource(1): ConfigSet((entry,))})
     assert troubles(Poll(AT, snapshot)).configs == {broker_resource(1): frozenset({rate})}
     held = frozenset({(broker_resource(1), rate)})
     assert not troubles(Poll(AT, snapshot, own_throttles=held)).configs
-
-
-def test_a_min_isr_above_the_replication_is_odd_for_the_whole_topic() -> None:
     healthy = Topic("a", (Partition(0, 1, (1, 2), (1, 2)),))
     entry = ConfigEntry("min.insync.replicas", "3", DYNAMIC_TOPIC_CONFIG)
     snapshot = replace(cluster(healthy), configs={topic_resource("a"): ConfigSet((entry,))})

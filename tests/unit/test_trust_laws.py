@@ -6,7 +6,6 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from hypothesis import given
 from msgspec import structs
 from msgspec.structs import replace
 
@@ -23,11 +22,10 @@ from console.plan.reconcile import verdicts
 from console.plan.reversal import losses, reversal
 from console.plan.staged import UNREAD, Staged
 from console.session.applying import _is_secret
-from tests.support.examples import examples
 from tests.support.model_cluster import ModelCluster
-from tests.unit.test_plan_laws import busy_cluster, carry_out, randoms, staged_on
+from tests.unit.test_plan_laws import busy_cluster, carry_out, of_seeds, staged_on
 
-laws = examples(20, at_length=60)
+law = of_seeds(20, at_length=60)
 AT = datetime(2026, 3, 4, 5, 6, 7, 890_000, tzinfo=UTC)
 
 
@@ -48,36 +46,10 @@ def raw(cluster: ModelCluster, edit: edits.Edit) -> object:
     return cluster.configs.get(edit.resource, {}).get(slot.key)
 
 
-def created(plan: Plan) -> set[str]:
-    return {s.edit.topic.name for s in plan.staged if isinstance(s.edit, edits.CreateTopic)}
-
-
 def own(plan: Plan) -> list[Staged]:
     """The edits that stand on something of their own, not on a topic of the same plan."""
-    new = {topic_resource(name) for name in created(plan)}
+    new = {topic_resource(s.edit.topic.name) for s in plan.staged if isinstance(s.edit, edits.CreateTopic)}
     return [s for s in plan.staged if s.edit.target not in new]
-
-
-@laws
-@given(rng=randoms)
-def test_nothing_that_moved_is_gone_over_unseen(rng: Random) -> None:
-    """Where the raw stores have another own value than before, there is a conflict, or it is what the edit wants."""
-    cluster = busy_cluster(rng)
-    plan = staged_on(rng, cluster.describe())
-    before = deepcopy(cluster)
-    carry_out(cluster, staged_on(rng, cluster.describe()))
-    found = {c.staged.edit.slot for c in conflicts(plan.staged, cluster.describe())}
-    mine = deepcopy(before)
-    carry_out(mine, plan)
-    for staged in own(plan):
-        edit = staged.edit
-        is_, was = raw(cluster, edit), raw(before, edit)
-        hidden = isinstance(edit, edits.SetConfig) and isinstance(edit.value, Secret)
-        entry = staged.was
-        if hidden or (isinstance(entry, ConfigEntry) and entry.sensitive) or isinstance(edit, edits.CreateTopic):
-            continue
-        if is_ != was and is_ != raw(mine, edit) and canonical_differs(before, cluster, edit):
-            assert edit.slot in found, (edit, was, is_)
 
 
 def canonical_differs(before: ModelCluster, after: ModelCluster, edit: edits.Edit) -> bool:
@@ -98,16 +70,29 @@ def _items(text: str) -> set[str]:
     return {part.strip().lower() for part in text.split(",")}
 
 
-@laws
-@given(rng=randoms)
-def test_what_did_not_move_is_no_conflict(rng: Random) -> None:
+@law
+def test_nothing_that_moved_is_gone_over_unseen_and_what_did_not_is_no_conflict(rng: Random) -> None:
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
     assert conflicts(plan.staged, cluster.describe()) == ()
+    # Where the raw stores have another own value than before, there is a conflict, or it is what the edit wants.
+    before = deepcopy(cluster)
+    carry_out(cluster, staged_on(rng, cluster.describe()))
+    found = {c.staged.edit.slot for c in conflicts(plan.staged, cluster.describe())}
+    mine = deepcopy(before)
+    carry_out(mine, plan)
+    for staged in own(plan):
+        edit = staged.edit
+        is_, was = raw(cluster, edit), raw(before, edit)
+        hidden = isinstance(edit, edits.SetConfig) and isinstance(edit.value, Secret)
+        entry = staged.was
+        if hidden or (isinstance(entry, ConfigEntry) and entry.sensitive) or isinstance(edit, edits.CreateTopic):
+            continue
+        if is_ != was and is_ != raw(mine, edit) and canonical_differs(before, cluster, edit):
+            assert edit.slot in found, (edit, was, is_)
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_a_conflict_that_was_seen_is_accepted_and_a_new_one_is_not(rng: Random) -> None:
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
@@ -119,8 +104,7 @@ def test_a_conflict_that_was_seen_is_accepted_and_a_new_one_is_not(rng: Random) 
     assert all(conflict.now is UNREAD for conflict in again), "only of a topic that is gone nothing can be said"
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_verdicts_are_never_wrong(rng: Random) -> None:
     """Of a plan that was carried out none is said not to be; of one that was not, none is said to be."""
     cluster = busy_cluster(rng)
@@ -133,8 +117,7 @@ def test_verdicts_are_never_wrong(rng: Random) -> None:
     assert surprises(plan.staged, after) == ()
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_what_is_taken_back_is_as_it_was(rng: Random) -> None:
     """Every edit whose reversal loses nothing: the raw stores have what they had, or nothing where they had nothing."""
     cluster = busy_cluster(rng)
@@ -160,8 +143,7 @@ def test_what_is_taken_back_is_as_it_was(rng: Random) -> None:
             assert raw(cluster, edit) == raw(before, edit), edit
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_a_reversal_stands_on_what_the_edit_left(rng: Random) -> None:
     """Staged upon that, it is in conflict with nothing while nobody else was there."""
     cluster = busy_cluster(rng)
@@ -173,8 +155,7 @@ def test_a_reversal_stands_on_what_the_edit_left(rng: Random) -> None:
     assert conflicts([s for s in upon if not isinstance(s.edit, edits.CreateTopic)], after) == ()
 
 
-@laws
-@given(rng=randoms)
+@law
 def test_the_journal_reads_what_it_wrote(rng: Random) -> None:
     """All of it but the secrets, which are in no byte of it."""
     cluster = busy_cluster(rng)

@@ -34,33 +34,26 @@ from widgets.cells import cell_width
 NOTHING = KeyState(read_only=None, row=False, list_key=False, parts=False, staged=False, past=False, future=False)
 
 
-# -- keys ----------------------------------------------------------------------------------------------------------
-
-
-def test_no_key_means_two_things_in_one_view() -> None:
+def test_keys_are_declared_once_in_a_view_and_take_none_of_those_that_move() -> None:
     for view in {view for key in KEYS for view in key.where} - {EVERYWHERE}:
         there = [key for key in KEYS if view in key.where or EVERYWHERE in key.where]
         taken = [one for key in there for one in key.keys.split(",")]
         assert len(taken) == len(set(taken)), view
-
-
-def test_no_key_takes_those_that_move_or_that_screens_and_multiplexers_use() -> None:
     taken = {one for key in KEYS for one in key.keys.split(",")}
     assert not taken & {"j", "k", "g", "G", "h", "l", "up", "down", "enter", "space", "pageup", "pagedown"}
     assert not taken & {"ctrl+a", "ctrl+b", "ctrl+s", "ctrl+c"}
-
-
-def test_every_key_is_declared_with_a_help_and_known_needs() -> None:
     for key in KEYS:
         assert key.help
         assert not key.help.endswith(".")
         reason(key, NOTHING)
 
 
-def test_a_key_that_does_nothing_says_why() -> None:
+def test_a_key_that_does_nothing_says_why_and_a_remapped_one_is_in_the_footer() -> None:
     assert "nothing is staged" in reason(keymap.BY_ID["apply"], NOTHING)
     assert "prod is read-only" in reason(keymap.BY_ID["edit"], NOTHING._replace(read_only="prod", row=True))
     assert reason(keymap.BY_ID["edit"], NOTHING._replace(row=True)) == ""
+    line, _ = chrome.footer(chrome.hints([keymap.BY_ID["edit"]], "", lambda _: "f4"), 80)
+    assert "f4 edit" in plain(line)
 
 
 @given(st.integers(20, 200), st.sampled_from(sorted({v for key in KEYS for v in key.where})))
@@ -70,11 +63,6 @@ def test_the_footer_fits_and_always_offers_help(width: int, view: str) -> None:
     assert cell_width(plain(line)) <= width
     assert plain(line).rstrip().endswith("? help")
     assert len(line) == len(actions)
-
-
-def test_a_remapped_key_is_the_one_that_the_footer_shows() -> None:
-    line, _ = chrome.footer(chrome.hints([keymap.BY_ID["edit"]], "", lambda _: "f4"), 80)
-    assert "f4 edit" in plain(line)
 
 
 def test_tabs_are_found_by_where_they_stand() -> None:
@@ -101,9 +89,6 @@ def test_the_palette_finds_by_words_and_puts_what_works_first() -> None:
     assert palette.palette_choice(keys, "no such thing", why) is None
 
 
-# -- the way back --------------------------------------------------------------------------------------------------
-
-
 def test_the_way_back_is_the_way_that_was_gone() -> None:
     trail = BackStack(pane(2))
     topic = Place(keymap.CONFIGS, 2, "orders")
@@ -121,9 +106,6 @@ def test_the_way_back_is_the_way_that_was_gone() -> None:
 
 def test_a_place_inside_a_pane_leads_up_to_it() -> None:
     assert BackStack(Place(keymap.CONFIGS, 3, "x")).back() == pane(3)
-
-
-# -- lines ---------------------------------------------------------------------------------------------------------
 
 
 @given(
@@ -150,9 +132,6 @@ def test_wrapped_lines_fit_and_lose_nothing_but_blanks(line: list[tuple[str, str
 )
 def test_a_number_stays_with_what_it_counts(text: str, width: int, lines: list[str]) -> None:
     assert [plain(part).rstrip() for part in wrap([(text, "")], width)] == lines
-
-
-# -- the plan as a script ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -203,9 +182,6 @@ def _holds_secret(edit: object) -> bool:
     values = [edit.value] if isinstance(edit, edits.SetConfig) else []
     values += list(edit.topic.configs.values()) if isinstance(edit, edits.CreateTopic) else []
     return any(isinstance(value, Secret) for value in values)
-
-
-# -- history -------------------------------------------------------------------------------------------------------
 
 
 def test_commands_are_kept_for_the_next_session_and_for_nobody_else(tmp_path: Path) -> None:

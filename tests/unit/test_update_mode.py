@@ -39,23 +39,20 @@ def test_brokers_keys(key: str, mode: UpdateMode) -> None:
     assert update_mode(codes.BROKER, key) is mode
 
 
-def test_a_key_that_the_broker_does_not_know_is_a_plugins() -> None:
+def test_what_a_key_needs_if_the_table_or_the_broker_does_not_know_it() -> None:
     assert update_mode(codes.BROKER, "my.reporter.url", entry("my.reporter.url", type=0)) is UpdateMode.CUSTOM
     assert (
         update_mode(codes.BROKER, "log.cleaner.threads", entry("log.cleaner.threads", type=0))
         is UpdateMode.CLUSTER_WIDE
     )
+    # As a key that a newer release made dynamic.
+    key = "a.key.of.the.next.release"
+    assert update_mode(codes.BROKER, key, entry(key, read_only=False)) is UpdateMode.CLUSTER_WIDE
+    assert update_mode(codes.BROKER, key, entry(key)) is UpdateMode.RESTART
 
 
 def entry(key: str, *, read_only: bool = True, type: int = 2) -> ConfigEntry:
     return ConfigEntry(key, None, codes.ConfigSource(5), read_only, type=codes.ConfigType(type))
-
-
-def test_what_the_broker_alters_needs_no_restart_whatever_the_table_has() -> None:
-    """As a key that a newer release made dynamic."""
-    key = "a.key.of.the.next.release"
-    assert update_mode(codes.BROKER, key, entry(key, read_only=False)) is UpdateMode.CLUSTER_WIDE
-    assert update_mode(codes.BROKER, key, entry(key)) is UpdateMode.RESTART
 
 
 @given(st.sampled_from(sorted(DYNAMIC_ONLY_KEYS)) | st.from_regex(r"listener\.name\.[a-z]+\.[a-z.]+", fullmatch=True))
@@ -80,24 +77,18 @@ def test_of_all_others_the_broker_has_the_word(key: str, read_only: bool) -> Non
     assert as_altered(known) is known
 
 
-def test_new_releases_and_what_topics_inherit_of_them() -> None:
+def test_modes_and_levels_of_new_releases() -> None:
     assert update_mode(codes.BROKER, "max.decompressed.message.bytes") is UpdateMode.CLUSTER_WIDE
     assert broker_key_of(codes.TOPIC, "remote.copy.lag.ms") == "log.remote.copy.lag.ms"
+    assert not CLUSTER_WIDE_KEYS & PER_BROKER_KEYS
+    assert not (CLUSTER_WIDE_KEYS | PER_BROKER_KEYS) & PER_LISTENER_KEYS
+    assert level_name("metadata.version", 33) == "4.4-IV2"
+    assert 2 in feature_levels()["share.version"]
 
 
 @pytest.mark.parametrize("resource_type", [codes.TOPIC, codes.GROUP, codes.CLIENT_METRICS, codes.BROKER_LOGGER])
 def test_other_resources_take_effect_at_once(resource_type: codes.ResourceType) -> None:
     assert update_mode(resource_type, "retention.ms") is UpdateMode.AT_ONCE
-
-
-def test_no_key_has_two_modes() -> None:
-    assert not CLUSTER_WIDE_KEYS & PER_BROKER_KEYS
-    assert not (CLUSTER_WIDE_KEYS | PER_BROKER_KEYS) & PER_LISTENER_KEYS
-
-
-def test_the_levels_of_the_newest_release_are_known() -> None:
-    assert level_name("metadata.version", 33) == "4.4-IV2"
-    assert 2 in feature_levels()["share.version"]
 
 
 def test_a_plan_says_of_a_key_what_its_broker_says() -> None:

@@ -323,14 +323,11 @@ def test_the_order_of_a_set_is_no_change(items: list[str], chance: random.Random
     assert set(sent) == {each.strip() for each in items} | {"new"}
 
 
-def test_the_order_of_other_lists_counts() -> None:
+def test_the_order_of_other_lists_counts_and_files_with_another_one_differ_in_nothing() -> None:
     topic, key = broker_resource(1), "ssl.cipher.suites"
     there = ConfigEntry(key, "A,B", DYNAMIC_BROKER_CONFIG, type=values.LIST)
     report = stage(EMPTY, [SetConfig(topic, key, "B,A")], Snapshot(configs={topic: ConfigSet((there,))}))
     assert len(report.added) == 1
-
-
-def test_files_with_another_order_differ_in_nothing() -> None:
     one, other = {"cleanup.policy": "compact, delete"}, {"cleanup.policy": "delete,compact,delete"}
     assert list(differing(topic_resource("t"), one, other)) == []
     assert list(differing(topic_resource("t"), one, {"cleanup.policy": "delete"}))

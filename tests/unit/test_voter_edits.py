@@ -122,8 +122,11 @@ def test_what_is_refused(known: Snapshot, edit: Edit, words: str) -> None:
     assert bool(reason(known, edit)) == bool(words)
 
 
-def test_what_is_so_already_is_dropped() -> None:
+def test_what_is_so_already_is_dropped_and_edits_are_judged_together() -> None:
     assert stage(EMPTY, [join(103), leave(7)], seen(THREE)).dropped
+    known = seen(THREE)
+    report = stage(EMPTY, [leave(103), leave(102), leave(101)], known)
+    assert [each.edit for each in report.refused] == [leave(101)]
 
 
 def test_a_voter_that_was_formatted_again_leaves_before_it_joins() -> None:
@@ -138,12 +141,6 @@ def test_a_voter_that_was_formatted_again_leaves_before_it_joins() -> None:
         AddVoter(104, "of-104", "CONTROLLER", "c104", 9093),
         RemoveVoter(102, "of-102"),
     ]
-
-
-def test_edits_are_judged_together() -> None:
-    known = seen(THREE)
-    report = stage(EMPTY, [leave(103), leave(102), leave(101)], known)
-    assert [each.edit for each in report.refused] == [leave(101)]
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=7), st.data())

@@ -110,9 +110,6 @@ def test_a_thread_and_a_destructor_that_fail_write_into_the_log(tmp_path: Path) 
     assert "\x1b" not in written
 
 
-# -- services ----------------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def noting(status: int, location: str, asked: list[str]) -> Iterator[str]:
     """A service that notes who asks, and sends them on."""

@@ -93,9 +93,6 @@ def test_the_tests_of_a_change_are_those_that_are_about_it() -> None:
     assert all((touched.ROOT / test).is_file() for test in touched.ALWAYS)
 
 
-# -- where brokers can't run -------------------------------------------------------------------------------------------
-
-
 def a_java(home: Path, version: str) -> Path:
     """What answers as a Java of this version, without a compiler next to it."""
     command = home / "bin" / "java"

@@ -131,8 +131,6 @@ def test_configs_that_can_not_be_read_are_not_written_as_none(kac: Kac, cluster:
     assert done.out.count("  config:") > 0
 
 
-# -- reassignments -----------------------------------------------------------------------------------------------------
-
 PLACES = ((1, 2), (3, 1), (2, 3))
 
 

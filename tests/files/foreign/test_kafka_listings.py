@@ -103,12 +103,9 @@ def test_what_java_writes_before_a_listing_is_passed_over(tmp_path: Path, text: 
     )
 
 
-def test_lines_below_that_keep_their_numbers(tmp_path: Path) -> None:
+def test_lines_below_noise_keep_their_numbers_and_an_error_there_is_not_passed_over(tmp_path: Path) -> None:
     broken = ACLS.replace("READ", "REED", 1)
     assert problems(tmp_path, NOISE + broken)[0].startswith(f"file:{2 + NOISE.count(chr(10))}: 'REED'")
-
-
-def test_an_error_before_a_listing_is_not_passed_over(tmp_path: Path) -> None:
     error = "[2026-11-28 12:00:00,123] ERROR Timed out (kafka.admin.AclCommand$)\n"
     (said,) = problems(tmp_path, NOISE + error + ACLS)
     assert said.startswith(f"file:{1 + NOISE.count(chr(10))}: a tool says here that it failed")

@@ -47,12 +47,9 @@ def test_what_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert problems(tmp_path, LIST.replace(old, new))[0].startswith(said)
 
 
-def test_one_at_a_time(tmp_path: Path) -> None:
+def test_what_is_given_twice_empty_or_generated_is_told(tmp_path: Path) -> None:
     assert "has a reassignment too; give one at a time" in problems(tmp_path, f"{LIST}---\n{LIST}")[0]
     assert problems(tmp_path, '{"version": 1, "partitions": []}') == ["file:1: no partition is in it; name one"]
-
-
-def test_what_is_generated_is_told(tmp_path: Path) -> None:
     text = f"Current partition replica assignment\n{{}}\n\nProposed partition reassignment configuration\n{LIST}"
     assert problems(tmp_path, text)[0].startswith("file:4: this is what --generate prints")
 

@@ -126,7 +126,7 @@ def test_a_key_with_all_commented_out_is_missing(tmp_path: Path) -> None:
     )
 
 
-def test_several_documents_and_lists(tmp_path: Path) -> None:
+def test_several_documents_and_lists_of_which_ours_stays_one_document(tmp_path: Path) -> None:
     """Of kubectl, too, with what the cluster adds to a resource."""
     indented = "\n".join(f"    {line}" for line in TOPIC.splitlines())[4:]
     listed = f"apiVersion: v1\nkind: List\nitems:\n  - {indented}\n"
@@ -134,6 +134,10 @@ def test_several_documents_and_lists(tmp_path: Path) -> None:
     read = wanted(tmp_path, f"---\n# topics\n---\n{TOPIC}status: {{observedGeneration: 3}}\n---\n{USER}---\n")
     assert set(read.topics) == {"shop.Orders"}
     assert BILLING in read.quotas
+    assert problems(tmp_path, "version: 1\n---\nversion: 1\n") == [
+        "file:2: a second document begins here: one file is one document"
+    ]
+    assert problems(tmp_path, f"{TOPIC}---\nversion: 1\n")[0].startswith("file:18: this document is in no form of ")
 
 
 def test_older_versions_have_one_operation(tmp_path: Path) -> None:
@@ -284,13 +288,6 @@ def test_clusters(tmp_path: Path) -> None:
     bare = TOPIC.replace("  labels:\n    strimzi.io/cluster: west\n", "")
     assert wanted(tmp_path, bare).cluster == ""
     assert "too; let it stand once" in problems(tmp_path, f"{bare}---\n{TOPIC}")[0]
-
-
-def test_ours_stays_one_document(tmp_path: Path) -> None:
-    assert problems(tmp_path, "version: 1\n---\nversion: 1\n") == [
-        "file:2: a second document begins here: one file is one document"
-    ]
-    assert problems(tmp_path, f"{TOPIC}---\nversion: 1\n")[0].startswith("file:18: this document is in no form of ")
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------

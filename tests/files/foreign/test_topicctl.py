@@ -47,8 +47,13 @@ def test_a_topic(tmp_path: Path) -> None:
     assert notes(tmp_path, TOPIC) == []
 
 
-def test_several_documents(tmp_path: Path) -> None:
+def test_several_documents_and_keys_that_are_commented_out_or_zero(tmp_path: Path) -> None:
     assert set(wanted(tmp_path, f"{TOPIC}---\n{TOPIC.replace('orders', 'returns')}").topics) == {"orders", "returns"}
+    empty = TOPIC.partition("    cleanup.policy")[0].replace("    strategy: any\n", "").replace(" production", "")
+    assert wanted(tmp_path, empty).topics == {"orders": WantedTopic(9, 3, {"retention.ms": "21600000"})}
+    configs = wanted(tmp_path, TOPIC.replace("360", "0")).topics["orders"].configs
+    assert configs is not None
+    assert "retention.ms" not in configs
 
 
 def test_what_is_left_out_is_named(tmp_path: Path) -> None:
@@ -77,14 +82,3 @@ def test_what_is_left_out_is_named(tmp_path: Path) -> None:
 def test_what_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in TOPIC
     assert problems(tmp_path, TOPIC.replace(old, new))[0].startswith(said)
-
-
-def test_a_key_with_all_commented_out_is_missing(tmp_path: Path) -> None:
-    empty = TOPIC.partition("    cleanup.policy")[0].replace("    strategy: any\n", "").replace(" production", "")
-    assert wanted(tmp_path, empty).topics == {"orders": WantedTopic(9, 3, {"retention.ms": "21600000"})}
-
-
-def test_no_retention_is_none(tmp_path: Path) -> None:
-    configs = wanted(tmp_path, TOPIC.replace("360", "0")).topics["orders"].configs
-    assert configs is not None
-    assert "retention.ms" not in configs

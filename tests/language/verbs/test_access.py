@@ -1,7 +1,6 @@
 """`allow`, `deny` and `revoke`."""
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.needs import needs
@@ -10,8 +9,8 @@ from console.language.verbs.access import Access
 from console.model.acl import LITERAL, PREFIXED, Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.edits import AddAcl, RemoveAcl
-from tests.language.said import edits, one, refused, texts, wrong
-from tests.language.strategies import NAMES, operations, principals, reads_back, target_types
+from tests.language.said import completes, edits, one, refused, wrong
+from tests.language.strategies import NAMES, operations, principals, read_back, target_types
 
 permissions = st.sampled_from([Permission(2), Permission(3)])
 
@@ -23,12 +22,7 @@ def access(cluster):
     return st.builds(Access, st.booleans(), permissions, principals, operations, kind, name, pattern, NAMES)
 
 
-statements = access(True) | access(False)
-
-
-@given(statements)
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
+test_what_is_written_reads_back = read_back(access(True) | access(False))
 
 
 def test_access():
@@ -95,17 +89,12 @@ def test_what_it_needs():
     assert needs(one("allow User:a READ on topic t")) == Needs(frozenset({"acls"}))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("allow User:a|", ["User:alice"]),
-        ("allow User:a READ,DESCRIBE_|", ["DESCRIBE_CONFIGS", "DESCRIBE_TOKENS"]),
-        ("allow User:a READ,DESCRIBE_| on group g", ["DESCRIBE_CONFIGS"]),
-        ("allow User:a READ on |", ["cluster", "topic", "group", "transactional-id", "delegation-token", "user"]),
-        ("allow User:a READ on topic or|", ["orders", "orders-dlq"]),
-        ("allow User:a READ on topic orders |", ["prefixed", "from"]),
-        ("revoke |", ["allow", "deny"]),
-    ],
+test_what_can_stand_at_the_cursor = completes(
+    ("allow User:a|", ["User:alice"]),
+    ("allow User:a READ,DESCRIBE_|", ["DESCRIBE_CONFIGS", "DESCRIBE_TOKENS"]),
+    ("allow User:a READ,DESCRIBE_| on group g", ["DESCRIBE_CONFIGS"]),
+    ("allow User:a READ on |", ["cluster", "topic", "group", "transactional-id", "delegation-token", "user"]),
+    ("allow User:a READ on topic or|", ["orders", "orders-dlq"]),
+    ("allow User:a READ on topic orders |", ["prefixed", "from"]),
+    ("revoke |", ["allow", "deny"]),
 )
-def test_what_can_stand_at_the_cursor(text, expected):
-    assert texts(text) == expected

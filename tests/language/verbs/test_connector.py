@@ -16,8 +16,8 @@ from console.model import connect
 from console.model.snapshot import Snapshot
 from console.plan import edits as do
 from console.plan.edit_json import edit_json, edit_of
-from tests.language.said import edits, one, wrong
-from tests.language.strategies import NAMES, reads_back
+from tests.language.said import edits, one, refuses
+from tests.language.strategies import NAMES, read_back
 
 FULL_NAMES = st.builds("{}/{}".format, NAMES.filter(lambda name: "/" not in name), NAMES)
 NAMES_HERE = FULL_NAMES.map(statements.Name)
@@ -43,9 +43,7 @@ made = st.one_of(
 )
 
 
-@given(written)
-def test_what_is_written_reads_back(statement: statements.Statement) -> None:
-    reads_back(statement)
+test_what_is_written_reads_back = read_back(written)
 
 
 @given(made)
@@ -64,27 +62,22 @@ def test_what_is_understood() -> None:
     assert one(f"reset connector main/x offsets to '{wrapped}'") == connector.ResetConnector(name, offsets=offsets)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "pause main/x",
-        "pause connector x",
-        "stop topic main/x",
-        "restart connector main/x all",
-        "restart connector main/x task",
-        "restart connector main/x task -1",
-        "reset connector main/x",
-        "reset connector main/x offsets",
-        "reset connector main/x offsets to",
-        "reset connector main/x offsets to earliest",
-        "reset connector main/x offsets to '{}'",
-        "reset connector main/x offsets to '[]'",
-        """reset connector main/x offsets to '[{"partition": 1, "offset": null}]'""",
-        """reset connector main/x offsets to '[{"partition": {}}]'""",
-    ],
+test_what_is_not_understood = refuses(
+    "pause main/x",
+    "pause connector x",
+    "stop topic main/x",
+    "restart connector main/x all",
+    "restart connector main/x task",
+    "restart connector main/x task -1",
+    "reset connector main/x",
+    "reset connector main/x offsets",
+    "reset connector main/x offsets to",
+    "reset connector main/x offsets to earliest",
+    "reset connector main/x offsets to '{}'",
+    "reset connector main/x offsets to '[]'",
+    """reset connector main/x offsets to '[{"partition": 1, "offset": null}]'""",
+    """reset connector main/x offsets to '[{"partition": {}}]'""",
 )
-def test_what_is_not_understood(text: str) -> None:
-    assert wrong(text)
 
 
 def test_what_is_staged() -> None:
@@ -103,9 +96,6 @@ def test_offsets_stop_the_connector_before_unless_they_are_so(state: str) -> Non
     assert found == (*stops, do.ChangeConnectorOffsets("main/x", None))
     same = """[{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 7}}]"""
     assert len(edits(f"reset connector main/x offsets to '{same}'", there)) == 1
-
-
-# -- files -------------------------------------------------------------------------------------------------------------
 
 
 def test_offsets_in_a_file(tmp_path: Path) -> None:

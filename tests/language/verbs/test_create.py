@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language import given_files
@@ -18,8 +17,8 @@ from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan import edits as do
 from console.plan.edits import CreateTopic
-from tests.language.said import edits, one, refused, texts, wrong
-from tests.language.strategies import NAMES, assigns, reads_back, replicas, topic_names
+from tests.language.said import completes, edits, one, refused, wrong
+from tests.language.strategies import NAMES, assigns, read_back, replicas, topic_names
 
 
 def creations():
@@ -42,12 +41,7 @@ def creations():
     return counted | assigned
 
 
-statements = creations()
-
-
-@given(statements)
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
+test_what_is_written_reads_back = read_back(creations())
 
 
 def test_create_topic():
@@ -56,6 +50,7 @@ def test_create_topic():
     )
     assert one("create topic a assign=1:2,2:3").assignments == ((1, 2), (2, 3))
     assert one("create topic a 'partitions'=x").configs == (Assign(Key("partitions", True), "x"),)
+    assert wrong("create topic a").column == len("create topic a") + 1
 
 
 @pytest.mark.parametrize(
@@ -80,45 +75,29 @@ def test_create_topic_names_its_mistakes(assigns, at):
     assert wrong(text).column == text.rindex(at, len("create topic t ")) + 1
 
 
-def test_create_topic_wants_an_assignment():
-    assert wrong("create topic a").column == len("create topic a") + 1
-
-
 def test_edits():
     found = edits("create topic new partitions=3 replication=2 retention.ms=1d timeout=45s")
     assert found == (CreateTopic(NewTopic("new", 3, 2, (), {"retention.ms": "86400000"}, 45_000)),)
     assert edits("create topic new assign=1:2,2:3") == (CreateTopic(NewTopic("new", assignments=((1, 2), (2, 3)))),)
-
-
-def test_create_topic_checks_brokers_and_keys():
     assert "there is no broker 9" in refused("create topic new assign=1:9").message
     assert "did you mean 'retention.ms'?" in refused("create topic new retention.m=1").hint
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("create topic x part|", ["partitions="]),
-        ("create topic |", []),
-    ],
+test_what_can_stand_at_the_cursor = completes(
+    ("create topic x part|", ["partitions="]),
+    ("create topic |", []),
 )
-def test_what_can_stand_at_the_cursor(text, expected):
-    assert texts(text) == expected
 
-
-# -- connectors --------------------------------------------------------------------------------------------------------
 
 CLASS = "org.example.JdbcSink"
 CONNECTORS = st.builds("{}/{}".format, NAMES.filter(lambda name: "/" not in name), NAMES).map(Name)
 STATES = st.sampled_from(["", connect.PAUSED, connect.STOPPED])
 
 
-@given(
+test_a_connector_reads_back = read_back(
     st.builds(CreateConnector, CONNECTORS, NAMES | st.just(""), assigns, STATES)
     | st.builds(CreateConnector, CONNECTORS, NAMES, st.just(()), STATES)
 )
-def test_a_connector_reads_back(statement):
-    reads_back(statement)
 
 
 def test_create_connector():

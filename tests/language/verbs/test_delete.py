@@ -1,6 +1,5 @@
 """`delete topic`, `delete records` and `delete group`."""
 
-from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.statements import Name, OneEdit
@@ -8,23 +7,20 @@ from console.language.verbs.delete import Delete, DeleteGroupOffsets, DeleteReco
 from console.model.snapshot import Snapshot
 from console.plan.edits import DeleteConnector, DeleteTopic
 from tests.language.said import edits, one, refused, texts, wrong
-from tests.language.strategies import NAMES, partition_numbers, reads_back, topic_names
+from tests.language.strategies import NAMES, partition_numbers, read_back, topic_names
 
-statements = st.one_of(
-    st.builds(Delete, topic_names),
-    st.sampled_from(("tmp-*", "?", "a[bc]*", "'*'*")).map(lambda text: one(f"delete topic {text}")),
-    st.builds(DeleteRecords, topic_names, partition_numbers, st.integers(0, 2**63 - 1)),
-    st.builds(DeleteRecords, topic_names, partition_numbers, st.none(), st.none() | st.integers(0, 4 * 10**12)),
-    st.builds(DeleteRecords, topic_names, partition_numbers, st.just(7), to=topic_names),
-    st.builds(DeleteRecords, topic_names, partition_numbers, keep=NAMES),
-    st.builds(DeleteGroupOffsets, topic_names),
-    st.builds(DeleteGroupOffsets, topic_names, topic_names, partition_numbers),
+test_what_is_written_reads_back = read_back(
+    st.one_of(
+        st.builds(Delete, topic_names),
+        st.sampled_from(("tmp-*", "?", "a[bc]*", "'*'*")).map(lambda text: one(f"delete topic {text}")),
+        st.builds(DeleteRecords, topic_names, partition_numbers, st.integers(0, 2**63 - 1)),
+        st.builds(DeleteRecords, topic_names, partition_numbers, st.none(), st.none() | st.integers(0, 4 * 10**12)),
+        st.builds(DeleteRecords, topic_names, partition_numbers, st.just(7), to=topic_names),
+        st.builds(DeleteRecords, topic_names, partition_numbers, keep=NAMES),
+        st.builds(DeleteGroupOffsets, topic_names),
+        st.builds(DeleteGroupOffsets, topic_names, topic_names, partition_numbers),
+    )
 )
-
-
-@given(statements)
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
 
 
 def test_grammar():
@@ -39,9 +35,6 @@ def test_grammar():
 def test_edits():
     assert edits("delete topic orders") == (DeleteTopic("orders"),)
     assert "did you mean 'orders'?" in refused("delete topic ordrs").hint
-
-
-def test_a_pattern_takes_all_that_match_but_those_of_brokers():
     assert edits("delete topic orders*") == (DeleteTopic("orders"), DeleteTopic("orders-dlq"))
     assert "no topic matches 'nope-*'" in refused("delete topic nope-*").message
     assert "is no regular expression: ord?*" in refused("delete topic ord.+").hint

@@ -1,6 +1,5 @@
 """`elect`."""
 
-from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.needs import needs
@@ -9,18 +8,15 @@ from console.language.statements import Name
 from console.language.verbs.elect import Elect
 from console.plan.edits import ElectPreferred, ElectUnclean
 from tests.language.said import edits, one, refused, wrong
-from tests.language.strategies import partition_numbers, reads_back, topic_names
+from tests.language.strategies import partition_numbers, read_back, topic_names
 
-statements = st.one_of(
-    st.builds(Elect, broker=st.none() | st.integers(0, 2**31 - 1)),
-    st.builds(Elect, topic=topic_names, partition=partition_numbers),
-    st.builds(Elect, st.just(True), topic=topic_names, partition=st.integers(0, 2**31 - 1)),
+test_what_is_written_reads_back = read_back(
+    st.one_of(
+        st.builds(Elect, broker=st.none() | st.integers(0, 2**31 - 1)),
+        st.builds(Elect, topic=topic_names, partition=partition_numbers),
+        st.builds(Elect, st.just(True), topic=topic_names, partition=st.integers(0, 2**31 - 1)),
+    )
 )
-
-
-@given(statements)
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
 
 
 def test_grammar():
@@ -29,12 +25,9 @@ def test_grammar():
     assert wrong("elect unclean topic a").column == len("elect unclean topic a") + 1
 
 
-def test_edits():
+def test_edits_and_what_they_need():
     assert edits("elect preferred topic orders partition 1") == (ElectPreferred("orders", 1),)
     assert edits("elect unclean topic orders partition 1") == (ElectUnclean("orders", 1),)
     assert "there is no broker 9" in refused("elect preferred broker 9").message
-
-
-def test_what_it_needs():
     assert needs(one("elect preferred all")) == Needs(frozenset({"topics"}))
     assert needs(one("elect unclean topic a partition 0")).replica_logs == frozenset({"a"})

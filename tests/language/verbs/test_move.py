@@ -1,6 +1,5 @@
 """`move`: edits, and operations that it begins."""
 
-from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.operation_words import BeginOperation
@@ -9,23 +8,22 @@ from console.language.verbs.move import MovePartition, MoveToDir
 from console.operations.goals import MoveIntoDir, MoveTopic
 from console.plan.edits import MoveReplicaDir, MoveReplicas
 from tests.language.said import edits, one, refused, wrong
-from tests.language.strategies import NAMES, partition_numbers, reads_back, replicas, topic_names
+from tests.language.strategies import NAMES, partition_numbers, read_back, replicas, topic_names
 
 numbers = st.integers(0, 2**31 - 1)
-statements = st.one_of(
-    st.builds(MovePartition, topic_names, numbers, replicas, st.booleans()),
-    st.builds(MoveToDir, topic_names, numbers, numbers, NAMES),
-    st.builds(
-        BeginOperation,
-        st.builds(MoveTopic, NAMES, replicas) | st.builds(MoveIntoDir, NAMES, numbers, NAMES, partition_numbers),
-        st.none() | st.integers(1, 2**63 - 1),
-    ),
+
+
+test_what_is_written_reads_back = read_back(
+    st.one_of(
+        st.builds(MovePartition, topic_names, numbers, replicas, st.booleans()),
+        st.builds(MoveToDir, topic_names, numbers, numbers, NAMES),
+        st.builds(
+            BeginOperation,
+            st.builds(MoveTopic, NAMES, replicas) | st.builds(MoveIntoDir, NAMES, numbers, NAMES, partition_numbers),
+            st.none() | st.integers(1, 2**63 - 1),
+        ),
+    )
 )
-
-
-@given(statements)
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
 
 
 def test_edits():

@@ -9,6 +9,7 @@ from console.language.unparse import unparse
 from console.language.verbs.operations import AskOfOperation
 from console.language.verbs.redrive import BeginRedrive
 from console.model.dead_letters import Redrive
+from tests.language.said import mistaken
 
 
 @pytest.mark.parametrize(
@@ -30,23 +31,15 @@ def test_what_a_statement_means(text: str, statement: object) -> None:
     assert parse(unparse(parsed), Where.BAR) == (parsed,)
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "column"),
-    [
-        ("redrive", "topic", 8),
-        ("redrive topic ''", "can't be empty", 15),
-        ("redrive topic a max 0", "letters a second", 21),
-        ("redrive topic a max 1.5/s", "letters a second", 21),
-        ("redrive topic a where 'value ='", "the condition is wrong", 30),
-        ("redrive topic a to b to c", "not 'to'", 22),
-    ],
+test_errors_name_their_word = mistaken(
+    ("redrive", "topic", 8),
+    ("redrive topic ''", "can't be empty", 15),
+    ("redrive topic a max 0", "letters a second", 21),
+    ("redrive topic a max 1.5/s", "letters a second", 21),
+    ("redrive topic a where 'value ='", "the condition is wrong", 30),
+    ("redrive topic a to b to c", "not 'to'", 22),
+    where=Where.BAR,
 )
-def test_errors_name_their_word(text: str, message: str, column: int) -> None:
-    with pytest.raises(ParseError) as caught:
-        parse(text, Where.BAR)
-    assert message in caught.value.message
-    assert caught.value.span is not None
-    assert caught.value.span.column == column
 
 
 def test_scripts_have_the_command_instead() -> None:

@@ -1,7 +1,6 @@
 """`scram set` and `scram delete`."""
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from pygments.token import Keyword, Literal, Operator, String
 from pygments.token import Name as NameToken
@@ -15,19 +14,18 @@ from console.model.changes import ScramUser
 from console.model.codes import ScramMechanism
 from console.model.secret import Secret
 from console.plan.edits import DeleteScram, UpsertScram
-from tests.language.said import edits, one, texts, wrong
-from tests.language.strategies import NAMES, reads_back, secrets
+from tests.language.said import completes, edits, one, wrong
+from tests.language.strategies import NAMES, read_back, secrets
 
 mechanisms = st.sampled_from([ScramMechanism(1), ScramMechanism(2)])
-statements = st.one_of(
-    st.builds(ScramSet, NAMES, mechanisms, secrets, st.none() | st.integers(1, 99999)),
-    st.builds(ScramUser, NAMES, mechanisms).map(DeleteScram).map(OneEdit),
+
+
+test_what_is_written_reads_back = read_back(
+    st.one_of(
+        st.builds(ScramSet, NAMES, mechanisms, secrets, st.none() | st.integers(1, 99999)),
+        st.builds(ScramUser, NAMES, mechanisms).map(DeleteScram).map(OneEdit),
+    )
 )
-
-
-@given(statements)
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
 
 
 def test_scram():
@@ -36,6 +34,7 @@ def test_scram():
     assert one("scram set a scram-sha-512 iterations=8192 password=@f") == ScramSet("a", sha512, FromFile("f"), 8192)
     assert one("scram set a SCRAM-SHA-512 password=@f iterations=8192").iterations == 8192
     assert one("scram delete a SCRAM-SHA-512") == OneEdit(DeleteScram(ScramUser("a", sha512)))
+    assert "'delete'" in wrong("scram dlete a SCRAM-SHA-256").hint
 
 
 @pytest.mark.parametrize(
@@ -52,10 +51,6 @@ def test_a_password_is_never_bare_and_never_repeated(tail):
     error = wrong(f"scram set a SCRAM-SHA-512 {tail}")
     assert "hunter2" not in str(error)
     assert error.hint or error.message
-
-
-def test_the_nearest_word_is_offered():
-    assert "'delete'" in wrong("scram dlete a SCRAM-SHA-256").hint
 
 
 def test_edits():
@@ -93,13 +88,8 @@ def test_colours():
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("scram set alice SCRAM-SHA-5|", ["SCRAM-SHA-512"]),
-        ("scram set alice SCRAM-SHA-512 |", ["iterations=", "password="]),
-        ("scram set alice SCRAM-SHA-512 password=|", ["?", "@"]),
-    ],
+test_what_can_stand_at_the_cursor = completes(
+    ("scram set alice SCRAM-SHA-5|", ["SCRAM-SHA-512"]),
+    ("scram set alice SCRAM-SHA-512 |", ["iterations=", "password="]),
+    ("scram set alice SCRAM-SHA-512 password=|", ["?", "@"]),
 )
-def test_what_can_stand_at_the_cursor(text, expected):
-    assert texts(text) == expected

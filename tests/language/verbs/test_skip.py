@@ -1,27 +1,24 @@
 """`skip group`."""
 
-from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.needs import needs
 from console.language.statements import Name
 from console.language.verbs.skip import SkipRecords
 from tests.language.said import one, wrong
-from tests.language.strategies import NAMES, reads_back, topic_names
+from tests.language.strategies import NAMES, read_back, topic_names
 
-statements = st.builds(
-    SkipRecords,
-    topic_names,
-    topic_names,
-    st.integers(0, 2**31 - 1),
-    st.integers(1, 2**63 - 1),
-    to=st.none() | topic_names,
-) | st.builds(SkipRecords, topic_names, topic_names, st.just(3), keep=NAMES)
-
-
-@given(statements)
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
+test_what_is_written_reads_back = read_back(
+    st.builds(
+        SkipRecords,
+        topic_names,
+        topic_names,
+        st.integers(0, 2**31 - 1),
+        st.integers(1, 2**63 - 1),
+        to=st.none() | topic_names,
+    )
+    | st.builds(SkipRecords, topic_names, topic_names, st.just(3), keep=NAMES)
+)
 
 
 def test_grammar():

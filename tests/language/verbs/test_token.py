@@ -1,26 +1,23 @@
 """`token create`, `token renew` and `token expire`."""
 
-import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.statements import OneEdit
 from console.plan.kinds.tokens import AT_ONCE, BROKERS_OWN, Expire, MakeToken, Renew
-from tests.language.said import edits, one, wrong
-from tests.language.strategies import NAMES, reads_back
+from tests.language.said import edits, one, refuses
+from tests.language.strategies import NAMES, read_back
 
 PERIODS = st.just(BROKERS_OWN) | st.integers(1, 10**12)
 PRINCIPALS = st.from_regex(r"User:[a-z0-9=']{1,8}", fullmatch=True)
-statements = st.one_of(
-    st.builds(MakeToken, st.just("") | PRINCIPALS, st.lists(PRINCIPALS, max_size=3).map(tuple), PERIODS),
-    st.builds(Renew, NAMES, PERIODS),
-    st.builds(Expire, NAMES, PERIODS),
-).map(OneEdit)
 
 
-@given(statements)
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
+test_what_is_written_reads_back = read_back(
+    st.one_of(
+        st.builds(MakeToken, st.just("") | PRINCIPALS, st.lists(PRINCIPALS, max_size=3).map(tuple), PERIODS),
+        st.builds(Renew, NAMES, PERIODS),
+        st.builds(Expire, NAMES, PERIODS),
+    ).map(OneEdit)
+)
 
 
 def test_token():
@@ -38,18 +35,13 @@ def test_what_is_staged():
     assert edits("token expire abd") == (Expire("abd", -1),)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "token",
-        "token make",
-        "token renew",
-        "token renew abc in 1d",
-        "token expire abc for 1d",
-        "token create lifetime=soon",
-        "token create owner=User:a owner=User:b",
-        "token create name=x",
-    ],
+test_what_is_not_understood = refuses(
+    "token",
+    "token make",
+    "token renew",
+    "token renew abc in 1d",
+    "token expire abc for 1d",
+    "token create lifetime=soon",
+    "token create owner=User:a owner=User:b",
+    "token create name=x",
 )
-def test_what_is_not_understood(text):
-    assert wrong(text)

@@ -1,7 +1,6 @@
 """`unset`."""
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.interpret import command_of
@@ -12,16 +11,15 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.edits import UnsetConfig, UnsetQuota
 from tests.language import said
-from tests.language.strategies import entities, keys, reads_back
+from tests.language.strategies import entities, keys, read_back
 
 ORDERS = topic_resource("orders")
 ALICE = QuotaEntity.of({"user": "alice"})
-statements = st.builds(Unset, entities, st.lists(keys, min_size=1, max_size=3).map(tuple))
 
 
-@given(statements)
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
+test_what_is_written_reads_back = read_back(
+    st.builds(Unset, entities, st.lists(keys, min_size=1, max_size=3).map(tuple))
+)
 
 
 def test_the_selected_entity_is_meant_only_where_no_entity_keyword_follows():
@@ -29,6 +27,9 @@ def test_the_selected_entity_is_meant_only_where_no_entity_keyword_follows():
     assert said.wrong("unset topic retention.ms").expected == ("a KEY",)
     assert said.one("unset user alice 'client'") == Unset(Entity(said.user("alice")), (Key("client", True),))
     assert said.one("unset user alice client c k") == Unset(Entity(said.user("alice", client_id="c")), (Key("k"),))
+    assert said.edits("unset producer_byte_rate", selected=ALICE) == (UnsetQuota(ALICE, "producer_byte_rate"),)
+    assert "did you mean 'topic'?" in said.refused("unset topik orders retention.ms").hint
+    assert said.texts("unset pro|", selected=QuotaEntity.of({"user": None})) == ["producer_byte_rate"]
 
 
 @pytest.mark.parametrize(
@@ -41,12 +42,6 @@ def test_the_selected_entity_is_meant_only_where_no_entity_keyword_follows():
 def test_edits(text, expected):
     assert said.edits(text) == (expected,)
     assert command_of(expected) == text
-
-
-def test_the_selected_entity_stands_in_for_one_that_is_left_out():
-    assert said.edits("unset producer_byte_rate", selected=ALICE) == (UnsetQuota(ALICE, "producer_byte_rate"),)
-    assert "did you mean 'topic'?" in said.refused("unset topik orders retention.ms").hint
-    assert said.texts("unset pro|", selected=QuotaEntity.of({"user": None})) == ["producer_byte_rate"]
 
 
 @pytest.mark.parametrize(
@@ -68,12 +63,7 @@ def test_a_quota_that_another_broker_keeps_can_be_removed():
     assert said.edits("unset user alice odd_rate", snapshot) == (UnsetQuota(odd, "odd_rate"),)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("unset topic orders |", ["retention.ms"]),
-        ("unset user alice client <default> |", ["producer_byte_rate"]),
-    ],
+test_what_can_stand_at_the_cursor = said.completes(
+    ("unset topic orders |", ["retention.ms"]),
+    ("unset user alice client <default> |", ["producer_byte_rate"]),
 )
-def test_what_can_stand_at_the_cursor(text, expected):
-    assert said.texts(text) == expected

@@ -1,19 +1,14 @@
 """`whose topic`."""
 
-import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.needs import needs
 from console.language.verbs.whose import Whose
 from console.model.parts import Part
-from tests.language.said import one, wrong
-from tests.language.strategies import reads_back, topic_names
+from tests.language.said import one, refuses
+from tests.language.strategies import read_back, topic_names
 
-
-@given(st.builds(Whose, topic_names))
-def test_what_is_written_reads_back(statement):
-    reads_back(statement)
+test_what_is_written_reads_back = read_back(st.builds(Whose, topic_names))
 
 
 def test_what_it_needs():
@@ -22,6 +17,4 @@ def test_what_it_needs():
     assert found.parts == {Part.CONNECT, Part.GROUPS, Part.ACLS, Part.SCHEMAS}
 
 
-@pytest.mark.parametrize("text", ["whose", "whose topic", "whose group billing", "whose topic a b"])
-def test_other_words_are_refused(text):
-    assert wrong(text).message
+test_other_words_are_refused = refuses("whose", "whose topic", "whose group billing", "whose topic a b")
