@@ -103,7 +103,7 @@ def own_table(app: App[None], rows: list[list[str]]) -> Measured:
 
         def change(self) -> None:
             changed[5] = "changed"
-            self.table.refresh_row(5)
+            self.table.set_rows(source)
 
     return Own()
 
