@@ -131,7 +131,8 @@ def _requests(
     """
     find, startswith, endswith = text.find, text.startswith, text.endswith
     is_ascii = text.isascii()
-    head, at, skipped, cut = b"\n", None, 0, len(requests_lines.BEHIND)
+    decode, behind, whole = requests_lines.decode, requests_lines.BEHIND, requests_lines.END
+    head, second, millis, skipped, cut = b"\n", None, 0, 0, len(behind)
     begin, size = 0, len(text)
     # Lines are cut one at a time: all lines of a block at once would fit no cache.
     while begin < size:
@@ -141,14 +142,17 @@ def _requests(
         # Lines of one millisecond begin with the same text.
         if not startswith(head, begin):
             head, at = requests_lines.head_of(text, begin, end)
+            second, millis = at or (None, 0)
             skipped = len(head)
         line, begin = begin, end + 1
-        is_usual = endswith(requests_lines.BEHIND, line + skipped, end)
-        if at is not None and (is_usual or endswith(requests_lines.END, line + skipped, end)):
-            json = text[line + skipped : end - cut if is_usual else end]
+        asked = line + skipped
+        is_usual = endswith(behind, asked, end)
+        if second is not None and (is_usual or endswith(whole, asked, end)):
+            json = text[asked : end - cut if is_usual else end]
             try:
                 is_ascii or json.decode()  # msgspec does not check the fields that it skips
-                yield place, *at, json, requests_lines.decode(json)
+                # One tuple: unpacking `at` here would make a list of all first.
+                yield place, second, millis, json, decode(json)
                 continue
             except (*requests_lines.NOT_USUAL, UnicodeDecodeError):
                 pass
