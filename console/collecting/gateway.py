@@ -34,6 +34,8 @@ _ON_THIS_MACHINE = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.files.openCostInBytes": "65536",
+    # A row of requests takes 16 bytes: by default eight million of them would be one task, for one core.
+    "spark.sql.files.maxPartitionBytes": "4m",
     # Each sort and each aggregation of a task takes at least a page, by default 64 MB for a heap of some GB.
     "spark.buffer.pageSize": "4m",
 }
