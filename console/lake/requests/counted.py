@@ -132,8 +132,9 @@ def _requests(
     find, startswith, endswith = text.find, text.startswith, text.endswith
     is_ascii = text.isascii()
     decode, behind, whole = requests_lines.decode, requests_lines.BEHIND, requests_lines.END
-    head, second, millis, skipped, cut = b"\n", None, 0, 0, len(behind)
-    begin, size = 0, len(text)
+    head, cut, size = b"\n", len(behind), len(text)
+    second: datetime | None = None
+    millis = skipped = begin = 0
     # Lines are cut one at a time: all lines of a block at once would fit no cache.
     while begin < size:
         place, end = start + begin, find(b"\n", begin)
