@@ -34,6 +34,8 @@ _ON_THIS_MACHINE = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.files.openCostInBytes": "65536",
+    # A row of requests takes 16 bytes: by default eight million rows would be one task, for one core.
+    "spark.sql.files.maxPartitionBytes": "4m",
     # Each sort and each aggregation in a task takes at least one page, which by default has 64 MB if the heap has some
     # GB.
     "spark.buffer.pageSize": "4m",

@@ -31,7 +31,7 @@ from console.lake import runs as lake_runs
 from console.lake import streams as lake_streams
 from console.lake.clocks import check_clocks
 from console.lake.delta_log import reading
-from console.lake.gold import Known, Renewal, compare, judge, make_access, make_usage, new_keys, news_of
+from console.lake.gold import Known, Renewal, compare, judge, make_access, make_usage, new_keys, news_of, rows_for_usage
 from console.lake.inputs import Inputs, UnreadableInput
 from console.lake.lake import Lake, Report
 from console.lake.runs import news
@@ -378,6 +378,9 @@ class Application:
         touched = Renewal(self.tables, self._known, batch).renew(news)
         quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}
         if news.hours or quotas:
+            # Of few entities there may be many requests.
+            if rows_for_usage(self._lake.table(schema.REQUEST), news.hours, quotas) > MANY:
+                for_many_rows(self.tables.spark)
             make_usage(self.tables, news.hours, quotas, batch)
         if news.access_hours:
             make_access(self.tables, news.access_hours, batch)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from functools import reduce
 from itertools import chain
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from pyspark.sql import functions as F
 
 from console.lake import schema
 from console.lake import tables as lake_tables
+from console.lake.delta_log import TableFiles
 from console.lake.entities import CLUSTER, POLL_SOURCES
 from console.lake.policy_files import Policy, Wanted
 from console.lake.transforms import quota_usage
@@ -33,6 +35,7 @@ from console.lake.transforms.history import NEVER, gaps, history
 from console.lake.transforms.kraft_changes import FIRST_OFFSETS, SINCE_BEFORE, Epochs
 from console.lake.transforms.policy_violation import policy_violation
 from console.lake.transforms.rows import differing, holding, parted, rows_of
+from console.model.numbers import EPOCH
 
 Entity = tuple[str, str, str]
 """The values of `ENTITY`'s columns."""
@@ -638,20 +641,15 @@ def make_usage(
     """Make the minutes of usage of these hours (clusters, and hours since 1970), and those of all hours of whole
     clusters, whose limits differ; then the suggestions from all minutes of these clusters.
     """
-    wanted = set(hours)
-    # A rate covers the ten seconds before it: requests of an hour also affect the next hour, which is made again.
-    wanted |= {(cluster, hour + 1) for cluster, hour in wanted}
-    clusters = whole | {cluster for cluster, _ in wanted}
-    parts = [
-        (cluster, hour * quota_usage.HOUR // quota_usage.PART_SECONDS + each)
-        for cluster, hour in wanted
-        if cluster not in whole
-        for each in range(quota_usage.HOUR // quota_usage.PART_SECONDS)
-    ]
+    parts = _parts_of(hours, whole)
+    clusters = whole | {cluster for cluster, _ in parts}
     # The first rates of a part cover the end of the part before, which has to be read.
     read = sorted({(cluster, part - back) for cluster, part in parts for back in (0, 1)})
-    seconds = tables.read(schema.REQUEST, clusters).where("second IS NOT NULL").select("second.*")
-    seconds = seconds.select(*quota_usage.SECONDS).withColumn("part", _part(F.unix_seconds("second")))
+    requests = tables.read(schema.REQUEST, clusters).where("second IS NOT NULL")
+    if not whole:
+        requests = requests.where(F.col("in_day").isin(sorted(_days_of(parts))))
+    seconds = requests.select("second.*").select(*quota_usage.SECONDS)
+    seconds = seconds.withColumn("part", _part(F.unix_seconds("second")))
     near = _of_parts(tables, seconds, whole, read)
     packs = near.select(*quota_usage.SECONDS).mapInArrow(_packed, quota_usage.PACKED)
     of_parts = (_part(F.col("minute") * 60), _part(F.col("minute") * 60 + 60))
@@ -664,8 +662,12 @@ def make_usage(
     )
     first = _first_polls(history, "valid_from").withColumn("of", F.lit("first"))
     limits = quotas.unionByName(first, allowMissingColumns=True)
-    there = near.select("cluster_id", "part").distinct()
-    there = there.withColumn("part", F.explode(F.array("part", F.col("part") + 1))).distinct()
+    # A part without requests gets the limits too, and makes no rows: to look for these parts would be another read of
+    # all requests.
+    there = lake_tables.given(tables.spark, parts, _PARTS)
+    if whole:
+        of_whole = near.where(F.col("cluster_id").isin(sorted(whole))).select("cluster_id", "part").distinct()
+        there = there.unionByName(of_whole.withColumn("part", F.explode(F.array("part", F.col("part") + 1))).distinct())
     of_part = there.join(limits, "cluster_id")
     rows = by_part.withColumn("of", F.lit("pack")).unionByName(of_part, allowMissingColumns=True)
     # Grouping sorts anyway, so ordering each group is free; rows without a minute come first.
@@ -678,6 +680,28 @@ def make_usage(
     )
     judged = figures.mapInArrow(_suggested, schema.QUOTA_SUGGESTION.ddl)
     tables.append(judged, schema.QUOTA_SUGGESTION, batch)
+
+
+def _parts_of(hours: Iterable[tuple[str, int]], whole: frozenset[str]) -> list[tuple[str, int]]:
+    """Return the parts of these hours (clusters, and parts since 1970), without those of whole clusters."""
+    # A rate reaches back ten seconds: so the next hour is also made again.
+    wanted = {(cluster, hour + more) for cluster, hour in hours for more in (0, 1) if cluster not in whole}
+    in_hour = quota_usage.HOUR // quota_usage.PART_SECONDS
+    return sorted((cluster, hour * in_hour + each) for cluster, hour in wanted for each in range(in_hour))
+
+
+def _days_of(parts: Iterable[tuple[str, int]]) -> set[str]:
+    """Return the days of these parts and of those before them, as partitions of tables name them."""
+    seconds = {(part - back) * quota_usage.PART_SECONDS for _, part in parts for back in (0, 1)}
+    return {str((EPOCH + timedelta(seconds=each)).date()) for each in seconds}
+
+
+def rows_for_usage(requests: TableFiles, hours: Iterable[tuple[str, int]], whole: frozenset[str]) -> int:
+    """Return an upper estimate of the rows of REQUEST that `make_usage` reads. requests: the files of the table."""
+    parts = _parts_of(hours, whole)
+    clusters, days = whole | {cluster for cluster, _ in parts}, _days_of(parts)
+    found = ((each.parts["in_cluster_id"], each.parts["in_day"], each.rows) for each in requests.files.values())
+    return sum(rows for cluster, day, rows in found if cluster in clusters and (whole or day in days))
 
 
 def _first_polls(history: DataFrame, name: str) -> DataFrame:

@@ -88,6 +88,18 @@ def test_a_vacuum_is_a_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
     assert 0 < sum(stage.numTasks for stage in stages if stage is not None) < 100
 
 
+def test_each_core_reads_a_part_of_many_rows_and_one_task_reads_few(spark: SparkSession, tmp_path: Path) -> None:
+    """Eight million rows of requests are 46 MB of files."""
+
+    def tasks(rows: int, files: int) -> int:
+        where = str(tmp_path / f"{rows}")
+        spark.range(rows).selectExpr("rand(7) AS number").repartition(files).write.parquet(where)
+        return spark.read.parquet(where).rdd.getNumPartitions()
+
+    assert tasks(1 << 20, 4) > 1  # 8 MB
+    assert tasks(100, 4) == 1
+
+
 def test_settings_follow_the_size_of_a_batch(spark: SparkSession) -> None:
     from console.lake.spark import for_few_rows, for_many_rows
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from console.lake import schema
-from console.lake.gold import All, PollTimes, _covered, reached
+from console.lake.delta_log import DataFile, TableFiles
+from console.lake.gold import All, PollTimes, _covered, reached, rows_for_usage
 from console.lake.transforms.change_event import TOLERANCE
 from console.lake.transforms.coverage import Covered, Polls
 from console.lake.transforms.history import history
@@ -245,3 +247,49 @@ def test_what_a_log_covers_follows_from_the_marks_of_its_events(world: World) ->
     if expected is not None:
         covered = _covered((*mark, min(times), max(times)) for mark, times in marks.items())
         assert covered == expected
+
+
+# -- the requests that usage is made from ------------------------------------------------------------------------------
+
+_HOUR = 3600
+_AROUND_MIDNIGHT = 20_000 * 24
+"""The first hour of a day, since 1970."""
+
+
+def day_of(second: int) -> str:
+    return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%d}"
+
+
+@examples(50, at_length=200)
+@example(requests=[("a", _AROUND_MIDNIGHT * _HOUR - 5, 7)], hours={("a", _AROUND_MIDNIGHT)}, whole=frozenset())
+@example(requests=[("a", _AROUND_MIDNIGHT * _HOUR + 5, 7)], hours={("a", _AROUND_MIDNIGHT - 1)}, whole=frozenset())
+@example(requests=[("b", 0, 7)], hours={("a", _AROUND_MIDNIGHT)}, whole=frozenset("b"))
+@given(
+    requests=st.lists(
+        st.tuples(
+            st.sampled_from("abc"),
+            st.integers((_AROUND_MIDNIGHT - 50) * _HOUR, (_AROUND_MIDNIGHT + 50) * _HOUR),
+            st.integers(1, 9),
+        ),
+        max_size=8,
+    ),
+    hours=st.sets(
+        st.tuples(st.sampled_from("abc"), st.integers(_AROUND_MIDNIGHT - 26, _AROUND_MIDNIGHT + 26)), max_size=3
+    ),
+    whole=st.frozensets(st.sampled_from("abc"), max_size=1),
+)
+def test_usage_reads_the_days_of_its_hours(
+    requests: list[tuple[str, int, int]], hours: set[tuple[str, int]], whole: frozenset[str]
+) -> None:
+    """requests: (cluster, second since 1970, rows), each in a file of its own. Rates of an hour reach into the hour
+    behind it, and its first ones into the ten minutes before it.
+    """
+    files = {
+        str(number): DataFile({"in_cluster_id": cluster, "in_day": day_of(second)}, rows, 1)
+        for number, (cluster, second, rows) in enumerate(requests)
+    }
+    others = {(cluster, hour) for cluster, hour in hours if cluster not in whole}
+    days = {day_of(each) for _, hour in others for each in range(hour * _HOUR - 600, (hour + 2) * _HOUR, 600)}
+    clusters = whole | {cluster for cluster, _ in others}
+    expected = sum(rows for cluster, at, rows in requests if cluster in clusters and (whole or day_of(at) in days))
+    assert rows_for_usage(TableFiles(0, (), files), hours, whole) == expected

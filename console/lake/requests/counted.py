@@ -131,8 +131,10 @@ def _requests(
     """
     find, startswith, endswith = text.find, text.startswith, text.endswith
     is_ascii = text.isascii()
-    head, at, skipped, cut = b"\n", None, 0, len(requests_lines.BEHIND)
-    begin, size = 0, len(text)
+    decode, behind, whole = requests_lines.decode, requests_lines.BEHIND, requests_lines.END
+    head, cut, size = b"\n", len(behind), len(text)
+    second: datetime | None = None
+    millis = skipped = begin = 0
     # Cut off one line at a time: all lines of a block at once would exceed the CPU's caches.
     while begin < size:
         place, end = start + begin, find(b"\n", begin)
@@ -141,14 +143,17 @@ def _requests(
         # Lines of one millisecond begin with the same text, which is parsed once.
         if not startswith(head, begin):
             head, at = requests_lines.head_of(text, begin, end)
+            second, millis = at or (None, 0)
             skipped = len(head)
         line, begin = begin, end + 1
-        is_usual = endswith(requests_lines.BEHIND, line + skipped, end)
-        if at is not None and (is_usual or endswith(requests_lines.END, line + skipped, end)):
-            json = text[line + skipped : end - cut if is_usual else end]
+        asked = line + skipped
+        is_usual = endswith(behind, asked, end)
+        if second is not None and (is_usual or endswith(whole, asked, end)):
+            json = text[asked : end - cut if is_usual else end]
             try:
                 is_ascii or json.decode()  # checks UTF-8 also in the fields that msgspec skips
-                yield place, *at, json, requests_lines.decode(json)
+                # Unpacking `at` into this tuple would make a list of all values first.
+                yield place, second, millis, json, decode(json)
                 continue
             except (*requests_lines.NOT_USUAL, UnicodeDecodeError):
                 pass

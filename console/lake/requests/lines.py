@@ -136,24 +136,25 @@ def taken(line: bytes, message: bytes = MESSAGE) -> Taken | None:
     """
     at: At | None = None
     is_json = False
+    is_request = message == MESSAGE
     before, found, rest = line.partition(message)
     if not found:
         return None
     for _ in range(_DEEPEST):
         # The usual line has no JSON around it and ends the loop here.
         brace = before.find(b"{")
-        inner = None if brace < 0 else _event(line[brace:] if brace else line, message)
+        inner = None if brace < 0 else _event(line[brace:] if brace else line, message, is_request=is_request)
         if inner is None:
             break
-        if message == MESSAGE and not _is_bare(before[:brace]):
+        if is_request and not _is_bare(before[:brace]):
             return None
         line, own = inner
         at, is_json = own or time_of(before[:brace]) or at, True
         before, found, rest = line.partition(message)
         if not found:
             return None
-    is_bare = message != MESSAGE or _is_bare(before)
-    if message == MESSAGE and (_is_of_others(rest) or not (is_bare or _is_damaged(before, rest))):
+    is_bare = not is_request or _is_bare(before)
+    if is_request and (_is_of_others(rest) or not (is_bare or _is_damaged(before, rest))):
         return None
     return Taken(rest, time_of(before) or at, is_json, is_bare)
 
@@ -167,16 +168,16 @@ def _is_damaged(before: bytes, rest: bytes) -> bool:
     return rest.endswith(_ENDS) or bool(_XML.match(before) or _SPREAD.match(before) or (brace and _is_bare(head)))
 
 
-def _event(line: bytes, message: bytes) -> tuple[bytes, At | None] | None:
+def _event(line: bytes, message: bytes, *, is_request: bool) -> tuple[bytes, At | None] | None:
     """Return the text and the time of a JSON object that has a message in a string; an empty text if that is a request
-    in an event of another logger; None for any other.
+    in an event of another logger; None for any other. is_request: whether the message is that of a request.
     """
     try:
         event = _EVENT.decode(line)
         for name in _MESSAGES:
             raw = bytes(event.get(name, b""))
             if message in raw and raw.startswith(b'"'):
-                if message == MESSAGE and _is_event_of_others(event):
+                if is_request and _is_event_of_others(event):
                     return b"", None
                 times = (_at_of(bytes(event[each])[:_LONGEST_TIME]) for each in _TIMES if each in event)
                 return _TEXT.decode(raw).encode("utf-8", "replace").strip(), next(filter(None, times), None)
