@@ -21,7 +21,6 @@ from console.present.failures import failure_text
 from console.present.names import plural
 from console.present.text import clean
 
-OPEN = "allow.everyone.if.no.acl.found"
 SUPER_USERS = "super.users"
 _ADDRESSES = 20
 """Maximum number of addresses to list whose answer differs from the answer for all others."""
@@ -157,7 +156,7 @@ def _unless(decision: authorizer.Decision) -> list[Data]:
     """Return the settings, which brokers do not report, that could change the decision."""
     if decision.allowed:
         return []
-    return [SUPER_USERS] if decision.allowed is False or decision.has_acls else [SUPER_USERS, OPEN]
+    return [SUPER_USERS] if decision.allowed is False or decision.has_acls else [SUPER_USERS, authorizer.OPEN]
 
 
 def by_text(decision: authorizer.Decision) -> str:
@@ -182,7 +181,9 @@ def _conditions(decided: Iterable[tuple[authorizer.Request, authorizer.Decision,
     who = "the user" if who == authorizer.EVERYBODY else clean(who, 120)
     yield f"Denied unless {who} is a super user, which brokers do not say."
     if any(decision.allowed is None and not decision.has_acls for _, decision in denied):
-        yield f"No ACL is on the resource: allowed where the brokers have {OPEN}=true, which they do not say."
+        yield (
+            f"No ACL is on the resource: allowed where the brokers have {authorizer.OPEN}=true, which they do not say."
+        )
 
 
 def _hints(

@@ -156,8 +156,8 @@ def problem_text(problem: ReadFailure) -> str:
     """Return a failed read as one line: the part, the reason, and the remedy."""
     from console.present.failures import failure_text
 
-    what = " ".join(word for word in (problem.part.replace("_", " "), clean(problem.entity, CELL_LIMIT)) if word)
-    return f"{what}: {failure_text(problem.failure)}"
+    what = replace(problem, part=problem.part.replace("_", " ")).what
+    return f"{clean(what, CELL_LIMIT)}: {failure_text(problem.failure)}"
 
 
 def _detail(detail: Detail, width: int | None) -> Iterator[str]:

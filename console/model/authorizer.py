@@ -23,6 +23,8 @@ from console.model.grouping import grouped
 
 DENY, ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
 ALL = AclOperation.parse("ALL")
+OPEN = "allow.everyone.if.no.acl.found"
+"""The broker's config that lets everyone in where no ACL is."""
 WILDCARD = "*"
 EVERYBODY = "User:*"
 

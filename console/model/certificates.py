@@ -64,16 +64,17 @@ class Certificate(NamedTuple):
 
 
 def advertised(broker: int, configs: ConfigSet) -> Iterator[Listener]:
-    """Yield the listeners that a broker advertises.
+    """Yield the listeners that a broker advertises, without those of controllers.
 
     Args:
         broker: the broker's id.
         configs: the configs of the broker. The endpoints are in ``advertised.listeners``, or in ``listeners`` if that
             is empty.
     """
+    of_controllers = _of_controllers(configs)
     for found in _ENDPOINT.finditer(text_in(configs, "advertised.listeners") or text_in(configs, "listeners")):
         port = int(found["port"])
-        if 0 < port < 65_536:
+        if 0 < port < 65_536 and found["name"].upper() not in of_controllers:
             yield Listener(broker, found["host"].strip("[]"), port, found["name"])
 
 
@@ -106,9 +107,14 @@ def client_protocols(configs: ConfigSet) -> dict[str, str]:
         configs: the configs of the broker.
     """
     protocols = _protocols(configs)
-    of_controllers = {each.strip().upper() for each in text_in(configs, "controller.listener.names").split(",")}
+    of_controllers = _of_controllers(configs)
     names = (each.partition("://")[0].strip().upper() for each in text_in(configs, "listeners").split(","))
     return {name: protocols.get(name, name) for name in names if name and name not in of_controllers}
+
+
+def _of_controllers(configs: ConfigSet) -> frozenset[str]:
+    """Return the names of the listeners of controllers, in upper case."""
+    return frozenset(each.strip().upper() for each in text_in(configs, "controller.listener.names").split(","))
 
 
 def _protocols(configs: ConfigSet) -> dict[str, str]:

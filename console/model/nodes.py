@@ -76,25 +76,31 @@ def shared_addresses(
     """Return the addresses that several live brokers advertise on any listener, each with the ids of these brokers.
 
     Configs count if they have the address that the broker advertises to kac: others are older than its last start. Each
-    broker may have a listener for its own host: a loopback address counts only if kac reaches brokers at one.
+    broker may have a listener for its own host: a loopback address in configs counts only if kac reaches all brokers at
+    loopback addresses, and some of them do not advertise it.
 
     Args:
         brokers: the brokers with the addresses that they advertise to kac.
         configs: the configs that were read; they have the addresses of the other listeners.
     """
     live = [broker for broker in brokers if not broker.fenced]
-    on_one_host = any(is_loopback(broker.host) for broker in live)
+    on_one_host = all(is_loopback(broker.host) for broker in live)
     found: dict[str, set[int]] = {}
+    of_hosts: set[str] = set()
     for broker in live:
         own = configs.get(broker_resource(broker.id))
         listeners = {
             listener.address: listener.host for listener in (advertised(broker.id, own) if own is not None else ())
         }
         of_configs = listeners if address_of(broker) in listeners else {}
-        for address in (address_of(broker), *of_configs):
-            if address not in of_configs or on_one_host or not binds_loopback(of_configs[address]):
-                found.setdefault(address, set()).add(broker.id)
-    return {address: tuple(sorted(ids)) for address, ids in found.items() if len(ids) > 1}
+        of_hosts |= {address for address, host in of_configs.items() if binds_loopback(host)} - {address_of(broker)}
+        for address in {address_of(broker), *of_configs}:
+            found.setdefault(address, set()).add(broker.id)
+
+    def counts(address: str) -> bool:
+        return address not in of_hosts or (on_one_host and len(found[address]) < len(live))
+
+    return {address: tuple(sorted(ids)) for address, ids in found.items() if len(ids) > 1 and counts(address)}
 
 
 def controller_at(snapshot: Snapshot, controller: int) -> str:

@@ -8,7 +8,6 @@ from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan import edits
-from console.plan.kinds.voters import LeaveQuorum
 from console.present.columns import clock
 from console.present.events import details
 from console.present.text import Line
@@ -62,6 +61,8 @@ def _edit_back(event: Event, place: Place, known: Snapshot) -> edits.Edit | NoEd
         case Kind.FEATURE if isinstance(about, FeatureTarget):
             return edits.SetFeature(about.name, int(was or 0))
         case Kind.VOTER if isinstance(about, VoterTarget) and was is None:
+            from console.plan.kinds.voters import LeaveQuorum  # a console without events needs no kinds of edits
+
             return LeaveQuorum(about.id, about.directory_id)
         case _:
             return NoEdit(_no_way_back(event))

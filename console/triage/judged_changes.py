@@ -27,7 +27,6 @@ from console.model.snapshot import Snapshot
 from console.model.subjects import SchemaVersion, SubjectTarget
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
-from console.plan.kinds.voters import LeaveQuorum
 from console.plan.rack_risks import moved_rack, racks
 from console.plan.risk_rules import ONE_RACK, RiskFacts
 from console.triage import events as triage_events
@@ -45,6 +44,8 @@ MOST = 200
 are a copy of another cluster's."""
 
 
+MOST_LINES = 50
+"""Maximum number of changed lines of brokers' files that are judged of one poll."""
 OffsetPlace = tuple[str, int]
 
 
@@ -153,6 +154,8 @@ def edit_of(change: triage_events.Difference) -> edits.Edit | None:
         case changes.FeatureTarget():
             return edits.SetFeature(about.name, int(became or 0))
         case changes.VoterTarget() if became is None:  # no API reports the endpoint of a voter that joined
+            from console.plan.kinds.voters import LeaveQuorum
+
             return LeaveQuorum(about.id, about.directory_id)
         case changes.GroupOffsetTarget(group=group, topic=topic, number=number):
             if became is None:
@@ -209,6 +212,7 @@ def changes_after(
 
 def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Difference]:
     again: set[object] = set()
+    lines = 0
     for each in triage_events.changes_by_clients(old, new):
         place = each.place
         if place.kind is triage_events.Kind.TOPIC and place.key == triage_events.ID:
@@ -219,10 +223,10 @@ def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Differe
             continue  # a new topic can't harm a client
         if place.kind is triage_events.Kind.SCHEMA:
             continue  # `_of_schemas` combines the changes of a subject
-        if place.kind is triage_events.Kind.CONFIG and not (
-            _is_dynamic(place, old, new) or _is_from_file(place, old, new)
-        ):
-            continue  # another release has other defaults
+        if place.kind is triage_events.Kind.CONFIG and not _is_dynamic(place, old, new):
+            if not _is_from_file(place, old, new) or lines == MOST_LINES:
+                continue  # another release has other defaults
+            lines += 1
         yield each
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -14,8 +16,10 @@ from console.model.snapshot import Snapshot
 
 KEPT = timedelta(minutes=30)
 """The period for which members that left are kept."""
-BEFORE = timedelta(seconds=30)
-"""The longest time for which a new group may be listed before the former one is seen without members."""
+FOLLOWS = timedelta(minutes=3)
+"""The longest time between the first look at a new group and the moment at which another one lost its members."""
+_USUAL = re.compile(r"(consumer--\d+|rdkafka|sarama|kgo|kafkajs|kafka-python[^@]*|console-consumer|)@")
+"""Matches client ids that a library gives if its user gives none, without the group's name."""
 MOST = 3
 """Maximum number of members that are kept of a group, the latest ones that left."""
 
@@ -76,23 +80,62 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
     return known if found == known else found
 
 
-def successor(known: Memberships, groups: Mapping[str, Group], name: str) -> str | None:
+class Newcomer(NamedTuple):
+    """A new group, for one of its clients."""
+
+    group: str
+    since: datetime
+    """The time of the first poll that listed it, UTC."""
+    topics: frozenset[str]
+    """The topics that it read or reads."""
+
+
+def newcomers(known: Memberships, snapshot: Snapshot) -> Mapping[str, Sequence[Newcomer]]:
+    """Return client -> the new groups that it is or was a member of, the first one first. The name of the group is left
+    out of the client's id: Java's clients are called after their groups.
+    """
+    found: dict[str, list[Newcomer]] = {}
+    for name, since in sorted(known.new.items(), key=lambda item: item[1]):
+        members, lag = snapshot.groups[name].members or (), snapshot.lags.get(name)
+        topics = {row.topic for row in (lag.partitions if lag is not None else ())}
+        topics |= {topic for member in members for topic, _ in member.assignment}
+        left = known.left[name].clients if name in known.left else ()
+        for client in {each.replace(name, "") for each in (*map(who, members), *left)}:
+            found.setdefault(client, []).append(Newcomer(name, since, frozenset(topics)))
+    return found
+
+
+def successor(name: str, left: Left | None, topics: Set[str], new: Mapping[str, Sequence[Newcomer]]) -> str | None:
     """Return the new group to which the last members of a group without members went; None if there is none.
 
-    Members are the same if they have one client id and host, the group's name in the client id aside: Java's clients
-    are called after their groups.
+    It has the same clients, came within `FOLLOWS` and reads the same topics. If a client has a name that its library
+    gives to all, the names of both groups are similar, too.
+
+    Args:
+        name: the group without members.
+        topics: the topics with records that wait for it.
+        new: the result of `newcomers`.
     """
-    left = known.left.get(name)
-    if left is None:
+    if left is None or not left.clients:
         return None
-    clients = {each.replace(name, "") for each in left.clients}
-    for other, since in sorted(known.new.items(), key=lambda item: item[1]):
-        if other == name or since < left.at - BEFORE:
-            continue
-        former = known.left[other].clients if other in known.left else ()
-        if clients <= {each.replace(other, "") for each in (*map(who, groups[other].members or ()), *former)}:
-            return other
+    clients = [each.replace(name, "") for each in left.clients]
+    usual = any(_USUAL.match(each) for each in clients)
+    for each in new.get(clients[0], ()):
+        if (
+            each.group != name
+            and -FOLLOWS <= each.since - left.at <= FOLLOWS
+            and topics <= each.topics
+            and (not usual or _is_alike(name, each.group))
+            and all(any(one.group == each.group for one in new.get(other, ())) for other in clients[1:])
+        ):
+            return each.group
     return None
+
+
+def _is_alike(one: str, other: str) -> bool:
+    """Return whether two names begin alike, for at least half of the shorter one."""
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return 2 * alike >= min(len(one), len(other))
 
 
 def _is_idle(group: Group) -> bool:

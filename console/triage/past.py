@@ -5,7 +5,7 @@ that were deleted prematurely. Pure.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import NamedTuple
@@ -83,8 +83,9 @@ class Unclean(NamedTuple):
     """Whether the partition had no leader, and none of these replicas was alive in between. Otherwise one of them may
     have been, and only a lower end of the log, or `read`, proves the unclean election."""
     read: tuple[int, int] | None = None
-    """An offset that a group committed before the election, and the lower end of the log in the same response; None if
-    no group was seen beyond the end."""
+    """An offset at which a group stands, and the lower end of the log; None if no group went beyond the end."""
+    ahead: frozenset[str] = frozenset()
+    """The groups whose offsets were beyond the end before the election."""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -172,8 +173,10 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     cuts = _still([each for each in past.cuts if each.change.at > oldest], before, now)
     cuts += _cuts(made, before.snapshot, now.snapshot)
     unclean = [each for each in past.unclean if each.at > oldest]
-    unclean += _elections(before, now)
-    unclean = [_with_proof(each, now) for each in unclean]
+    held = list(_elections(before, now))
+    ahead = _ahead({each.place for each in held if not each.sure}, before.snapshot)
+    unclean += [each._replace(ahead=ahead.get(each.place, frozenset())) for each in held]
+    unclean = list(_with_proofs(unclean[-MOST:], now))
     unread = _unread_after(past.unread, before, now)
     losses = _losses(past.losses, before, now, cuts, unread)
     judged = changes_after(past.judged, before, now, past.nodes)
@@ -181,7 +184,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     return Past(
         changes=tuple(changes[-MOST:]),
         access=tuple(access[-MOST:]),
-        unclean=tuple(unclean[-MOST:]),
+        unclean=tuple(unclean),
         losses=tuple(losses[-MOST:]),
         cuts=tuple(cuts[-MOST:]),
         unread=unread,
@@ -317,15 +320,39 @@ def _elections(before: Poll, now: Poll) -> Iterator[Unclean]:
                 yield Unclean(name, was, tuple(sorted(could)), *led, now.at, sure)
 
 
-def _with_proof(election: Unclean, now: Poll) -> Unclean:
-    """Return an election with the offset of a group beyond the end of the log, if the group has one right after it."""
-    if election.sure or election.read is not None or now.at - election.at > PROVES:
-        return election
-    topic, number = election.place
-    rows = (row for lag in now.snapshot.lags.values() for row in lag.partitions)
-    beyond = [row for row in rows if (row.topic, row.partition) == (topic, number) and is_beyond(row)]
-    last = max(beyond, key=lambda row: row.committed, default=None)
-    return election._replace(read=(last.committed, last.end)) if last is not None else election
+def _with_proofs(elections: Sequence[Unclean], now: Poll) -> Iterator[Unclean]:
+    """Yield elections, each with the offset of a group that is beyond the end of the log right after it, if a group has
+    such an offset that stands, and had not before. Without a known leader before, a clean election is as possible.
+    """
+    unproven = {
+        each.place: each
+        for each in elections
+        if not each.sure and each.read is None and each.could and now.at - each.at <= PROVES
+    }
+    found: dict[tuple[str, int], tuple[int, int]] = {}
+    for group, lag in now.snapshot.lags.items() if unproven else ():
+        trend = now.snapshot.lag_trends.get(group)
+        for row in lag.partitions:
+            election = unproven.get((row.topic, row.partition))
+            if election is None or trend is None or not is_beyond(row) or group in election.ahead:
+                continue
+            stands = trend.standing.get(election.place)
+            if stands is not None and (stands.moved or 0.0) < trend.last.at:
+                found[election.place] = max(found.get(election.place, (-1, -1)), (row.committed, row.end))
+    return (
+        each._replace(read=found[each.place]) if each is unproven.get(each.place) and each.place in found else each
+        for each in elections
+    )
+
+
+def _ahead(places: Collection[tuple[str, int]], snapshot: Snapshot) -> Mapping[tuple[str, int], frozenset[str]]:
+    """Return the partitions with the groups whose offsets are beyond the end of the log."""
+    found: dict[tuple[str, int], set[str]] = {}
+    for group, lag in snapshot.lags.items() if places else ():
+        for row in lag.partitions:
+            if (row.topic, row.partition) in places and is_beyond(row):
+                found.setdefault((row.topic, row.partition), set()).add(group)
+    return {place: frozenset(groups) for place, groups in found.items()}
 
 
 def _could_lead(snapshot: Snapshot, topic: str, was: Partition) -> frozenset[int] | None:

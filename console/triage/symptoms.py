@@ -106,10 +106,8 @@ GROWTH = 0.1
 QUORUM_SECONDS = 15.0
 """Seconds without a response about the quorum, after which it has no leader: an election takes one or two."""
 SILENT_SECONDS = 5.0
-"""Seconds without a response about the quorum while most of its voters do not answer."""
-RESIGNS_SECONDS = 3.0
-"""Seconds without a response about the quorum while the brokers of most of its voters are gone: a leader without a
-majority resigns after 1.5 times controller.quorum.fetch.timeout.ms (KafkaRaftClient)."""
+"""Seconds without a response about the quorum while most of its voters do not answer, or their brokers are gone. A
+leader without a majority resigns after 1.5 times controller.quorum.fetch.timeout.ms (KafkaRaftClient)."""
 FULL = 0.10
 """The usable share of a disk below which it is nearly full."""
 LATE_SECONDS = 8.0
@@ -360,16 +358,15 @@ def _dir_symptoms(snapshot: Snapshot) -> Iterator[Symptom]:
 
 
 def voters_away(poll: Poll) -> frozenset[int]:
-    """Return the voters that refuse connections. Silent voters, and those whose brokers are gone, only once the quorum
-    is no longer described either: a host may be busy for a moment, and a broker that starts votes before it is
-    unfenced. Without a majority there is no leader, even if the last response named one: brokers delay a DescribeQuorum
-    request until it times out.
+    """Return the voters that refuse connections, and once the quorum is no longer described, also silent voters and
+    those whose brokers are gone: a host may be busy for a moment, and a broker that starts votes before it is unfenced.
+    Without a majority there is no leader, even if the last response named one: brokers delay a DescribeQuorum request
+    until it times out.
     """
     quorum = poll.snapshot.quorum
     voters = frozenset(voter.id for voter in quorum.voters) if quorum is not None else frozenset()
-    silence = quorum_silence(poll)
-    silent = poll.silent if silence > SILENT_SECONDS else poll.refusing
-    return voters & (silent | gone(poll.snapshot) if silence > RESIGNS_SECONDS else silent)
+    is_described = quorum_silence(poll) <= SILENT_SECONDS
+    return voters & (poll.refusing if is_described else poll.silent | gone(poll.snapshot))
 
 
 def quorum_silence(poll: Poll) -> float:

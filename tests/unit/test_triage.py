@@ -741,7 +741,7 @@ def test_a_group_that_read_beyond_the_end_shows_an_unclean_election(committed: i
     verdict = diagnose(watched(led))
     found = [each.claim for each in verdict.causes if each.claim.cause == "unclean-election"]
     assert bool(found) is is_unclean
-    assert not is_unclean or any("read up to 900, and its end was 300" in each.fact for each in found[0].evidence)
+    assert not is_unclean or any("stands at 900 since, and its end was 300" in each.fact for each in found[0].evidence)
 
 
 def test_a_broker_that_is_a_moment_late_is_no_trouble() -> None:

@@ -133,7 +133,7 @@ def test_a_commit_beyond_the_end_is_out_of_range_if_it_stands(a_poll: int, *, is
 @pytest.mark.parametrize(
     ("state", "seconds", "is_lost"),
     [
-        *(("fenced", 2, False), ("fenced", 4, True), ("refusing", 0, True)),
+        *(("fenced", 4, False), ("fenced", 7, True), ("refusing", 0, True)),
         *(("silent", 0, False), ("silent", 4, False), ("silent", 7, True)),
     ],
 )

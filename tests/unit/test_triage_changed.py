@@ -712,9 +712,11 @@ def of_files(value: str) -> Change:
 
 def test_a_producer_that_does_not_come_back_after_a_restart_has_the_brokers_file_as_its_cause() -> None:
     claims = seen(of_files("3600000"), of_files("900000"), stops=True)
-    assert [each.title for each in claims] == [f"broker 1: {LONGEST} changed, and nothing is written to orders since"]
+    assert [each.title for each in claims] == [
+        f"brokers 1, 2, 3: {LONGEST} changed, and nothing is written to orders since"
+    ]
     (step,) = claims[0].next
-    assert step.text.startswith(f"set {LONGEST}=3600000 again in the file of broker 1")
+    assert step.text.startswith(f"put back {LONGEST}=3600000 in the files of brokers 1, 2, 3 and restart them in turn")
     assert not step.edits
     assert seen(of_files("3600000"), of_files("900000")) == [], "the producer goes on"
     assert not seen(of_files("900000"), of_files("3600000"), stops=True), "brokers take more"

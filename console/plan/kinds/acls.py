@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from console.model import acl as model_acl
-from console.model.authorizer import address_as_compared, is_compared, range_of
+from console.model.authorizer import OPEN, address_as_compared, is_compared, range_of
 from console.model.changes import CreateAcls, DeleteAcls
 from console.model.codes import ACL_TYPES, BROKER, AclOperation, AclResourceType, Permission
 from console.model.inheritance import Inheritance
@@ -63,7 +63,6 @@ def _check_form(acl: model_acl.Acl) -> None:
 
 ANYBODY = "User:*"
 _ANY = "*"
-_OPEN = "allow.everyone.if.no.acl.found"
 _DENY, _ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
 _ALTER, _ALL = AclOperation.parse("ALTER"), AclOperation.parse("ALL")
 _CLUSTER = AclResourceType.parse("CLUSTER")
@@ -108,9 +107,9 @@ def _is_first(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
     if any(_overlaps(each, edit.acl) for each in judged.before.acls):
         return
     unread = "" if Part.ACLS in judged.before.read_at else ", as far as could be read"
-    now = f"{_OPEN} is set: everyone has access now"
+    now = f"{OPEN} is set: everyone has access now"
     if "true" not in values:
-        now = f"{_OPEN} is in a broker's file with a value that brokers hide: if it is true, everyone has access now"
+        now = f"{OPEN} is in a broker's file with a value that brokers hide: if it is true, everyone has access now"
     yield f"no ACL is on it yet{unread}, and {now}, and after it only those whom an ACL allows, super users aside"
 
 
@@ -118,7 +117,7 @@ def _open_values(judged: risk_rules.Judged) -> set[str | None]:
     """Return the values of allow.everyone.if.no.acl.found in brokers' files; None for a value that the broker hides, as
     it does for every key that it does not know.
     """
-    entries = (configs.get(_OPEN) for resource, configs in judged.before.configs.items() if resource.type == BROKER)
+    entries = (configs.get(OPEN) for resource, configs in judged.before.configs.items() if resource.type == BROKER)
     return {entry.value and entry.value.lower() for entry in entries if entry is not None}
 
 

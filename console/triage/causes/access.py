@@ -9,6 +9,7 @@ from typing import NamedTuple
 from console.model import authorizer
 from console.model.acl import PREFIXED, Acl
 from console.model.codes import AclResourceType
+from console.model.inheritance import values_of_brokers
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
@@ -156,6 +157,12 @@ def _left_for_hosts(change: _Change, acls: Iterable[Acl]) -> Iterator[cause.Evid
         yield cause.Evidence(text, "DescribeAcls")
 
 
+def _lets_all(observations: Observations) -> bool:
+    """Return whether a broker is known to let everyone in where no ACL is."""
+    values = values_of_brokers(observations.last.snapshot, authorizer.OPEN).values()
+    return any(value is not None and value.lower() == "true" for value in values)
+
+
 def _claim(observations: Observations, change: _Change, what: list[str], hit: list[symptoms.Symptom]) -> cause.Claim:
     acl, first = change.acl, change.parts[0]
     is_topic = not hit
@@ -205,8 +212,10 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
             cause.Next(
                 "take the change of the ACL back",
                 edits=tuple(RemoveAcl(each.acl) if each.added else AddAcl(each.acl) for each in change.parts),
-                # Who is denied after the last ACL went shows that brokers do not let everyone in without ACLs.
-                ruled_out=frozenset() if first.added else frozenset({FIRST_ACL}),
+                # A group that stops when its last ACL goes was denied: brokers do not let everyone in without ACLs.
+                ruled_out=frozenset({FIRST_ACL})
+                if hit and not first.added and not _lets_all(observations)
+                else frozenset(),
             ),
         ),
         beside=bool(hit) and not failed,  # the traces of failed connectors name the missing right

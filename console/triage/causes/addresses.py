@@ -31,7 +31,8 @@ def _claims(observations: Observations) -> Iterator[cause.Claim]:
                 f"brokers {named} advertise {address}", "DescribeCluster" if address in to_kac else "DescribeConfigs"
             ),
         )
-    yield from _answers_of_another(snapshot, frozenset(chain.from_iterable(shared.values())))
+    shown = (brokers for address, brokers in shared.items() if address in to_kac)
+    yield from _answers_of_another(snapshot, frozenset(chain.from_iterable(shown)))
 
 
 def _answers_of_another(snapshot: Snapshot, shared: frozenset[int]) -> Iterator[cause.Claim]:

@@ -31,7 +31,7 @@ from console.triage.judged_changes import KEPT, JudgedChange, Versions
 from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered_by
 from console.triage.schema_changes import way_back as schema_way_back
-from console.triage.silence import fell_silent
+from console.triage.silence import fell_silent, silences
 
 BEFORE = timedelta(minutes=5)
 """Maximum time from a change to a symptom for the change to be named along with the symptom."""
@@ -84,6 +84,8 @@ _CONNECTS = (
     "sasl.enabled.mechanisms",
 )
 """Configs of brokers' listeners that matter when a client connects; a connected client is not affected."""
+_LISTS = ("ssl.enabled.protocols", "ssl.cipher.suites", "sasl.enabled.mechanisms")
+"""Those whose value is a list of what brokers take."""
 _ANEW = (
     "a client meets it when it connects again, so that those which were restarted since fail first: it has to trust "
     "the authority of the brokers' certificate, and the broker has to take its login"
@@ -130,6 +132,8 @@ _BY_POSITION = frozenset(
     }
 )
 """Symptoms for which a change of an entity that they depend on is named if nothing else explains them."""
+_MOST_SAID = 10
+"""Maximum number of changes of one owner that a row has as evidence."""
 MOST_NAMED = 3
 """Maximum number of silent topics, or of groups, that a title names."""
 STAYS = timedelta(seconds=30)
@@ -148,6 +152,8 @@ def _owner(change: JudgedChange) -> _Owner:
     """Return the owner of a change, and the change's time. The time is None for a subject of the registry, all of whose
     changes belong together: a version, and the level that lets it in.
     """
+    if change.from_file:  # one line in the files of several brokers
+        return (change.place.key, change.was, change.became), None
     schema = _schema_of(change)
     return (schema, None) if schema is not None else (change.place.about, change.at)
 
@@ -311,7 +317,7 @@ def _with_effects(
     # Name a schema's version first: it explains more than the compatibility level that admitted it.
     with_effect.sort(key=lambda each: each.place.kind is Kind.CONFIG)
     return _Made(
-        tuple(with_effect or parts),
+        tuple(parts if parts[0].from_file else with_effect or parts),
         suffers,
         tuple(topics),
         tuple(groups),
@@ -350,6 +356,10 @@ def _connects(change: JudgedChange) -> bool:
     """Return whether a change decides which clients may connect, to one listener or to all."""
     key = change.place.key
     is_brokers = isinstance(change.place.about, ConfigResource) and change.place.about.type == codes.BROKER
+    if key.endswith(_LISTS):
+        was, now = (set(items_of(each or "")) for each in (change.held or change.was, change.holds or change.became))
+        if was and was <= now:
+            return False  # what clients used is taken still
     return is_brokers and any(key == each or key.endswith(f".{each}") for each in _CONNECTS)
 
 
@@ -544,7 +554,11 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
         return
     match change.place.about:
         case ConfigResource(type=codes.BROKER) if change.place.key in _REFUSED_ABOVE:
-            yield from fell_silent(observations, change.after, observations.last.at)
+            # A producer may meet the limit at a later start. A pause of a topic with rare records says nothing.
+            steady = {each.topic for each in silences(observations)}
+            yield from (
+                each for each in fell_silent(observations, change.after, observations.last.at) if each in steady
+            )
         case ConfigResource(type=codes.BROKER, name=name) if name.isdecimal():
             yield from fell_silent(observations, change.after, change.at, int(name))
         case ConfigResource(type=codes.TOPIC, name=name):
@@ -579,6 +593,8 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     authors = observations.last.facts.authors
     first = made.parts[0]
     subject, name = changed_place(first.place.about, first.place.key)
+    if first.from_file:
+        name = _brokers_of(made.parts)
     risks = dict.fromkeys(risk for each in made.parts for risk in each.risks)
     certainty = _certainty(made)
     # A config, a quota or a credential affects many entities: it must not displace the cause that a symptom itself
@@ -596,7 +612,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
         title=f"{name}: {_effect(made, standing)}",
         since=made.at,
         evidence=(
-            *(cause.Evidence(_said(each), _source(each)) for each in made.parts),
+            *dict.fromkeys(cause.Evidence(_said(each), _source(each)) for each in made.parts[:_MOST_SAID]),
             *(cause.Evidence(risk.text, f"the rule {risk.name} of plans") for risk in risks),
             *_why(made, observations.last.snapshot),
             *(
@@ -745,7 +761,7 @@ def _source(change: JudgedChange) -> str:
 
 def _effect(made: _Made, standing: Sequence[str]) -> str:
     """Return the effect of changes, for a title."""
-    first, more = made.parts[0], len(made.parts) - 1
+    first, more = made.parts[0], len({each.place.key if each.from_file else id(each) for each in made.parts}) - 1
     what = f"{_short(first)}{f' and {more} more' if more else ''}"
     if first.offsets:
         return what
@@ -848,12 +864,15 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
         return cause.Next("take it back", edits=back)
     first = made.parts[0]
     match first.place.about:
-        case ConfigResource(type=codes.BROKER, name=name) if first.from_file:
-            former = first.was if first.was is not None else first.held
-            return cause.Next(
-                f"set {first.place.key}={former} again in the file of broker {name} and restart the broker; compare "
-                "the other brokers' files, too"
+        case ConfigResource() if first.from_file:
+            lines = first_few(list(dict.fromkeys(map(_former_line, made.parts))), MOST_NAMED)
+            brokers = _brokers_of(made.parts)
+            files = (
+                f"file of {brokers} and restart it"
+                if len(brokers.split()) == 2
+                else f"files of {brokers} and restart them in turn"
             )
+            return cause.Next(f"put back {lines} in the {files}, if the change was not meant")
         case changes.TopicTarget(name=topic) if first.became is None and made.suffers.connectors:
             restarts = "; ".join(f"restart connector {name} failed" for name in made.suffers.connectors[:MOST_NAMED])
             return cause.Next(f"make {topic} again, its records are gone; then restart what failed: {restarts}")
@@ -883,6 +902,20 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
         case changes.GroupTarget(name=group) if first.again or first.ahead:
             return _offsets_back(first, group, observations)
     return None
+
+
+def _former_line(change: JudgedChange) -> str:
+    """Return the line of a broker's file before a change."""
+    key = change.place.key
+    if change.was == HIDDEN:
+        return f"{key} as it was"
+    return f"{key}={change.was}" if change.was is not None else f"the default of {key} (without a line)"
+
+
+def _brokers_of(parts: Iterable[JudgedChange]) -> str:
+    """Return the brokers of changes as text."""
+    names = list(dict.fromkeys(each.place.about.name for each in parts if isinstance(each.place.about, ConfigResource)))
+    return f"{'broker' if len(names) == 1 else 'brokers'} {', '.join(names)}"
 
 
 def _position_lost(change: JudgedChange) -> cause.Next:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from console.model.changes import TopicTarget
 from console.model.cluster import Group, PartitionLag
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
 from console.model.numbers import first_few, plural, time_of_day
@@ -13,6 +14,7 @@ from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
 from console.triage import cause, memberships, symptoms
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
+from console.triage.events import ID
 from console.triage.folding import FEW, one_of
 from console.triage.memberships import Left
 from console.triage.observations import Interval, Observations
@@ -53,7 +55,7 @@ _START = cause.Next(
 )
 _ONE_NAME = cause.Next(
     "look at group.id of its clients: a name that differs at each start makes a new group, which reads all records "
-    "again or misses those in between (auto.offset.reset). Give them one group.id, then delete the groups that are left"
+    "again or misses those in between (auto.offset.reset). Give them one group.id if no other reason made the new one"
 )
 
 
@@ -88,13 +90,16 @@ def _rests(trend: LagTrend) -> bool:
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     absences, members = list(observations.absences()), observations.past.members
+    new = memberships.newcomers(members, observations.last.snapshot)
     for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
         group, trend = reading.group, reading.trend
         # A consumer that assigns itself partitions commits without being a member, so a group without members may be at
         # work.
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
-        successor = memberships.successor(members, observations.last.snapshot.groups, group.name)
+        lag = reading.lag.partitions if reading.lag is not None else ()
+        topics = {each.topic for each in lag if each.lag > 0}
+        successor = memberships.successor(group.name, members.left.get(group.name), topics, new)
         why = ", and records wait" if successor is None else ": its clients went to a new group"
         whose = ", and records wait" if successor is None else ": their clients went to new groups"
         high = Severity.HIGH if successor is None else Severity.WARNING  # the records have a reader
@@ -115,7 +120,7 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
                 else None,
             ),
             predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group.name),
-            next=(_ONE_NAME,)
+            next=(_ONE_NAME, _START)
             if successor is not None
             else cause.given(_look_at_sink(group.name, members.left.get(group.name)), _START),
             fold=(f"has no member{why}", f"have no member{whose}"),
@@ -685,21 +690,23 @@ def _out_of_range(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _ways_back(reset: str, at: PartitionLag, observations: Observations) -> Iterator[cause.Next]:
-    """Yield the resets that help. Below the first record the group continues with that one. Beyond the end it had read
-    all records of the log if the log was cut back; otherwise its true position is unknown.
+    """Yield the resets that help, first the one that skips no record. If the log was cut back, the group had read the
+    records below the cut; kac saw the cut at its next look at the end.
     """
     if not is_beyond(at):
         yield cause.Next("reset it", f"{reset} earliest")
         return
+    yield cause.Next("read again all that is there: it skips no record", f"{reset} earliest")
     place = at.topic, at.partition
+    again = {each.place.about for each in observations.past.judged if each.place.key == ID}
     falls = (each.end for each in observations.last.facts.logs.falls if (each.topic, each.partition) == place)
     cuts = (each.read[1] for each in observations.past.unclean if each.place == place and each.read is not None)
-    cut = min((*falls, *cuts), default=None)
-    if cut is not None:
-        yield cause.Next(f"read what was written since kac saw the log end at {cut:,}", f"{reset} offset {cut}")
-    yield cause.Next(
-        f"{'or ' if cut is not None else ''}read again all that is there: it skips no record", f"{reset} earliest"
-    )
+    cut = min((*falls, *cuts), default=at.end)
+    if cut < at.end and TopicTarget(at.topic) not in again:
+        yield cause.Next(
+            f"or go on at {cut:,}, where kac saw the shorter log end first: records written before that are skipped",
+            f"{reset} offset {cut}",
+        )
 
 
 # -- groups and topics without readers ---------------------------------------------------------------------------------

@@ -230,7 +230,7 @@ def _unclean(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(f"{could}; broker {led.leader} leads now, {jump}", "Metadata, DescribeTopicPartitions"),
                 cause.Evidence(f"its end was {fall.was:,}, and is {fall.end:,}", "ListOffsets") if fall else None,
                 cause.Evidence(
-                    f"a group had read up to {led.read[0]:,}, and its end was {led.read[1]:,} then",
+                    f"a group stands at {led.read[0]:,} since, and its end was {led.read[1]:,}",
                     "OffsetFetch, ListOffsets",
                 )
                 if led.read is not None
@@ -410,7 +410,7 @@ CAUSES = (
         reads="Metadata and ListOffsets over time",
         takes=(
             "certain: the new leader was not in the ISR while all replicas of the ISR were away, the end of the log "
-            "went back, or a group had read beyond it"
+            "went back, or a group stands beyond it since"
         ),
     ),
     cause.CauseRule(
