@@ -1,0 +1,65 @@
+"""A service that joins two topics by key, partition by partition: where their numbers of partitions differ, it ends,
+and is started again, as a container is.
+
+``python -m benchmarks.nights.programs.joiner BOOTSTRAP GROUP LEFT RIGHT``
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from confluent_kafka import Consumer, KafkaException
+
+_AGAIN = 4.0
+"""Seconds until it is started again."""
+_REFRESH_MS = 5_000
+"""How often it looks for new partitions: every five minutes by default."""
+
+
+class NotJoinableError(RuntimeError):
+    """The topics do not have the same number of partitions."""
+
+
+def _join(bootstrap: str, group: str, topics: list[str]) -> None:
+    """Join until it fails. Raises KafkaException and NotJoinableError."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "client.id": f"{group}-StreamThread-1-consumer",
+            "auto.offset.reset": "earliest",
+            "topic.metadata.refresh.interval.ms": _REFRESH_MS,
+        }
+    )
+
+    def check(*_: object) -> None:
+        found = consumer.list_topics(timeout=10).topics
+        counts = {name: len(found[name].partitions) for name in topics}
+        print(f"assigned partitions of {counts}", flush=True)
+        if len(set(counts.values())) > 1:
+            raise NotJoinableError(f"the topics do not have the same number of partitions: {counts}")
+
+    try:
+        consumer.subscribe(topics, on_assign=check)
+        while True:
+            for message in consumer.consume(100, 1.0):
+                if (error := message.error()) is not None and error.fatal():
+                    raise KafkaException(error)
+    finally:
+        consumer.close()
+
+
+def main() -> None:
+    """Work until the end."""
+    bootstrap, group, *topics = sys.argv[1:5]
+    while True:
+        try:
+            _join(bootstrap, group, topics)
+        except (KafkaException, NotJoinableError) as error:
+            print(f"{group}: {error}", flush=True)
+            time.sleep(_AGAIN)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""A worker of a share group that takes some jobs, does them at once, which takes its time, and takes the next, which
+tells the brokers that the former are done.
+
+``python -m benchmarks.nights.programs.share_job_worker BOOTSTRAP TOPIC GROUP NAME JOBS SECONDS``: so many jobs at a
+time, and so many seconds for them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from confluent_kafka import KafkaException, ShareConsumer
+
+
+def main() -> None:
+    """Work until the end; each batch is a line of the output."""
+    bootstrap, topic, group, name, jobs, seconds = sys.argv[1:7]
+    consumer = ShareConsumer(
+        {"bootstrap.servers": bootstrap, "group.id": group, "client.id": name, "max.poll.records": int(jobs)}
+    )
+    consumer.subscribe([topic])
+    while True:
+        try:
+            taken = [each for each in consumer.poll(1.0) if each.error() is None]
+        except KafkaException as error:
+            print(f"{name}: {error}", flush=True)
+            continue
+        if taken:
+            print(f"{name}: {[(each.partition(), each.offset()) for each in taken]}", flush=True)
+            time.sleep(float(seconds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The brokers' transaction.max.timeout.ms falls back to its default: a job that asks for an hour is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+_HOUR_MS = 3_600_000
+"""What streaming jobs ask for unless they are told otherwise; brokers allow a quarter of it by default."""
+
+
+@asynccontextmanager
+async def _rolled(field: Field, changed: Mapping[str, str | None]) -> AsyncIterator[Begin]:
+    """A job with exactly-once output, brokers that get another server.properties, and the next deployment of the job.
+
+    Args:
+        changed: the properties of every broker from then on.
+    """
+    await field.topic("payments", partitions=3)
+    await field.topic("orders", partitions=3)
+    async with (
+        field.producer(
+            "payments", rate=60, transactional_id="payments-sink", transaction_timeout_ms=_HOUR_MS, name="payments-job"
+        ) as job,
+        field.consumer("payments", "ledger", isolation_level="read_committed"),
+        field.producer("orders", rate=30),
+        field.consumer("orders", "billing"),
+    ):
+        await field.reads("ledger", "payments")
+        await field.reads("billing", "orders")
+
+        async def begin() -> None:
+            """Roll the brokers; later the job ends at a checkpoint, with nothing open, and is started again."""
+            for broker in field.cluster.broker_ids:
+                await field.with_properties(broker, changed)
+                await field.restart(broker)
+            await field.settled()
+            await job.tell(rate=0)
+            await asyncio.sleep(3)  # its last transaction is committed
+            await job.stop()
+            await job.start()
+            await job.tell(rate=60)
+
+        yield begin
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """A new template of server.properties has lost the line, so fifteen minutes are the maximum again."""
+    async with _rolled(field, {"transaction.max.timeout.ms": None}) as begin:
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """The same rolling restart with another value, which is still more than the job asks for."""
+    async with _rolled(field, {"transaction.max.timeout.ms": str(2 * _HOUR_MS)}) as begin:
+        yield begin
+
+
+NIGHT = Night(
+    name="a transaction timeout over the maximum",
+    source="https://github.com/j3-signalroom/apache_flink-kickstarter/issues/787",
+    story="A streaming job with exactly-once output asked for a transaction timeout that is longer than the brokers' "
+    "transaction.max.timeout.ms. Each start of it ended at once: the request for its producer id was refused. Nothing "
+    "was written any more, while brokers, topics and readers were well.",
+    make=_make,
+    twin_story="The same restarts of brokers and job; the new maximum is more than what the job asks for.",
+    twin=_twin,
+    properties={"transaction.max.timeout.ms": str(_HOUR_MS)},
+    cause=Words(
+        (
+            r"payments",
+            r"transaction",
+            r"transaction\.max\.timeout|(max\w*|longest|allow\w*|limit|exceed\w*|above|over)\b.{0,60}timeout|"
+            r"timeout.{0,60}\b(max\w*|longer|larger|higher|more|allow\w*|limit|exceed\w*|above|over)\b",
+        )
+    ),
+    symptom=Words(
+        (
+            r"payments",
+            r"\bno (new |more )?(writes?|records?|transactions?)|stopp|nothing|silent|idle|quiet|end (offsets? )?stand|"
+            r"not (begin|start|writ)|no longer|refus",
+        )
+    ),
+    step=Words((r"transaction\.max\.timeout|transaction\.timeout|transaction timeout|transactionTimeout",)),
+    wrong=(r"reset group", r"delete (topic|group|records)", r"unclean", r"set topic payments"),
+    # A broker that is restarted is away for some seconds, and its replicas have to catch up: true of the twin as well.
+    fine=(r"brokers? [123]\b",),
+    watch=75.0,
+)
