@@ -11,6 +11,7 @@ from console.model.cluster import Group, GroupLag, LogRange, PartitionLag
 from console.model.lag_trend import LagTrend, Place, Standing, place
 from console.model.snapshot import Snapshot
 from console.triage.remembered import remembered
+from console.triage.share_beginnings import SHARE
 
 
 def left_behind(group: Group, lag: GroupLag, trend: LagTrend | None, *, had_members: bool) -> frozenset[Place]:
@@ -54,6 +55,11 @@ def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
     )
 
 
+DELIVERIES_SECONDS = 150.0
+"""Seconds for which the start offset of a share group may stand at a record: by default brokers deliver a record five
+times (group.share.delivery.count.limit), and lock it for 30 s each time (group.share.record.lock.duration.ms)."""
+
+
 class Reading(NamedTuple):
     """A group's offsets, and which of them clients read from."""
 
@@ -74,6 +80,9 @@ def reading_of(group: Group, lag: GroupLag | None, trend: LagTrend | None, *, ha
     if lag is not None and left:
         lag = replace(lag, partitions=tuple(each for each in lag.partitions if place(each) not in left))
     read = what_is_read(trend, left) if trend is not None else None
+    if read is not None and read.stuck and group.type == SHARE:
+        long = tuple(each for each in read.stuck if read.partitions[each].still >= DELIVERIES_SECONDS)
+        read = replace(read, stuck=long)
     is_odd = bool(left) or (read is not None and (group.is_vacant or bool(read.stuck)))
     return Reading(group, left, lag, read, is_odd)
 

@@ -755,3 +755,28 @@ def test_a_group_that_went_with_its_offsets_is_named_and_what_it_missed_is_count
 )
 def test_a_group_that_missed_nothing_is_no_row(change: Change) -> None:
     assert "changed-lately" not in {each.cause for each in verdict_of(change, WHEN + 12)}
+
+
+@pytest.mark.parametrize(("others", "is_joined"), [(6, True), (3, False), (12, False)])
+def test_a_group_that_may_join_a_grown_topic_with_another_one_falls_behind(others: int, *, is_joined: bool) -> None:
+    """orders gets 12 partitions instead of 6; the group also reads users. others: the partitions of users."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        orders = snapshot.topics["orders"]
+        part = orders.partitions[0]
+        users = replace(orders, topic_id="u", partitions=tuple(part._replace(number=n) for n in range(others)))
+        grown = (*orders.partitions, *(part._replace(number=n) for n in range(6, 12)))
+        now = replace(orders, partitions=grown) if tick >= WHEN else orders
+        lags = test_triage.moved(snapshot, {0: (100 + 100 * min(tick, WHEN), 100 + 100 * tick)})
+        row = PartitionLag("users", 0, 50 + tick, 50 + tick, 0, "m1")
+        both = {"billing": GroupLag((*lags.lags["billing"].partitions, row))}
+        read = {**snapshot.read_at, "topics": START + tick * TICK}
+        return replace(lags, lags=both, topics={**snapshot.topics, "orders": now, "users": users}, read_at=read)
+
+    causes = [each.claim for each in diagnose(watched(change, 14, before=change(healthy(), 0))).causes]
+    found = [each for each in causes if "grown from 6 to 12 partitions right before group billing" in each.title]
+    assert [any("a join needs equal numbers" in each.fact for each in claim.evidence) for claim in found] == [
+        True
+    ] * len(found)
+    assert bool(found) is is_joined
+    assert all("Give users 12 partitions" in claim.next[0].text for claim in found)

@@ -547,3 +547,19 @@ def test_the_clients_of_a_group_without_members_went_to_a_new_group(
     assert any("app-2e" in each.fact for each in claim.evidence) is is_named
     assert ("group.id" in claim.next[0].text) is is_named
     assert claim.severity is (Severity.WARNING if is_named else Severity.HIGH)
+
+
+@pytest.mark.parametrize(
+    ("type_", "ticks", "is_stuck"), [("consumer", 10, True), ("share", 10, False), ("share", 35, True)]
+)
+def test_a_share_group_stands_at_a_record_until_its_deliveries_are_used_up(
+    type_: str, ticks: int, *, is_stuck: bool
+) -> None:
+    """The start offset of a share group moves once the first record is done; members work on those after it."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        now = moved(snapshot, {0: (100, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
+        return replace(now, groups={"billing": replace(now.groups["billing"], type=type_)})
+
+    found = diagnose(watched(change, ticks, before=change(healthy(), 0)))
+    assert ("consumer-stuck" in {each.claim.cause for each in found.causes}) is is_stuck

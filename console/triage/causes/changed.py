@@ -72,6 +72,17 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "request_percentage": _READERS | {triage_symptoms.BROKER_SILENT},
 }
 """Key of a config or a quota -> the symptoms that its change may cause."""
+_SHORTER: Mapping[str, frozenset[str]] = dict.fromkeys(
+    (
+        "share.record.lock.duration.ms",
+        "share.partition.max.record.locks",
+        "share.session.timeout.ms",
+        "consumer.session.timeout.ms",
+        "streams.session.timeout.ms",
+    ),
+    _READERS,
+)
+"""Config of a group -> the symptoms that a lower value may cause: its members need more time for their records."""
 _CONNECTS = (
     "ssl.keystore.location",
     "ssl.keystore.certificate.chain",
@@ -335,6 +346,9 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
     match place.kind:
         case Kind.CONFIG if _connects(change):
             return _READERS
+        case Kind.CONFIG if place.key in _SHORTER:
+            falls = record_risks.falls(change.held or change.was, change.holds or change.became, is_known=False)
+            return _SHORTER[place.key] if falls else frozenset()
         case Kind.CONFIG | Kind.SCHEMA if _is_of_connector(change) or _schema_of(change) is not None:
             return _FAILURES
         case Kind.CONFIG | Kind.QUOTA:
@@ -441,7 +455,8 @@ def _hits(
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
             # Name changes of one owner together.
-            for one in by_owner[_owner(best.change)]:
+            for each in by_owner[_owner(best.change)]:
+                one = best if each.change is best.change else each
                 if one is best or name in one.by_rule:
                     found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
     return _Hits(found)
@@ -455,12 +470,40 @@ def _by_trace(
     """
     subject = symptom.subject
     if subject.connector is None:
-        yield from some
+        for distance, mine in some:
+            yield distance, [_if_joined(each, subject.group, snapshot) for each in mine]
         return
     is_missing = misses_schema(trace_of(snapshot.connect, subject.connector, subject.task))
     for distance, mine in some:
         found = [each for each in mine if (seen := each.change.versions) is None or seen.registered or is_missing]
         yield distance, found
+
+
+def _if_joined(candidate: _Candidate, group: str | None, snapshot: Snapshot) -> _Candidate:
+    """Return the growth of a topic as a change that by a rule has the symptoms of a group, if the group also reads a
+    topic that has the former number of partitions still: joins need equal numbers. Other changes unchanged.
+    """
+    return (
+        candidate._replace(by_rule=candidate.near)
+        if group and _joined_with(candidate.change, group, snapshot)
+        else candidate
+    )
+
+
+def _joined_with(change: JudgedChange, group: str, snapshot: Snapshot) -> str:
+    """Return the topic with which a group may join a topic that was given more partitions; ``""`` without one."""
+    grown, lag = change.place.about, snapshot.lags.get(group)
+    if (
+        not isinstance(grown, changes.TopicTarget)
+        or change.place.key != PARTITIONS
+        or change.was is None
+        or lag is None
+    ):
+        return ""
+    read = {row.topic for row in lag.partitions}
+    others = (name for name in sorted(read - {grown.name}) if name in snapshot.topics)
+    same = (name for name in others if str(len(snapshot.topics[name].partitions)) == change.was)
+    return next(same, "") if grown.name in read else ""
 
 
 def _best(
@@ -657,6 +700,11 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
             )
         if made.silent and (refused := _refused(each)):
             yield cause.Evidence(refused, "Kafka's documentation")
+        if (other := _joined(made, snapshot)) is not None:
+            text = (
+                f"group {other[0]} also reads {other[1]}, which has {each.was} partitions: a join needs equal numbers"
+            )
+            yield cause.Evidence(text, "OffsetFetch, Metadata")
         if made.has_effect and _connects(each):
             yield cause.Evidence(_ANEW, "Kafka's documentation")
         if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:
@@ -882,6 +930,13 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
                 "stopped",
                 f"reset group {made.suffers.groups[0]} topic {topic} to earliest",
             )
+        case changes.TopicTarget(name=topic) if (other := _joined(made, observations.last.snapshot)) is not None:
+            group, with_ = other
+            return cause.Next(
+                f"look at the logs of {group}'s members: if they join {topic} with {with_}, both topics need the same "
+                f"number of partitions. Give {with_} {first.became} partitions, too; members that only have to see the "
+                "new partitions need a restart"
+            )
         case changes.TopicTarget() if _made_by_request(first, observations.last.snapshot):
             return cause.Next(
                 "find the client that asks for it by name, such as an exporter or a consumer, and stop that; or set "
@@ -902,6 +957,12 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
         case changes.GroupTarget(name=group) if first.again or first.ahead:
             return _offsets_back(first, group, observations)
     return None
+
+
+def _joined(made: _Made, snapshot: Snapshot) -> tuple[str, str] | None:
+    """Return a group that suffers from the growth of a topic, and the topic with which it may join that topic."""
+    found = ((group, _joined_with(made.parts[0], group, snapshot)) for group in made.suffers.groups)
+    return next((each for each in found if each[1]), None)
 
 
 def _former_line(change: JudgedChange) -> str:
