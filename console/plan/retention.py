@@ -127,7 +127,7 @@ def deleted_bytes(span: LogSpan, sizes: Sequence[int], cut: RetentionCut) -> Ran
     """Return the number of deleted bytes of one partition.
 
     Args:
-        span: the log's offsets, with `since` as of `cut.ms` ago.
+        span: the log's offsets; its `since` is the first record that is not older than `cut.ms`.
         sizes: bytes of each replica.
     """
     each = [_replica_range(span, size, cut) for size in sizes if size > 0]

@@ -260,14 +260,16 @@ def are_all_enough(versions: Iterable[BrokerVersion]) -> bool:
 
 
 def is_isr_impossible(wanted: int, replication: int, *, are_all_enough: bool = True) -> bool:
-    """Return whether writes with acks=all depend on each replica, or on more than there are. A topic of one replica is
-    the leader's alone: there it matters only to brokers to which all are not enough.
+    """Return whether a min.insync.replicas (`wanted`) is above the replication factor, so that writes with acks=all
+    fail or depend on every replica. With one replica, only brokers for which all replicas are not enough refuse them.
     """
     return wanted > replication and (replication > 1 or not are_all_enough)
 
 
 def isr_text(wanted: int, replication: int) -> str:
-    """Return the reason why min.insync.replicas is too high; ``""`` if it is not. One of one is Kafka's default."""
+    """Return the reason why a min.insync.replicas (`wanted`) is too high; ``""`` if it is not. Kafka's defaults, 1 of 1
+    replica, are accepted.
+    """
     if wanted > replication == 1:
         return "it has 1 replica; brokers before 3.7 refuse every write with acks=all then, newer ones take it for 1"
     if is_isr_impossible(wanted, replication):
@@ -572,7 +574,9 @@ def system_growth(edit: edits.GrowTopic, judged: Judged) -> Iterator[str]:
 
 
 def _moving_groups(edit: edits.GrowTopic, judged: Judged) -> str:
-    """Return, as text, the known groups whose commits are in another partition of the offsets' topic then."""
+    """Return, as text, the known groups whose commits belong to another partition of the offsets' topic after the edit;
+    ``""`` for an edit of another topic.
+    """
     topic, groups = judged.before.topics.get(edit.name), judged.before.groups
     if edit.name != OFFSETS or topic is None or not groups:
         return ""
@@ -593,7 +597,9 @@ _SEGMENT_DEFAULT = 104_857_600
 
 
 def _longer_load(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for larger segments of a topic that coordinators read whole: the newest is never compacted."""
+    """Yield a warning for larger segments of a topic that coordinators read whole: the newest segment is never
+    compacted.
+    """
     old = long_number(judged.own(edit.resource, SEGMENT)) or _SEGMENT_DEFAULT
     new = long_number(value_of(edit) or judged.then(edit.resource, SEGMENT))
     if new is not None and new > max(old, _SEGMENT_DEFAULT):

@@ -128,7 +128,7 @@ def _matches_nothing(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
 
 
 def _no_wildcard(acl: model_acl.Acl) -> Iterator[str]:
-    """Yield the reason why a ``*`` in the name of an ACL is no wildcard; nothing if it is one."""
+    """Yield the reason why a ``*`` in the name of an ACL is not a wildcard; nothing if it is a wildcard."""
     kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
     if acl.pattern_type == model_acl.PREFIXED:
         instead = "leave out prefixed for all of them" if name == _ANY else f"the prefix is {name.split(_ANY)[0]}"
@@ -140,8 +140,8 @@ def _no_wildcard(acl: model_acl.Acl) -> Iterator[str]:
 
 
 def matching_nothing(acl: model_acl.Acl, *, ranges: bool) -> Iterator[str]:
-    """Yield a reason for each part of an ACL that matches nothing: each ``*`` that is no wildcard, and a host that no
-    client can have. ``*`` is a wildcard only as the whole of a literal name, a user's name or a host.
+    """Yield a reason for each part of an ACL that matches nothing: each ``*`` that is not a wildcard, and a host that
+    no client can have. ``*`` is a wildcard only as the whole of a literal name, a user's name or a host.
 
     Args:
         acl: the ACL.

@@ -49,7 +49,7 @@ def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
 
 
 def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
-    """Return whether no replica from before a move is in sync, so that cancelling it is an unclean election
+    """Return whether only replicas that a move adds are in sync, so that cancelling the move is an unclean election
     (PartitionReassignmentRevert).
     """
     partition = partition_in(snapshot.topics.get(move.topic), move.partition)

@@ -122,8 +122,8 @@ def _subject_of(staged: plan_staged.Staged) -> str:
 def _in_turn(
     staged: Sequence[plan_staged.Staged], waits_for: Callable[[plan_staged.Staged], set[str]], why: str
 ) -> list[Step]:
-    """Return a request for each edit, after those of the subjects that it waits for. A circle, which no registry has,
-    is sent as it is.
+    """Return a request for each edit, after the requests of the subjects that the edit waits for. Edits that wait for
+    each other, which no registry's schemas cause, are sent in the order of staging.
     """
     steps: list[Step] = []
     places: dict[str, list[int]] = {}
