@@ -260,7 +260,9 @@ def _without_topics(change: JudgedChange, renewed: Collection[str]) -> JudgedCha
 
 
 def _as_it_is(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
-    """Return a change as it is now: offsets that a group has reached again are no change any more."""
+    """Return the part of a change that still holds: without the offsets that a group has reached again, or whose topic
+    is gone.
+    """
     if not change.offsets:
         return _made_again(change, snapshot)
     assert isinstance(change.place.about, changes.GroupTarget)
@@ -282,8 +284,12 @@ def _as_it_is(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
 def _begun_again(
     change: JudgedChange, now: Mapping[OffsetPlace, int], snapshot: Snapshot
 ) -> dict[OffsetPlace, tuple[int, int]]:
-    """Return the offsets that went with a group, with those at which it began again. It has them back, or reads the
-    records again, if it did not begin later: these are left out. now: the group's present offsets.
+    """Return the offsets that disappeared with a group, each with the offset at which the group began again (-1: not
+    yet). Left out are the partitions in which it did not begin later, so that it skipped no record, and those of topics
+    that are gone.
+
+    Args:
+        now: the group's present offsets.
     """
     left = {}
     for where, (was, became) in change.offsets.items():
@@ -330,7 +336,7 @@ def _of_brokers(nodes: Mapping[int, Node], now: Poll) -> Iterator[JudgedChange]:
 
 
 def _of_racks(was: Broker, snapshot: Snapshot) -> tuple[Warned, ...]:
-    """Return a warning if partitions have their replicas in one rack since a broker changed its own."""
+    """Return a warning if partitions have all replicas in one rack because a broker changed its rack."""
     brokers = [was if each.id == was.id else each for each in snapshot.cluster.brokers]
     places = [
         (name, each.number, each.replicas)
@@ -406,7 +412,7 @@ def _is_copied(group: str, where: OffsetPlace, old: Snapshot) -> bool:
 
 def _gone_with_groups(before: Poll, now: Poll) -> Iterator[JudgedChange]:
     """Yield the groups that went with their offsets: these expired, or another client deleted the group. A group that
-    had no member since the console began to look is no loss.
+    had no member since the console began to look does not count.
     """
     old, new = before.snapshot, now.snapshot
     if old.groups is new.groups:

@@ -69,7 +69,7 @@ class ConfigChange(NamedTuple):
 
 
 class Unclean(NamedTuple):
-    """A leader that could not be elected cleanly."""
+    """An election of a leader from outside the ISR, or one that may have been (`sure`)."""
 
     topic: str
     was: Partition
@@ -214,7 +214,7 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
 
 
 def is_over(change: ConfigChange, past: Past, snapshot: Snapshot) -> bool:
-    """Return whether the changed setting was changed again since, so that there is no value to restore."""
+    """Return whether the setting has another value than after the change, so that there is no value to restore."""
     return bool(_changed_again(change, past)) or _own(change, snapshot, change.became) != change.became
 
 
@@ -279,7 +279,7 @@ def _place(acl: Acl) -> tuple[AclResourceType, str, PatternType]:
 
 
 def _is_said(acl: Acl, others: Sequence[Acl], ranges: bool) -> bool:
-    """Return whether another one of sorted ACLs, of its principal or of everyone, covers this one completely."""
+    """Return whether one of the sorted `others`, ACLs of the same principal or of everyone, covers an ACL completely."""
     name = acl.resource_name
     patterns = {
         pattern_of(acl),

@@ -695,8 +695,9 @@ def _mirror_symptoms(poll: Poll) -> Iterator[Symptom]:
 
 
 def _stands(beat: Beat | None, at: datetime, watched: float) -> bool:
-    """Return whether the newest heartbeat is too old, and none has come while kac looked, so that a wrong clock of its
-    writer is no reason."""
+    """Return whether the newest heartbeat is too old, and none has come while kac looked: a wrong clock of its writer
+    would not explain that.
+    """
     if beat is None or not is_silent(beat, at):
         return False
     return (at - beat.seen).total_seconds() >= max(watched, MISSED_WATCHED * (beat.every_ms or 0) / 1000)

@@ -58,8 +58,8 @@ def _hot(observations: Observations) -> Iterator[cause.Claim]:
 
 @remembered
 def _all_settled(sizes: Mapping[Place, Counter]) -> Mapping[Place, float]:
-    """Return bytes per second over a whole window, without partitions whose rate is unknown or that do not grow. A
-    burst is not a load.
+    """Return partition -> bytes per second, for partitions that grow and were measured over a whole window. A burst is
+    not a load.
     """
     return {
         place: each.rate or 0.0
