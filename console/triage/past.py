@@ -279,7 +279,7 @@ def _place(acl: Acl) -> tuple[AclResourceType, str, PatternType]:
 
 
 def _is_said(acl: Acl, others: Sequence[Acl], ranges: bool) -> bool:
-    """Return whether one of the sorted `others`, ACLs of the same principal or of everyone, covers an ACL completely."""
+    """Return whether one of the sorted `others`, ACLs of the same principal or of everyone, covers an ACL wholly."""
     name = acl.resource_name
     patterns = {
         pattern_of(acl),
