@@ -297,7 +297,7 @@ def _only_in_file(edit: plan_edits.Edit, known: Snapshot) -> str:
 
 
 def _inheriting(edit: plan_edits.Edit, known: Snapshot) -> plan_edits.Edit:
-    """Return the removal of the own value if the wanted one would then be inherited, else the edit."""
+    """Return the removal of the entity's own value if the entity would then inherit the wanted one; else the edit."""
     if not isinstance(edit, plan_edits.SetConfig):
         return edit
     entry = entry_in(known.configs, edit.resource, edit.key)
@@ -308,7 +308,7 @@ def _inheriting(edit: plan_edits.Edit, known: Snapshot) -> plan_edits.Edit:
 
 
 def _moved(edit: plan_edits.Edit, wish: Wish, known: Snapshot) -> list[str]:
-    """Return a line if the cluster differs from the lake, else nothing."""
+    """Return a line if the present value differs from the lake's; nothing if they are equal, or one is unknown."""
     lake, now = wish.lake, value_now(edit, known, effective=wish.effective)
     if UNKNOWN in (lake, now) or _same(edit, lake, now):
         return []
@@ -318,7 +318,10 @@ def _moved(edit: plan_edits.Edit, wish: Wish, known: Snapshot) -> list[str]:
 
 def value_now(edit: plan_edits.Edit, known: Snapshot, *, effective: bool = False) -> Value:
     """Return the present value of an edit's key: the entity's own, or that in a broker's file; None without either.
-    effective: whether to return the effective value instead; None for a default.
+    `UNKNOWN` if it was not read or is hidden, and for an entity without configs and quotas.
+
+    Args:
+        effective: whether to return an inherited value too; Kafka's own default stays None.
     """
     place = edit.target
     if not isinstance(place, ConfigResource | QuotaEntity):

@@ -159,7 +159,7 @@ async def _read(
 
 
 def _with_plain_headers(found: Sequence[Record], span: Span) -> Sequence[Record]:
-    """Return the records. Raises CommandError if the name of a header is no text: it can't be written again."""
+    """Return the records. Raises CommandError if the name of a header is not text: it can't be written again."""
     for each in found:
         try:
             _ = [name.decode() for name, _ in each.headers]

@@ -78,7 +78,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         self._pieces: dict[OffsetsAsked, flight_tape.Track] = {}
 
     def has_news(self, part: str) -> bool:
-        """Return whether answers arrived that a part has not used yet."""
+        """Return whether answers arrived that a part has not used yet. True for parts other than the logs, the newest
+        records and the open transactions.
+        """
         if part == Part.LOGS:
             return bool(self._tape.answered_since(LIST_OFFSETS, self._logs_ms))
         if part == Part.NEWEST:
