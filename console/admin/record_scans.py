@@ -124,7 +124,7 @@ class Scan:
         return self.position - self.first
 
     def gap(self) -> str:
-        """Return the offsets that were skipped although later records are in the answer, as text; ``""`` without."""
+        """Return, as text, the offsets that were skipped although later records are in the answer; ``""`` for none."""
         return ""
 
     def damaged(self, first: int, last: int, why: str) -> None:
