@@ -91,7 +91,9 @@ def is_unread(name: str, seen: Described) -> bool:
 
 
 def defined_entry(seen: Described, name: str, class_name: str, key: str) -> ConfigEntry | None:
-    """Return the entry of a key as a class defines it, from the class itself or from a connector of that class."""
+    """Return the entry of a key as a class defines it, from the class itself or from a connector of that class; None if
+    neither was read, or if the class does not define the key.
+    """
     cluster, _ = connect.split_name(name)
     known = seen.snapshot.connector_classes.get((cluster, class_name))
     if known is not None:

@@ -74,7 +74,7 @@ class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=T
 
     @property
     def new_topic(self) -> str | None:
-        """The name of the topic that the edit creates."""
+        """The name of the topic that the edit creates; None if it creates none."""
         return None
 
     @property

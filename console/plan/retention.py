@@ -202,7 +202,7 @@ def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
 
 
 def _shorter(before: topic_risks.Kept, after: topic_risks.Kept) -> tuple[str, ...]:
-    """Return the keys that reduce the retention."""
+    """Return the keys that reduce the retention: all if only the new policy deletes, none if it does not delete."""
     if not after.deletes:
         return ()
     if not before.deletes:

@@ -443,7 +443,7 @@ def _kept_less(
 
 
 def _lowered(change: TopicChange, key: str, judged: Judged) -> list[_Limit]:
-    """Return the limits of a topic's retention that a change lowers."""
+    """Return the limits of a topic's retention that a change lowers; none if the topic is only compacted after it."""
     resource = topic_resource(change.topic)
     known, then = judged.before.configs.get(resource), judged.after.configs.get(resource)
     before = kept(known) if known is not None else Kept(True, FOREVER, FOREVER)

@@ -360,7 +360,7 @@ class _ElectUncleanKind(_ElectionKind):
 
     def effects(self, edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return the broker that will lead, the records of each replica, and the brokers that would bring back all
-        records.
+        records; nothing if no replica can be elected.
         """
         place = edit.topic, edit.partition
         partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)

@@ -242,7 +242,9 @@ class _MoveReplicasKind(_MoveKind):
         return f"move from {old} to {new}"
 
     def effects(self, edit: MoveReplicas, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return the copied and dropped replicas, and the free space on the brokers that copy."""
+        """Return lines on the copied and dropped replicas with the free space on the brokers that copy, on observers,
+        on replicas that delay the end of the move, and on a new preferred leader.
+        """
         was = self.current(edit, seen)
         if not isinstance(was, Reassignment):
             return ()

@@ -216,7 +216,7 @@ _NAMED = 3
 
 def _known_without(edit: SetQuota, judged: Judged) -> str:
     """Return, as text, the known users without their own limit: first this console's, then those with credentials,
-    ACLs or other quotas.
+    ACLs or other quotas. ``""`` if there are none, or the limit is not one of users.
     """
     if not edit.entity.has(model_quota.USER):
         return ""
