@@ -368,7 +368,12 @@ def _offsets(snapshot: Snapshot) -> Mapping[str, Offsets]:
 
 
 def _unread(jump: Jump, then: Offsets, there: Offsets) -> Mapping[str, int] | None:
-    """Return the groups that had yet to read deleted records. then, there: the offsets of the topic before and now."""
+    """Return group -> the number of deleted records that it had yet to read. None if no group has an offset in the
+    partition, or if it is unknown whether one read the records.
+
+    Args:
+        then, there: the offsets of the topic before and now.
+    """
     unread, known = {}, False
     for (group, number), now in there.items():
         if number != jump.partition:

@@ -518,7 +518,7 @@ def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]
 
 @remembered
 def _before_start(known: Mapping[str, Reading], ranges: Mapping[tuple[str, int], LogRange]) -> dict[Key, Symptom]:
-    """Return the commits of deleted records. Without a waiting record the log can't begin later."""
+    """Return a symptom for each commit whose record is deleted. Without a waiting record the log can't begin later."""
     if not any(each.start > 0 for each in ranges.values()):
         return {}
     return _keyed(
@@ -576,8 +576,8 @@ def _transaction_symptoms(facts: Facts) -> Iterator[Symptom]:
 
 
 def ahead(poll: Poll) -> dict[str, tuple[int, Newest]]:
-    """Return topic -> the partition and the record with the time furthest in the future, for topics that delete by
-    time.
+    """Return topic -> the partition and the record with the time furthest in the future, for topics that delete by time
+    and have a record more than `AHEAD_MS` ahead of the later of the cluster's and this host's clock.
     """
     # Take the later of both clocks: with a slow one, good records would seem to be in the future.
     limit = int(max(cluster_time(poll), poll.at).timestamp() * 1000) + AHEAD_MS

@@ -134,7 +134,9 @@ def _last_members(left: Left | None) -> cause.Evidence | None:
 
 
 def _look_at_sink(group: str, left: Left | None) -> cause.Next | None:
-    """Return the look at a sink connector, whose group and client ids Kafka Connect names after it."""
+    """Return the step to look at a sink connector: Kafka Connect names its group and client ids after it. None if the
+    last members of the group were not tasks of a sink, or are unknown.
+    """
     connector = group.removeprefix(OF_SINK)
     if (
         left is None
@@ -645,7 +647,9 @@ def _is_young(intervals: Sequence[Interval], now: datetime) -> bool:
 
 
 def _behind(group: Group) -> cause.Evidence | None:
-    """Return the members that have not reached the group's epoch: others wait for their partitions."""
+    """Return, as evidence, the members that have not reached the group's epoch: others wait for their partitions. None
+    if all members have reached it.
+    """
     if not group.behind:
         return None
     first = min(group.behind, key=lambda member: member.epoch)
