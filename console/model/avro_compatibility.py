@@ -127,7 +127,7 @@ class _Reading:
         self._count = 0
 
     def read(self, text: str) -> AvroType:
-        """Return the type of a text."""
+        """Return the type of a text. Raises NotAvro."""
         try:
             document = json_as(text, object)
         except ValueError:
@@ -330,11 +330,12 @@ class Break(NamedTuple):
 
 
 def breaks(level: str, new: AvroSchema, old: Sequence[tuple[int, AvroSchema]]) -> tuple[Break, ...]:
-    """Return the problems of a new version by a compatibility level.
+    """Return the problems of a new version by a compatibility level, compared with the newest version first.
 
     Args:
         level: the compatibility level, as ``BACKWARD_TRANSITIVE``; an unknown one counts as NONE.
-        old: the numbers and schemas of the other versions, the oldest first.
+        old: the numbers and schemas of the other versions, the oldest first: a transitive level checks all of them, any
+            other level the newest.
     """
     kind = level.removesuffix(TRANSITIVE)
     if kind == NONE or not old:

@@ -279,7 +279,9 @@ def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[Document]:
 
 
 def _key(event: yaml.NodeEvent, inner: _Open, lines: dict[Path, int], source: str, line: int) -> str:
-    """Return the key of an event, and record its line as the line of its value."""
+    """Return the key of an event, and record its line as the line of its value. Raises FileProblem for a duplicate key,
+    a merge, and a key that is not a scalar.
+    """
     import yaml
 
     if not isinstance(event, yaml.ScalarEvent) or (not event.style and event.value == MERGE):
@@ -321,7 +323,9 @@ class Node:
         return [value.problem(*unknown_key(key, legal)) for key, value in self.named().items() if key not in legal]
 
     def fields(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Node]:
-        """Return the values of a mapping that has all required keys and, except for optional ones, no others."""
+        """Return the values of a mapping. Raise FileProblem if it lacks a required key, or has one that is neither
+        required nor optional.
+        """
         found = self.named()
         for problem in self.unknown((*required, *optional)):
             raise problem
