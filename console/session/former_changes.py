@@ -72,7 +72,9 @@ def any_journal(environ: Mapping[str, str]) -> bool:
 
 
 async def former_lines(session: Session) -> tuple[str, ...]:
-    """Return the lines of `former_changes`, once per session. Raises Refused, AdminError."""
+    """Return the lines of `former_changes` at the first call of a session, none at later calls. Raises Refused,
+    AdminError.
+    """
     if session.former_told:
         return ()
     lines = (await former_changes(session)).lines

@@ -175,7 +175,12 @@ def _with_plain_headers(found: Sequence[Record], span: Span) -> Sequence[Record]
 async def _with_letters(
     reader: RecordReader, context: Context, statement: P, snapshot: Snapshot, tell: Callable[[str], None]
 ) -> P:
-    """Return a statement with the letters of the records that it passes over, or write these into its file."""
+    """Return a statement with the letters of the records that it passes over, or write these records into its file.
+
+    Raises:
+        CommandError: some of the records can't be read, are held back by an open transaction, or are too many.
+        Refused: the context hides records, and the statement would write them into a file.
+    """
     span = statement.span
     if statement.keep and context.records == HIDDEN:
         raise Refused(

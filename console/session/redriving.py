@@ -334,7 +334,7 @@ async def _begins(
     client: Client, goal: Redrive, known: Mapping[int, Position], noted: Mapping[int, int]
 ) -> dict[int, Position]:
     """Return the position at which each partition continues: the group's, but not before the one that the journal has,
-    and not before the start of the log.
+    and not before the start of the log. Raises Refused if a log's start can't be read, and AdminError.
     """
     from console.admin.partitions import EARLIEST, offsets_of
 
