@@ -222,7 +222,7 @@ class LatestScan(Scan):
         self._latest, self._file, self._weight = {}, None, 0
 
     def gap(self) -> str:
-        """Return the part that was not searched because there are too many keys."""
+        """Return, as text, the part that was not searched because there are too many keys; ``""`` if there are not."""
         if not self.is_full:
             return ""
         place = f"{self.topic}-{self.number}"
@@ -303,7 +303,7 @@ class BackwardScan(Scan):
         return self.before - self.until + self.position - self.first
 
     def gap(self) -> str:
-        """Return the rest of an incomplete range, as text."""
+        """Return the rest of an incomplete range, as text; ``""`` between two ranges."""
         if self.position >= self.until or self.position == self.first:
             return ""
         return f"{self.topic}-{self.number}: offsets {self.position}..{self.until - 1} were not searched"
