@@ -234,7 +234,7 @@ def _is_dynamic(place: triage_events.Place, old: Snapshot, new: Snapshot) -> boo
 
 
 def _is_from_file(place: triage_events.Place, old: Snapshot, new: Snapshot) -> bool:
-    """Return whether a broker's config stood, or stands, in its file."""
+    """Return whether a broker's config stood, or stands, in the broker's file, and no override hid or hides it."""
     if not isinstance(place.about, ConfigResource) or place.about.type != BROKER or _is_dynamic(place, old, new):
         return False
     entries = (entry_in(snapshot.configs, place.about, place.key) for snapshot in (old, new))
@@ -313,7 +313,9 @@ def _made_again(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
 
 
 def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
-    """Return whether the topic of a change is gone, or the group has reached its offsets again."""
+    """Return whether the topic of a change, except for the topic's deletion, is gone, or the group has reached its
+    offsets again.
+    """
     about = change.place.about
     if _is_of_offsets(change.place):
         return not change.offsets
@@ -404,7 +406,9 @@ def _of_offsets(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
 
 
 def _is_copied(group: str, where: OffsetPlace, old: Snapshot) -> bool:
-    """Return whether a mirror may copy the group's offset, and no member has read from it here."""
+    """Return whether a mirror may have copied the group's offset: mirrors copy offsets to this cluster, or no member
+    was seen with the partition.
+    """
     trend = old.lag_trends.get(group)
     stands = trend.standing.get(where) if trend is not None else None
     return stands is None or not stands.held or has_checkpoints(old.topics)

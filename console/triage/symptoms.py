@@ -438,8 +438,8 @@ def grows(trend: LagTrend) -> bool:
 
 
 def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
-    """Return whether members may read well and commit later: none of their offsets moved since the poll with which the
-    last one is compared, and none is stuck yet. Some commit each minute.
+    """Return whether members may read well and commit later, since some commit each minute: the group has members, none
+    of its offsets moved since the poll with which the last one is compared, and none is stuck yet.
     """
     moved = any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
     return not (group.is_vacant or moved or trend.stuck)
@@ -704,7 +704,9 @@ def _stands(beat: Beat | None, at: datetime, watched: float) -> bool:
 
 
 def copies_grow(poll: Poll, flow: Flow) -> bool:
-    """Return whether records arrived in the copies of a flow after its last heartbeat."""
+    """Return whether records arrived in the copies of a flow some time after its last heartbeat: that of the flow if it
+    is silent, else the newest that was copied from the source.
+    """
     last = flow.beat if flow.beat is not None and is_silent(flow.beat, poll.at) else flow.copied
     if last is None:
         return False

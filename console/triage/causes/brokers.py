@@ -78,8 +78,8 @@ def _away(observations: Observations) -> frozenset[int]:
 
 def _is_spare(observations: Observations, broker: int) -> bool:
     """Return whether a broker has no replica of any topic, and no vote in the quorum. A broker that is being removed is
-    shut down and, until it is unregistered, fenced. In a partly visible cluster this is unknown: brokers silently omit
-    topics that a principal may not describe, but their log directories contain them.
+    shut down and, until it is unregistered, fenced. False if that is unknown, as in a partly visible cluster: brokers
+    silently omit topics that a principal may not describe, but their log directories contain them.
     """
     snapshot = observations.last.snapshot
     unread = any(each.part in (Part.TOPICS, Part.QUORUM) for each in snapshot.failures)
@@ -181,7 +181,7 @@ def _fewer(partitions: int, back: datetime | None) -> str:
 
 
 def _is_late(observations: Observations, restart: Restart) -> bool:
-    """Return whether a broker stays away for longer than a restart takes."""
+    """Return whether a broker that was stopped in order has been away for longer than a restart takes (`AWAY`)."""
     return (
         restart.back is None and restart.handed_over is not None and (observations.last.at - restart.handed_over > AWAY)
     )

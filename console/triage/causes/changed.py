@@ -286,7 +286,9 @@ def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
 
 
 def _stands(made: _Made, observations: Observations) -> bool:
-    """Return whether changes are worth a row before anything suffers."""
+    """Return whether changes are worth a row before anything suffers: they pass over or repeat records, have a risk, or
+    created a topic again; another client made them; and at least `KNOWN` has passed.
+    """
     snapshot = observations.last.snapshot
     if not any(
         each.again or each.ahead or each.waited or each.skipped or _has_risk(each) or _made_by_request(each, snapshot)
@@ -347,7 +349,9 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
 
 
 def _connects(change: JudgedChange) -> bool:
-    """Return whether a change decides which clients may connect, to one listener or to all."""
+    """Return whether a change is one of a broker's configs that decide which clients may connect, to one listener or to
+    all.
+    """
     key = change.place.key
     is_brokers = isinstance(change.place.about, ConfigResource) and change.place.about.type == codes.BROKER
     return is_brokers and any(key == each or key.endswith(f".{each}") for each in _CONNECTS)
@@ -362,7 +366,9 @@ def _near(change: JudgedChange) -> frozenset[str]:
 
 
 def _lets_go(change: JudgedChange) -> bool:
-    """Return whether a change removes a limit, or raises it: no client falls behind because of it."""
+    """Return whether a change removes or raises a quota or a replication throttle: no client falls behind because of
+    the change.
+    """
     key = change.place.key
     if not key.endswith((".throttled.rate", ".throttled.replicas")) and change.place.kind is not Kind.QUOTA:
         return False
@@ -406,8 +412,7 @@ def _hits(
     observations: Observations,
 ) -> _Hits:
     """Return change -> the symptoms that began right after it among those that depend on the changed entity. Each
-    symptom has one change: the one that is most likely its cause. It is found once, when the symptom or the change is
-    new.
+    symptom has one change, its most likely cause, which is found once, when the symptom or the change is new.
     """
     changed: dict[str, dict[str, list[_Candidate]]] = {}
     by_owner: dict[_Owner, list[_Candidate]] = {}
@@ -677,7 +682,9 @@ def _why_of_schema(name: str, snapshot: Snapshot) -> Iterator[cause.Evidence]:
 
 
 def _made_by_request(change: JudgedChange, snapshot: Snapshot) -> bool:
-    """Return whether a topic that was deleted seems to be there again because a client asked for its name."""
+    """Return whether a client's request for its name probably created a deleted topic again: brokers create requested
+    topics, and the topic has their default number of partitions.
+    """
     about = change.place.about
     topic = snapshot.topics.get(about.name) if isinstance(about, changes.TopicTarget) else None
     if topic is None or change.place.key != ID:
