@@ -12,7 +12,9 @@ from console.model.snapshot import Snapshot
 
 
 def same_schema(one: subjects.SchemaSource, other: subjects.SchemaSource) -> bool:
-    """Return whether two texts are the same schema: JSON is compared without its blanks."""
+    """Return whether two texts of one kind, with the same references, are the same schema: JSON is compared without its
+    blanks.
+    """
     if (one.kind, one.references) != (other.kind, other.references):
         return False
     if one.text == other.text:

@@ -379,7 +379,7 @@ class _SteeringKind(_ConnectorKind):
         return plan_staged.Staged(edit, self.current(edit, draft))
 
     def moved(self, _edit: plan_edits.Steering, was: Standing | None, now: Standing | None) -> bool:
-        """Return whether the state changed; the config does not matter."""
+        """Return whether the connector was created or deleted, or its state changed; the config does not matter."""
         return (was and was.state) != (now and now.state)
 
     def wanted(self, edit: plan_edits.Steering, now: Standing | None) -> bool | None:

@@ -257,7 +257,9 @@ class _ElectPreferredKind(_ElectionKind):
         return seen.found(partition_in(seen.snapshot.topics.get(edit.topic), edit.partition), Part.TOPICS)
 
     def moved(self, _edit: plan_edits.ElectPreferred, was: Partition | None, now: Partition | None) -> bool:
-        """Return whether the preferred replica changed; the current leader does not matter."""
+        """Return whether the partition was created or deleted, or its preferred replica changed; the current leader
+        does not matter.
+        """
         if was is None or now is None:
             return was is not now
         return model_elections.preferred(was) != model_elections.preferred(now)

@@ -146,7 +146,7 @@ class _EndTransactionKind(Removal):
         return seen_transaction(*place, edit.producer_id, poll)
 
     def moved(self, _edit: EndTransaction, was: SeenTransaction | None, now: SeenTransaction | None) -> bool:
-        """Return whether the transaction changed, or no longer hangs."""
+        """Return whether the transaction changed, ended, or no longer hangs."""
         if was is None or now is None:
             return was is not now
         return (was.epoch, was.start_offset, was.standing) != (now.epoch, now.start_offset, now.standing)
