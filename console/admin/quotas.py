@@ -186,7 +186,7 @@ async def _quotas_of(link: Link, entities: Sequence[QuotaEntity]) -> dict[QuotaE
 
 
 def quota_verdict(wanted: Mapping[str, float | None], seen: Mapping[str, float]) -> Status:
-    """Return whether an entity's values are as requested."""
+    """Return APPLIED if an entity's values are as requested, else NOT_APPLIED."""
     return applied_if(all(seen.get(key) == value for key, value in wanted.items()))
 
 

@@ -176,8 +176,8 @@ SENDERS: Senders = {AlterReplicaDirs: _ToDirectories}
 
 
 def _placed(target: ReplicaTarget, path: str, dirs: Sequence[LogDir] | None) -> Status:
-    """Return whether a replica is in a directory, or is being copied into it. dirs: the broker's directories; None if
-    unknown.
+    """Return APPLIED if a replica is in a directory, or is being copied into it; UNKNOWN if `dirs`, the broker's
+    directories, is None.
     """
     if dirs is None:
         return Status.UNKNOWN

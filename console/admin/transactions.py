@@ -317,8 +317,8 @@ def _kept_back(request: AbortTransaction, seen: transactions.Transactions) -> Ou
 
 
 def ended(request: AbortTransaction, listing: transactions.ProducerListing) -> Status:
-    """Return whether the transaction is no longer open. A producer that the leader has forgotten has no open
-    transaction.
+    """Return APPLIED if the transaction is no longer open; UNKNOWN if the partition was not described. A producer that
+    the leader has forgotten has no open transaction.
     """
     target = request.target
     producers = listing.producers.get((target.topic, target.number))
