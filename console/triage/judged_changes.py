@@ -351,7 +351,9 @@ def _of_racks(was: Broker, snapshot: Snapshot) -> tuple[Warned, ...]:
 
 
 def _of_schemas(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Iterator[JudgedChange]:
-    """Yield the subjects whose versions changed, each compared with its state before the first known change."""
+    """Yield the subjects whose versions changed, each compared with its state before the first known change; new
+    subjects are left out.
+    """
     old, new = before.snapshot, now.snapshot
     if old.schemas is new.schemas or Part.SCHEMAS not in old.read_at:
         return

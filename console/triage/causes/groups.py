@@ -156,8 +156,8 @@ def _has_just_committed(trend: LagTrend) -> bool:
 
 
 def _broker_away(absences: Sequence[tuple[int, Interval]], trend: LagTrend) -> cause.Evidence | None:
-    """Return the absence of a broker right before the last commit of a group without members. absences: the result of
-    `Observations.absences`.
+    """Return, as evidence, the absence of a broker that began about at the last commit of a group without members; None
+    if there is none. absences: the result of `Observations.absences`.
     """
     moved = [each.moved for each in trend.standing.values() if each.moved is not None]
     last = datetime.fromtimestamp(max(moved), UTC) if moved else None

@@ -80,7 +80,9 @@ def _led(topics: Mapping[str, Topic], settled: Mapping[Place, float]) -> Mapping
 
 
 def _middle(rates: Rates, topic: Topic) -> float | None:
-    """Return the median of the topic's partitions; None while one of them is unknown."""
+    """Return the median bytes per second of a topic's partitions; None while one of them is unknown, and for fewer than
+    `FEWEST` partitions.
+    """
     found = [rates.of(topic.name, each.number).bytes for each in topic.partitions]
     known = [each for each in found if each is not None]
     if not len(known) == len(found) >= FEWEST:

@@ -144,7 +144,9 @@ def _began_late(observations: Observations) -> Iterator[tuple[str, str]]:
 
 
 def _missing(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the groups whose members wait for topics that do not exist."""
+    """Yield the groups whose members have waited for a while for topics of which none exists, and that have records to
+    read in the topics of their offsets.
+    """
     poll = observations.last
     snapshot = poll.snapshot
     if Part.TOPICS not in snapshot.read_at:

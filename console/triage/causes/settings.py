@@ -334,7 +334,9 @@ _WRITING = (0.85, 2.0)
 
 
 def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]:
-    """Yield topics whose write rate is near a quota: no response shows which client writes them."""
+    """Yield topics whose write rate is near a quota: no response shows which client writes them. Nothing if more than
+    `_MANY` quotas limit producers.
+    """
     snapshot = observations.last.snapshot
     limits = {entity: quota for entity, values in snapshot.quotas.items() if (quota := values.get(PRODUCERS))}
     if not limits or len(limits) > _MANY:
