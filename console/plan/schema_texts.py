@@ -47,7 +47,7 @@ def references_of(snapshot: Snapshot, source: subjects.SchemaSource) -> list[str
 
 
 def avro_of(snapshot: Snapshot, source: subjects.SchemaSource | None) -> AvroSchema | None:
-    """Return a schema for comparisons; None if it is not an Avro schema, or its references were not read."""
+    """Return a schema for comparisons; None if it is not a valid Avro schema, or its references were not read."""
     references = None if source is None else references_of(snapshot, source)
     if source is None or source.kind != AVRO or references is None:
         return None

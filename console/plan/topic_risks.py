@@ -301,7 +301,9 @@ def unclean_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
 
 
 def unclean(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for topics on which an out-of-sync replica may become leader after the edit."""
+    """Yield a warning for topics of several replicas on which an out-of-sync replica may become leader after the edit,
+    but not before it.
+    """
     if topic_key(edit) != UNCLEAN:
         return
     found = [
@@ -523,7 +525,9 @@ def _held(name: str, judged: Judged) -> str:
 
 
 def _who_reads(readers: TopicReaders | None) -> str:
-    """Return the groups that read a topic, as text; ``""`` if no group is known to read it."""
+    """Return, as text, the groups that read a topic, and the reasons why further readers may be unknown; ``""`` if all
+    groups were read and none reads it.
+    """
     if readers is None:
         return "who reads it was not read"
     names = readers.names

@@ -98,8 +98,8 @@ def _locks_out_by_removal(edit: RemoveAcl, judged: risk_rules.Judged) -> Iterato
 
 
 def _is_first(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a warning for the first ACL on a resource: without any ACL all clients may have access, and with one only
-    the clients that it allows.
+    """Yield a warning for the first ACL on a resource, if brokers allow everyone without one, or hide whether they do:
+    then all clients may have access now, and only the clients that the ACL allows afterwards.
     """
     # Each broker reads the setting from its own file: one broker with `true` is enough to give everyone access.
     values = _open_values(judged)

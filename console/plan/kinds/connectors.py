@@ -59,7 +59,7 @@ def _own_config(configs: ConfigSet | None, resource: ConfigResource) -> dict[str
 
 
 def _standing(name: str, seen: plan_staged.Described) -> plan_staged.Was:
-    """Return a connector; None if it does not exist."""
+    """Return a connector; None if it does not exist, UNREAD if that is unknown."""
     if rules.is_unread(name, seen):
         return plan_staged.UNREAD
     found = connect.connector_in(seen.snapshot.connect, name)

@@ -180,7 +180,9 @@ def _request(unclean: bool, some: list[plan_staged.Staged]) -> ElectLeaders:
 
 
 def _with_leaders(snapshot: Snapshot, edits: Sequence[plan_edits.Election]) -> Snapshot:
-    """Return the snapshot with preferred replicas as leaders; an unclean leader is alone in its ISR."""
+    """Return the snapshot with the leaders of the elections that are possible; an unclean leader from outside the ISR
+    is alone in it.
+    """
     seen = plan_staged.Described(snapshot)
     changed: dict[TopicPartition, Partition] = {}
     for edit in edits:
