@@ -49,8 +49,8 @@ class NoEdit(NamedTuple):
 
 
 def undo(change: Change, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that restores the value before a change. known: a snapshot with the brokers' descriptions of
-    their keys.
+    """Return the edit that restores the value before a change; NoEdit if that is not possible. known: a snapshot with
+    the brokers' descriptions of their keys.
     """
     if change.is_gap:
         return NoEdit("that is no change: the cluster was not polled then")
@@ -70,8 +70,8 @@ def undo(change: Change, known: Snapshot) -> plan_edits.Edit | NoEdit:
 
 
 def wanted(type_: str, key: str, attr: str, value: str | None, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that sets a key of an entity, or removes its own value if the value is None. known: the same
-    snapshot as for `undo`.
+    """Return the edit that sets a key of an entity, or removes the entity's own value if `value` is None; NoEdit if
+    that is not possible. known: the same snapshot as for `undo`.
     """
     if type_ == "quota":
         return _quota(QuotaEntity.of(entities.quota_parts(key)), attr, value)
@@ -161,8 +161,8 @@ def _undo_scram(change: Change) -> plan_edits.Edit | NoEdit:
 
 
 def align(row: Drifted, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that gives an outlier the majority's or the baseline's value. known: the same snapshot as for
-    `undo`.
+    """Return the edit that gives an outlier the majority's or the baseline's value; NoEdit if that is not possible.
+    known: the same snapshot as for `undo`.
     """
     type_, key = row.entity
     if REDACTED in (row.majority_value, row.this_value):
@@ -179,7 +179,8 @@ def align(row: Drifted, known: Snapshot) -> plan_edits.Edit | NoEdit:
 
 def suggested(usage: Usage) -> plan_edits.Edit | NoEdit:
     """Return the edit that sets the suggested quota on the pair of user and client itself: the quota that applies to it
-    now may also apply to others."""
+    now may also apply to others. NoEdit without a suggestion, or without a user and a client id.
+    """
     if usage.suggested_value is None:
         return NoEdit(f"nothing is suggested: {clean(usage.reason, 200)}")
     parts: dict[str, str | None] = {}
