@@ -305,7 +305,7 @@ def _is_moved(outcome: changes.Outcome) -> bool:
 
 
 def _why_kept(topic: str, code: int) -> str | None:
-    """Return the message for an error code that brokers return without a text."""
+    """Return the message for an error code that brokers return without a text; None for other codes."""
     if code == ErrorCode.topic_authorization_failed:
         return f"deleting records needs DELETE on topic {topic}"
     if code == ErrorCode.policy_violation:

@@ -191,8 +191,8 @@ def quota_verdict(wanted: Mapping[str, float | None], seen: Mapping[str, float])
 
 
 def _refusal(entity: QuotaEntity, values: Mapping[str, float | None]) -> Outcome | None:
-    """Return the outcome of values that kac refuses to send: brokers accept NaN and infinity, then limit nothing or
-    everything.
+    """Return the outcome of values that kac refuses to send, None if it sends them: brokers accept NaN and infinity,
+    then limit nothing or everything. An entity with two components of one type is refused too.
     """
     for key, value in values.items():
         if value is not None and not math.isfinite(value):

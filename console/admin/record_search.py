@@ -414,7 +414,7 @@ async def _at_time(
 async def _until(
     link: Link, search: model.Search, places: Sequence[model.Place]
 ) -> tuple[dict[model.Place, int], list[Failure]]:
-    """Return partition -> the offset at which to stop."""
+    """Return partition -> the offset at which to stop, without partitions that have no such end; and the failures."""
     match search.until:
         case model.ToOffset(offset=offset):
             return dict.fromkeys(places, offset), []

@@ -62,7 +62,7 @@ async def replica_logs(
 
 
 async def _ends(link: Link, broker_id: int, places: Iterable[partitions.Place]) -> dict[partitions.Place, int]:
-    """Return the end of the broker's own log of each partition."""
+    """Return the end of the broker's own log of each partition; partitions without an answer are missing."""
     found = await partitions.offsets_at_broker(
         link, broker_id, dict.fromkeys(places, partitions.LATEST), partitions.ANY_REPLICA
     )

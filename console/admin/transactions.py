@@ -139,7 +139,9 @@ async def _asked(
 
 
 async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
-    """Return partition of the transaction log -> its leader and leader epoch; empty if the topic does not exist."""
+    """Return partition of the transaction log -> its leader and leader epoch; empty if the topic does not exist. The
+    failure if the topic can't be described.
+    """
     listing = await describe_topics(link, [TRANSACTIONS])
     topic = listing.topics.get(TRANSACTIONS)
     if topic is not None:
