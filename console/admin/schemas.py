@@ -185,7 +185,8 @@ class _Registry:
             ) from None
 
     async def version(self, subject: str, number: int) -> subjects.SchemaVersion:
-        """Return a version of a subject, also a deleted one; cached. If the registry hides it, only its number is known.
+        """Return a version of a subject, also a deleted one; cached. If the registry hides it, only its number is
+        known.
 
         Raises:
             AdminError: the registry refuses, or is lost.
