@@ -200,7 +200,7 @@ def _write(field: FieldFilter, example: str, operator: str = "") -> str:
 
 
 def as_text(value: object) -> str | None:
-    """Return a value in the form that filters use: ``true``, ``12``, ``1048576``."""
+    """Return a value in the form that filters use: ``true``, ``12``, ``1048576``; None for null."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
