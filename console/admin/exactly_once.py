@@ -292,9 +292,8 @@ async def _write(link: Link, mine: Exactly, batches: Mapping[Place, Contents]) -
     """Write a batch to each partition. Return the offset of the first record of each.
 
     Raises:
-        Interrupted: not all batches were written in time.
-        Fenced: another producer has the transactional id.
-        BrokerError: the brokers refuse a batch.
+        Interrupted: not all batches were written in time, or a broker refuses one for a reason that may pass.
+        BrokerError: the brokers refuse a batch for good.
     """
     loop = asyncio.get_running_loop()
     await asyncio.sleep(min(max(0.0, link.producing.ready_at - loop.time()), WRITES_SECONDS))
