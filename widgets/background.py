@@ -62,7 +62,7 @@ class Listener:
 
     def rest(self) -> str:
         """Return the data that was held back, which is a key because nothing followed it. A response that has begun
-        stays held back.
+        stays held back: then return ``""``.
         """
         if self._held.startswith(_BEGINNING) and not self.is_done:
             return ""

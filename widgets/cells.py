@@ -119,7 +119,7 @@ def _char_width(char: str) -> int:
 def truncate(text: str, width: int) -> str:
     """Cut `text` to at most `width` cells; the last one is an ellipsis if the text was cut.
 
-    A wide character is never halved, so the result may be one cell short.
+    A wide character is never halved, so the result may be one cell short. ``""`` for a width of 0 or less.
     """
     if width <= 0:
         return ""

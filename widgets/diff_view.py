@@ -92,7 +92,7 @@ class DiffView(LineView):
         return spot.group.key if spot.line is None else spot.line.key
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the line of a group or a change."""
+        """Return the line of a group or a change; None if the view does not have it."""
         if self._places is None:
             self._places = {
                 place_key: (number, position)

@@ -213,7 +213,7 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         return False
 
     def header(self, width: int) -> Sequence[Span] | None:  # noqa: ARG002
-        """Return the line that stays on top, for a class with HEADER_LINES."""
+        """Return the line that stays on top, for a class with HEADER_LINES; by default None."""
         return None
 
     def can_rest(self, index: int) -> bool:  # noqa: ARG002

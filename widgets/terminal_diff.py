@@ -52,7 +52,7 @@ def read_pen(parameters: str) -> Pen:
 
 
 def change(old: Pen, new: Pen) -> str:
-    """Return the shortest SGR sequence that changes `old` to `new`."""
+    """Return the shortest SGR sequence that changes `old` to `new`; ``""`` if they are equal."""
     if old == new:
         return ""
     whole = [*sorted(new.attributes), *filter(None, (new.foreground, new.background))]
@@ -226,7 +226,9 @@ class TerminalDiff:
     # -- reading frames -------------------------------------------------------------------------------------------
 
     def _read(self, frame: str) -> tuple[dict[int, Row], tuple[int, int]]:
-        """Return the new content of the rows that a frame writes to, and the cursor's position after it."""
+        """Return the new content of the rows that a frame writes to, and the cursor's position after it. Raises
+        UnreadableFrame.
+        """
         rows: dict[int, Row] = {}
         x = y = 0
         ink = blank = self._pens.plain
@@ -349,7 +351,9 @@ class TerminalDiff:
 
 
 def _moved(changed: dict[int, Row], before: list[Row]) -> _Scroll | None:
-    """Return the single move of lines that explains most of the changed rows."""
+    """Return the single move of lines that explains most of the changed rows; None if it explains fewer than
+    `FEW_ROWS`.
+    """
     places: dict[str, list[int]] = {}
     for y, row in enumerate(before):
         if any(char != " " for char in row.chars):

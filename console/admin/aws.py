@@ -61,14 +61,16 @@ class AwsLogin:
         return bearer_token(*await self._present(host))
 
     def shown(self) -> str:
-        """Return a line with the access key of the last signature, its source, and the region."""
+        """Return a line with the access key of the last signature, its source, and the region; ``""`` before the first
+        signature.
+        """
         if self._signed is None:
             return ""
         keys, region = self._signed
         return f"signed with access key {keys.access_key} of {keys.source}, for region {region}"
 
     async def _present(self, host: str) -> tuple[AwsKeys, str]:
-        """Return the current credentials, and the region of a broker."""
+        """Return the current credentials, and the region of a broker. Raises AdminError."""
         try:
             async with asyncio.timeout(self._limit):
                 self._signed = await asyncio.to_thread(self._found, host)

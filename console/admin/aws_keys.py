@@ -245,7 +245,7 @@ class _Profiles(ProfileProviderBuilder):  # type: ignore[misc]
         return ProcessProvider(profile_name, lambda: self._session.full_config, partial(self._ended, profile_name))
 
     def _ended(self, profile: str, words: Sequence[str], **_streams: Any) -> _Ended:
-        """Run a profile's command to its end, in place of `subprocess.Popen`."""
+        """Run a profile's command to its end, in place of `subprocess.Popen`. Raises AuthenticationFailed."""
         source, remedy = f"credential_process of profile {profile}", "Run it by hand."
         names = ("config_file", "credentials_file")
         files = [Path(self._session.get_config_variable(name)).expanduser() for name in names]

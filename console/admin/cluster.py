@@ -426,7 +426,9 @@ SENDERS: Senders = {UnregisterBroker: _Unregistering}
 
 
 async def unregistered(link: Link, broker_id: int) -> Status:
-    """Return whether a broker is gone; UNKNOWN if the cluster does not describe brokers that are down (before 4.0)."""
+    """Return APPLIED if a broker is gone, NOT_APPLIED if it is listed; UNKNOWN if it is not listed in a cluster that
+    does not describe brokers that are down (before 4.0).
+    """
     cluster = await describe_cluster(link)
     if any(broker.id == broker_id for broker in cluster.brokers):
         return Status.NOT_APPLIED

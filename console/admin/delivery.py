@@ -318,7 +318,8 @@ def refuse_duplicates(targets: Iterable[T]) -> dict[T, Outcome]:
 
 
 def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: ConfigSet | None) -> Status:
-    """Return whether a resource has all requested values.
+    """Return APPLIED if a resource has all requested values, NOT_APPLIED if it has none of them; UNKNOWN if it was not
+    described.
 
     A broker applies all keys of a resource or none, so a readable key decides for an unreadable one (a secret).
     A plan has no edit without effect, so a value that is as requested was different before. If only some values are as

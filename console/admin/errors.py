@@ -165,8 +165,8 @@ NOT_ANSWERED = "NOT_ANSWERED"
 
 
 def not_answered(what: str) -> Failure:
-    """Return the failure of an item of a request that the response leaves out, which proves neither that it exists nor
-    that it does not.
+    """Return the failure of an item that a request names and its response leaves out: that proves neither that the item
+    exists nor that it does not.
     """
     return Failure(
         NOT_ANSWERED, f"the answer leaves {what} out, without an error", "See the broker's server.log at this time."

@@ -142,7 +142,9 @@ async def take_over(link: Link, id_: str, before: Exactly | None = None) -> Exac
 
 
 async def _is_second(link: Link) -> bool:
-    """Return whether the cluster has transactions of the second kind."""
+    """Return whether the cluster gives each transaction its own epoch (transaction.version 2). Raises Interrupted
+    without an answer.
+    """
     try:
         response = await link.call("api_versions", ASK_VERSIONS, timeout=CALL_SECONDS)
     except errors.MAY_PASS as error:
@@ -287,7 +289,12 @@ async def _add_partitions(link: Link, mine: Exactly, places: Iterable[Place]) ->
 
 
 async def _write(link: Link, mine: Exactly, batches: Mapping[Place, Contents]) -> dict[Place, int]:
-    """Write a batch to each partition. Return the offset of the first record of each."""
+    """Write a batch to each partition. Return the offset of the first record of each.
+
+    Raises:
+        Interrupted: not all batches were written in time, or a broker refuses one for a reason that may pass.
+        BrokerError: the brokers refuse a batch for good.
+    """
     loop = asyncio.get_running_loop()
     await asyncio.sleep(min(max(0.0, link.producing.ready_at - loop.time()), WRITES_SECONDS))
     targets = {place: NewRecords(*place) for place in batches}

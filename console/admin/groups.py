@@ -776,7 +776,7 @@ async def group_positions(
     failures = {name: why for name, why in failures.items() if name not in found}
 
     async def dead(name: str) -> cluster.GroupPosition:
-        """Return a group that its coordinator does not know; it exists nevertheless if it has offsets."""
+        """Return the position of a group that its coordinator does not know; the group exists if it has offsets."""
         try:
             async with few:
                 committed, problems = await offsets_of_group(link, name, coordinators[name], is_share=False)

@@ -640,7 +640,10 @@ class Link:
         return asyncio.get_running_loop().time() + (self.settings.request_timeout if timeout is None else timeout)
 
     async def _send(self, request: _Request) -> RawResponse:
-        """Send, and retry until an answer, a permanent error or the deadline."""
+        """Send, and retry a connection that fails or is lost, at most `ATTEMPTS` times and until the deadline. Raises
+        ReadOnly for a change by a read-only client, AuthenticationFailed if the listener turns kac away twice, and
+        other AdminErrors.
+        """
         if request.change and self.settings.read_only:
             raise errors.ReadOnly(request.api)
         loop = asyncio.get_running_loop()

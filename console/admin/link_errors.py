@@ -101,7 +101,7 @@ def turned_away(connection: Connection) -> Failure:
 
 
 def not_at_its_address(broker_id: int, failure: Failure, *, controllers: bool = False) -> Unreachable:
-    """Return the error for a broker that is not at its address in Metadata, or for such a controller."""
+    """Return the error for a broker, or a controller, that is not at its address in Metadata."""
     if controllers:
         text = f"controller {broker_id} at {failure.message}"
         remedy = (

@@ -240,7 +240,9 @@ class ControllerLog:
         return found
 
     async def _snapshot(self, wanted: _SnapshotId, within: float) -> Snapshot | None:
-        """Return the snapshot; None if it no longer exists."""
+        """Return the snapshot; None if it no longer exists. Raises BadAnswer if it is too large or incomplete, and
+        other AdminErrors.
+        """
         pieces: list[bytes] = []
         position = size = 0
         snapshot_id = {"end_offset": wanted.end, "epoch": wanted.epoch}

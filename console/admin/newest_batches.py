@@ -47,7 +47,9 @@ async def schema_samples(link: Link, topics: Iterable[Topic]) -> dict[str, model
 
 
 async def _of_topics(link: Link, topics: Iterable[Topic], count: Callable[[bytes, int], T]) -> dict[str, list[T]]:
-    """Return topic -> the results of `count` on the bytes of each partition, from an offset on."""
+    """Return topic -> the results of `count` on the bytes of each partition, from an offset on; empty if the read of a
+    topic fails, or the reads take longer than `SECONDS`.
+    """
     known = list(topics)
     try:
         async with asyncio.timeout(SECONDS):

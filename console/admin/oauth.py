@@ -314,7 +314,7 @@ def _refused(shown: str, status: int, body: bytes, sasl: SaslSettings) -> AdminE
 
 
 def _endpoint_error(body: bytes) -> str:
-    """Return the endpoint's error text (RFC 6749, section 5.2), made printable."""
+    """Return the endpoint's error text (RFC 6749, section 5.2), made printable; ``""`` for a body of another form."""
     try:
         answer = json_of(body, odd_numbers=True)
     except ValueError:
@@ -375,7 +375,9 @@ def assertion(sasl: SaslSettings) -> str:
 
 
 def _template(options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the header and the claims in ``assertion.template.file``: JSON with ``header`` and ``payload``."""
+    """Return the header and the claims in ``assertion.template.file``: JSON with ``header`` and ``payload``. Both are
+    empty without such a file. Raises AuthenticationFailed for a file of another form.
+    """
     file = options.get("assertion.template.file")
     if not file:
         return {}, {}
@@ -392,7 +394,7 @@ def _no_template(file: str, why: str) -> AuthenticationFailed:
 
 
 def _signed_jwt(header: dict[str, Any], claims: dict[str, Any], sasl: SaslSettings) -> str:
-    """Return a JWT of the header and the claims, signed with the settings' key."""
+    """Return a JWT of the header and the claims, signed with the settings' key. Raises AuthenticationFailed."""
     from joserfc.errors import InvalidKeyCurveError, JoseError
     from joserfc.jws import JWSRegistry, serialize_compact
 

@@ -168,7 +168,9 @@ def reassignments(response: Any) -> tuple[cluster.Reassignment, ...]:
 
 
 def elected(partition: cluster.Partition | None, unclean: bool) -> changes.Status:
-    """Return whether the preferred replica leads, or after an unclean election any replica."""
+    """Return APPLIED if the preferred replica leads, or after an unclean election any replica; UNKNOWN for a missing
+    partition.
+    """
     if partition is None:
         return changes.Status.UNKNOWN
     leads = partition.leader >= 0 if unclean else partition.replicas[:1] == (partition.leader,)
@@ -303,7 +305,7 @@ def _is_moved(outcome: changes.Outcome) -> bool:
 
 
 def _why_kept(topic: str, code: int) -> str | None:
-    """Return the message for an error code that brokers return without a text."""
+    """Return the message for an error code that brokers return without a text; None for other codes."""
     if code == ErrorCode.topic_authorization_failed:
         return f"deleting records needs DELETE on topic {topic}"
     if code == ErrorCode.policy_violation:
@@ -312,7 +314,7 @@ def _why_kept(topic: str, code: int) -> str | None:
 
 
 def deleted(before: int, start: int | None) -> changes.Status:
-    """Return whether a log starts at the wanted offset or later. start: the log's start; None if unknown."""
+    """Return APPLIED if a log starts at the wanted offset or later. start: the log's start; UNKNOWN if it is None."""
     if start is None:
         return changes.Status.UNKNOWN
     return applied_if(start >= before)

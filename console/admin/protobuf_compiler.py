@@ -144,7 +144,7 @@ def _descriptor_in(text: str) -> Any:
 
 
 def _descriptor_set(main: Any, references: Sequence[SchemaText]) -> bytes:
-    """Return a schema's own descriptor after those of its imports."""
+    """Return a schema's own descriptor after those of its imports. Raises NotDecoded."""
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
     found: dict[str, Any] = {}

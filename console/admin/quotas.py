@@ -186,13 +186,13 @@ async def _quotas_of(link: Link, entities: Sequence[QuotaEntity]) -> dict[QuotaE
 
 
 def quota_verdict(wanted: Mapping[str, float | None], seen: Mapping[str, float]) -> Status:
-    """Return whether an entity's values are as requested."""
+    """Return APPLIED if an entity's values are as requested, else NOT_APPLIED."""
     return applied_if(all(seen.get(key) == value for key, value in wanted.items()))
 
 
 def _refusal(entity: QuotaEntity, values: Mapping[str, float | None]) -> Outcome | None:
-    """Return the outcome of values that kac refuses to send: brokers accept NaN and infinity, then limit nothing or
-    everything.
+    """Return the outcome of values that kac refuses to send, None if it sends them: brokers accept NaN and infinity,
+    then limit nothing or everything. An entity with two components of one type is refused too.
     """
     for key, value in values.items():
         if value is not None and not math.isfinite(value):

@@ -124,7 +124,7 @@ class Scan:
         return self.position - self.first
 
     def gap(self) -> str:
-        """Return the offsets that were skipped although later records are in the answer, as text; ``""`` without."""
+        """Return, as text, the offsets that were skipped although later records are in the answer; ``""`` for none."""
         return ""
 
     def damaged(self, first: int, last: int, why: str) -> None:
@@ -222,7 +222,7 @@ class LatestScan(Scan):
         self._latest, self._file, self._weight = {}, None, 0
 
     def gap(self) -> str:
-        """Return the part that was not searched because there are too many keys."""
+        """Return, as text, the part that was not searched because there are too many keys; ``""`` if there are not."""
         if not self.is_full:
             return ""
         place = f"{self.topic}-{self.number}"
@@ -303,7 +303,7 @@ class BackwardScan(Scan):
         return self.before - self.until + self.position - self.first
 
     def gap(self) -> str:
-        """Return the rest of an incomplete range, as text."""
+        """Return the rest of an incomplete range, as text; ``""`` between two ranges."""
         if self.position >= self.until or self.position == self.first:
             return ""
         return f"{self.topic}-{self.number}: offsets {self.position}..{self.until - 1} were not searched"

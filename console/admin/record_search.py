@@ -354,8 +354,8 @@ def _likely(
 
 
 def _held_back(ends: Mapping[model.Place, tuple[int, int]]) -> str:
-    """Return a note about the partitions with records that open transactions hold back. ends: partition -> (last stable
-    offset, end).
+    """Return a note about the partitions with records that open transactions hold back; ``""`` without such partitions.
+    ends: partition -> (last stable offset, end).
     """
     held = {place: span for place, span in ends.items() if span[0] < span[1]}
     if not held:
@@ -370,7 +370,9 @@ _Begin = tuple[Mapping[model.Place, int], Sequence[str], Sequence[Failure]]
 
 
 async def _begin(link: Link, search: model.Search, places: Sequence[model.Place]) -> _Begin:
-    """Return partition -> its start position, with notes and failures."""
+    """Return partition -> its start position, with notes and failures. Raises BrokerError if a group has no offset in
+    any of the partitions, and other AdminErrors.
+    """
     match search.start:
         case model.Last(before=before):
             return before or {}, (), ()
@@ -412,7 +414,7 @@ async def _at_time(
 async def _until(
     link: Link, search: model.Search, places: Sequence[model.Place]
 ) -> tuple[dict[model.Place, int], list[Failure]]:
-    """Return partition -> the offset at which to stop."""
+    """Return partition -> the offset at which to stop, without partitions that have no such end; and the failures."""
     match search.until:
         case model.ToOffset(offset=offset):
             return dict.fromkeys(places, offset), []

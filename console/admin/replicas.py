@@ -62,7 +62,7 @@ async def replica_logs(
 
 
 async def _ends(link: Link, broker_id: int, places: Iterable[partitions.Place]) -> dict[partitions.Place, int]:
-    """Return the end of the broker's own log of each partition."""
+    """Return the end of the broker's own log of each partition; partitions without an answer are missing."""
     found = await partitions.offsets_at_broker(
         link, broker_id, dict.fromkeys(places, partitions.LATEST), partitions.ANY_REPLICA
     )
@@ -176,8 +176,8 @@ SENDERS: Senders = {AlterReplicaDirs: _ToDirectories}
 
 
 def _placed(target: ReplicaTarget, path: str, dirs: Sequence[LogDir] | None) -> Status:
-    """Return whether a replica is in a directory, or is being copied into it. dirs: the broker's directories; None if
-    unknown.
+    """Return APPLIED if a replica is in a directory, or is being copied into it; UNKNOWN if `dirs`, the broker's
+    directories, is None.
     """
     if dirs is None:
         return Status.UNKNOWN

@@ -185,7 +185,12 @@ class _Registry:
             ) from None
 
     async def version(self, subject: str, number: int) -> subjects.SchemaVersion:
-        """Return a version of a subject, also a deleted one; cached."""
+        """Return a version of a subject, also a deleted one; cached. If the registry hides it, only its number is
+        known.
+
+        Raises:
+            AdminError: the registry refuses, or is lost.
+        """
         known = self._versions.get((subject, number))
         if known is not None and time.monotonic() < known[1]:
             return known[0]

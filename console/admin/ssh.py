@@ -149,7 +149,7 @@ class SshWay:
         return self._users or self._paths() / "s"
 
     def _paths(self) -> Path:
-        """Return the folder of ssh's socket and log; only this user can enter it."""
+        """Return the folder of ssh's socket and log; only this user can enter it. Raises SshFailed."""
         if self._folder is None:
             places = [place for place in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp") if place]  # noqa: S108
             fit = [
@@ -167,7 +167,9 @@ class SshWay:
         return self._folder
 
     def _run(self, *, ask: bool) -> None:
-        """Run ssh until it is logged in; then it continues in the background and its first process ends with 0."""
+        """Run ssh until it is logged in; then it continues in the background and its first process ends with 0. Raises
+        SshFailed.
+        """
         folder = self._paths()
         log = folder / "log"
         environ = dict(os.environ)
@@ -203,7 +205,7 @@ class SshWay:
             raise ssh_failed(self._host, self._log(), in_time=code != -1, asked=ask)
 
     async def _control(self) -> socket.socket:
-        """Return a connection to the master; start the master if necessary."""
+        """Return a connection to the master; start the master if necessary. Raises SshFailed."""
         loop = asyncio.get_running_loop()
         for attempt in (1, 2):
             control = socket.socket(socket.AF_UNIX)

@@ -356,7 +356,9 @@ def _names(targets: Iterable[changes.TopicTarget]) -> list[str]:
 
 
 def created(wanted: changes.NewTopic, listing: TopicListing) -> changes.Status:
-    """Return whether the topic exists as requested. A topic with other partitions or replicas existed before."""
+    """Return APPLIED if the topic exists as requested; NOT_APPLIED if it is missing, or has other numbers of partitions
+    or replicas: then it existed before. UNKNOWN if it was not described.
+    """
     topic = listing.topics.get(wanted.name)
     if topic is None:
         return changes.Status.NOT_APPLIED if _is_gone(wanted.name, listing) else changes.Status.UNKNOWN
@@ -369,15 +371,15 @@ def created(wanted: changes.NewTopic, listing: TopicListing) -> changes.Status:
 
 
 def deleted(name: str, listing: TopicListing) -> changes.Status:
-    """Return whether the topic is gone."""
+    """Return APPLIED if the topic is gone, NOT_APPLIED if it exists; UNKNOWN if it was not described."""
     if name in listing.topics:
         return changes.Status.NOT_APPLIED
     return changes.Status.APPLIED if _is_gone(name, listing) else changes.Status.UNKNOWN
 
 
 def grown(count: int, topic: Topic | None) -> changes.Status:
-    """Return whether the topic has the new count. More partitions mean that another client has grown it since:
-    UNKNOWN.
+    """Return APPLIED if the topic has the new count, NOT_APPLIED if it has fewer partitions. More partitions mean that
+    another client has grown it since: UNKNOWN.
     """
     if topic is None or len(topic.partitions) > count:
         return changes.Status.UNKNOWN

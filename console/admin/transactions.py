@@ -139,7 +139,9 @@ async def _asked(
 
 
 async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
-    """Return partition of the transaction log -> its leader and leader epoch; empty if the topic does not exist."""
+    """Return partition of the transaction log -> its leader and leader epoch; empty if the topic does not exist. The
+    failure if the topic can't be described.
+    """
     listing = await describe_topics(link, [TRANSACTIONS])
     topic = listing.topics.get(TRANSACTIONS)
     if topic is not None:
@@ -317,8 +319,8 @@ def _kept_back(request: AbortTransaction, seen: transactions.Transactions) -> Ou
 
 
 def ended(request: AbortTransaction, listing: transactions.ProducerListing) -> Status:
-    """Return whether the transaction is no longer open. A producer that the leader has forgotten has no open
-    transaction.
+    """Return APPLIED if the transaction is no longer open; UNKNOWN if the partition was not described. A producer that
+    the leader has forgotten has no open transaction.
     """
     target = request.target
     producers = listing.producers.get((target.topic, target.number))

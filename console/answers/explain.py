@@ -153,7 +153,7 @@ def _acls_data(acls: Iterable[Acl]) -> list[Data]:
 
 
 def _unless(decision: authorizer.Decision) -> list[Data]:
-    """Return the settings, which brokers do not report, that could change the decision."""
+    """Return the settings that brokers do not report and that could change a decision; none if it allows."""
     if decision.allowed:
         return []
     return [SUPER_USERS] if decision.allowed is False or decision.has_acls else [SUPER_USERS, authorizer.OPEN]

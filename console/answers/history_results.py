@@ -69,7 +69,7 @@ def open_lines(change: Change) -> Iterable[str]:
 
 
 def ahead_lines(changes: Iterable[Change], now: datetime) -> list[str]:
-    """Return a line if changes have later times than this host's clock, which was set back since, or was wrong then."""
+    """Return a line if changes have later times than this host's clock: it was wrong then, or was set back later."""
     ahead = [change for change in changes if change.intent.at - now > CLOCK_SLACK]
     if not ahead:
         return []

@@ -379,7 +379,7 @@ def _written_tables(report: ApplyReport, verb: str) -> tuple[Table, ...]:
 
 
 def _offsets(row: WrittenRow) -> str:
-    """Return the offsets of a batch as text."""
+    """Return the offsets of a batch as text; ``""`` if it was not written."""
     first, count = row.outcome.offset, len(row.edit.sizes)
     if row.outcome.status is not Status.APPLIED:
         return ""

@@ -120,7 +120,7 @@ def verdict_data(verdict: Verdict, lost: str = "", now: datetime | None = None) 
     """Return the JSON object of a verdict. Its fields are a contract: their meanings never change.
 
     Args:
-        lost: the reason why no broker answers since the verdict; ``""`` while one does.
+        lost: the reason why no broker has answered after the verdict; ``""`` while one does.
         now: time of the object, UTC; None: of the verdict.
     """
     at = moment(verdict.at)

@@ -378,7 +378,7 @@ examples:
 
 
 def _noun(kind: Kind, name: str, described: str, deleted: str, examples: str) -> noun.Noun:
-    """Return the noun of a kind. described, deleted: help texts for --describe and --delete."""
+    """Return the command for one kind of groups. described, deleted: the help texts of --describe and --delete."""
     offsets = "start offsets" if kind is SHARE else "offsets"
     configs = {ALTER: "set or remove configs"} if kind is CONSUMERS else {}
     what = "groups" if kind is CONSUMERS else f"{kind.name} groups"

@@ -297,7 +297,9 @@ def _check_positive(name: str, value: ConfigValue, _: Mapping[str, Any]) -> None
 
 
 def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
-    """Check that a value is a version or a release: ``2.8-IV1``, ``2.8``, ``2.8.2`` (ApiVersion, MetadataVersion)."""
+    """Check that a value is a version or a release: ``2.8-IV1``, ``2.8``, ``2.8.2`` (ApiVersion, MetadataVersion).
+    Raises InvalidValue.
+    """
     text = str(value)
     versions = rule["text"].strip("[]").split(", ")
     known = {*versions, *(version.partition("-")[0] for version in versions)}
@@ -308,7 +310,8 @@ def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, An
 
 def _check_offset_reset(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
     """Check a value as ShareGroupAutoOffsetResetStrategy does. The message of 4.0, which names earliest first, has an
-    extra dot."""
+    extra dot. Raises InvalidValue.
+    """
     text = str(value)
     kind, colon, duration = text.partition(":")
     if text in ("earliest", "latest") or (kind == "by_duration" and colon and _DURATION.fullmatch(duration)):
@@ -441,7 +444,7 @@ class BrokerLayers(Struct, frozen=True):
 
 
 def _in_milliseconds(name: str, value: str) -> str:
-    """Convert minutes and hours to milliseconds; a negative value is no limit (KafkaConfig.logRetentionTimeMillis)."""
+    """Convert minutes and hours to milliseconds; below 0 there is no limit (KafkaConfig.logRetentionTimeMillis)."""
     unit = _UNIT_MS.get(name)
     if unit is not None:
         return _WITHOUT_END if int(value) < 0 else str(int(value) * unit)

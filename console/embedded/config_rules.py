@@ -87,7 +87,9 @@ def _check_types(configs: config_definitions.ReleaseConfigs, values: Mapping[str
 
 
 def _check_hidden(configs: config_definitions.ReleaseConfigs, values: Mapping[str, str], names: Container[str]) -> None:
-    """Check values with a listener's prefix that `_check_types` did not see (SocketServer.validateReconfiguration)."""
+    """Check values with a listener's prefix that `_check_types` did not see (SocketServer.validateReconfiguration).
+    Raises NotReconfigurable.
+    """
     for key, text in values.items():
         base = config_definitions.without_listener(key)
         definition = configs.broker.get(base or "")
@@ -104,7 +106,7 @@ def _is_of_one_listener(configs: config_definitions.ReleaseConfigs, name: str) -
 
 
 def _check_together(before: config_definitions.BrokerLayers, after: config_definitions.BrokerLayers) -> None:
-    """Check requirements between values (KafkaConfig.validateValues)."""
+    """Check requirements between values (KafkaConfig.validateValues). Raises ValueError with Kafka's message."""
     if after.value("log.retention.ms") == "0":
         raise ValueError("requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
     if not _number(after, "log.cleaner.threads"):
@@ -127,7 +129,7 @@ def _check_together(before: config_definitions.BrokerLayers, after: config_defin
 
 
 def _check_groups(after: config_definitions.BrokerLayers) -> None:
-    """Check that assignment intervals of groups are within their bounds (GroupCoordinatorConfig)."""
+    """Check that assignment intervals of groups are within their bounds (GroupCoordinatorConfig). Raises ValueError."""
     for kind in ("consumer", "share", "streams"):
         name, least, most = (f"group.{kind}.{side}assignment.interval.ms" for side in ("", "min.", "max."))
         if name not in after.configs.broker:
@@ -204,7 +206,10 @@ def _check_running(before: config_definitions.BrokerLayers, after: config_defini
 def _check_local_retention(
     before: config_definitions.BrokerLayers, after: config_definitions.BrokerLayers, key: str
 ) -> None:
-    """Check that a tiered topic's local retention does not exceed its retention (DynamicLogConfig)."""
+    """Check that a tiered topic's local retention does not exceed its retention (DynamicLogConfig). Raises
+    NotReconfigurable. Nothing is checked if neither value changes, if the retention has no limit, or if the local
+    retention is not set.
+    """
     local = key.replace("log.", "log.local.")
     if local not in after.configs.broker or (before.value(local), before.value(key)) == (
         after.value(local),

@@ -258,7 +258,7 @@ def _seconds(text: str) -> float:
 
 
 def _code(text: str) -> int:
-    """Parse an error by Kafka's name or as a number."""
+    """Parse an error by Kafka's name or as a number. Raises ValueError for an unknown name."""
     if re.fullmatch(r"-?\d{1,5}", text):
         return int(text)
     name = text.lower()

@@ -74,7 +74,9 @@ def check_own(layers: BrokerLayers, type_: ResourceType, own: Mapping[str, str],
 
 
 def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern: bool) -> None:
-    """Check a metrics subscription (ClientMetricsConfigs). modern: check values by type, as since 4.0."""
+    """Check a metrics subscription (ClientMetricsConfigs). modern: check values by type, as 4.0 and later do. Raises
+    ConfigProblem or ValueError for the first error.
+    """
     check_own(layers, CLIENT_METRICS, own, typed=modern)
     definitions = layers.configs.others[CLIENT_METRICS]
     if "interval.ms" in own:

@@ -39,7 +39,9 @@ class NotServed(NamedTuple):
 
 
 class AskedTopic(NamedTuple):
-    """A topic as named in a request."""
+    """A topic that a request names by its name or by its id. `topic` is None for an unknown topic, and `name` for an
+    unknown id.
+    """
 
     name: str | None
     id: UUID | None
@@ -89,14 +91,16 @@ def led_partition(
 
 
 def current_leader_field(context: RequestContext, refusal: NotServed) -> dict[str, Any]:
-    """Return the field `current_leader` of an error response, in versions that have it (KIP-951)."""
+    """Return the field `current_leader` of an error response, in versions that have it (KIP-951); empty in others, and
+    for an error that does not name a leader.
+    """
     if refusal.leader == NO_LEADER or refusal.code not in _TELLS_LEADER or not hasattr(context.schema, "NodeEndpoint"):
         return {}
     return {"current_leader": {"leader_id": refusal.leader, "leader_epoch": refusal.epoch}}
 
 
 def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dict[str, Any]:
-    """Return the field `node_endpoints` with these leaders, in versions that have it (KIP-951)."""
+    """Return the field `node_endpoints` with these leaders, in versions that have it (KIP-951); empty in others."""
     if not hasattr(context.schema, "NodeEndpoint"):
         return {}
     brokers = context.view.brokers

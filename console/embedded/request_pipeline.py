@@ -459,7 +459,9 @@ class Dispatcher:
         return data
 
     def _raw_token(self, session: Session, frame: bytes) -> bytes:
-        """Answer a SASL token without a request header (SaslHandshake v0) in the same form."""
+        """Answer a SASL token without a request header (SaslHandshake v0) in the same form. Raises CloseConnection if
+        the login fails.
+        """
         try:
             token = session.authenticate(self._cluster.view_of(self._broker_id), frame)
         except SaslFailure as failure:

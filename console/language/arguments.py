@@ -194,7 +194,7 @@ def schema_subject(reader: language_reader.Reader) -> str:
 
 
 def optional_version(reader: language_reader.Reader) -> int | None:
-    """Read ``[version N]``."""
+    """Read ``[version N]``; return None if the statement leaves it out."""
     if reader.take_keyword("version") is None:
         return None
     word = reader.take(language_reader.Expected(language_reader.What.ARGUMENT, "the number of a version"))

@@ -69,7 +69,9 @@ class CommandError(LanguageError):
 
 
 def is_one_slip(wrong: str, right: str) -> bool:
-    """Return whether the words differ by one inserted, missing or wrong letter, or by two swapped letters."""
+    """Return whether the words are equal, or differ by one inserted, missing or wrong letter, or by two swapped
+    letters.
+    """
     if abs(len(wrong) - len(right)) > 1 or wrong == right:
         return wrong == right
     # After the first difference, the rest has to be equal, shifted by the typo.

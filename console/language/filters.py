@@ -159,7 +159,9 @@ def _negated(field: FieldFilter, test: Test) -> FieldTest:
 
 
 def _number_test(field: FieldFilter, unit: Unit) -> FieldTest:
-    """Return a test of numbers and of texts that are numbers; a glob matches the digits. Other values fail."""
+    """Return a test of numbers and of texts that are numbers; a glob matches the digits. Other values fail. Raises
+    CommandError if the filter's value is not a number.
+    """
     pattern = field.pattern or ""
     if field.operator in _EQUALITY and _GLOB_OF_DIGITS.fullmatch(pattern):
         return _negated(field, glob_test([pattern]))
@@ -198,7 +200,7 @@ def _write(field: FieldFilter, example: str, operator: str = "") -> str:
 
 
 def as_text(value: object) -> str | None:
-    """Return a value in the form that filters use: ``true``, ``12``, ``1048576``."""
+    """Return a value in the form that filters use: ``true``, ``12``, ``1048576``; None for null."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -342,7 +344,9 @@ def _require_code(field: FieldFilter) -> None:
 
 
 def _plain(pattern: str) -> str | None:
-    """Return the name that a pattern matches, with quoted wildcards as characters; None for a glob."""
+    """Return the only name that a pattern matches: [*], [?] and [[] are the characters themselves. None if the pattern
+    has other wildcards.
+    """
     text = pattern
     for char in "*?[":
         text = text.replace(f"[{char}]", "\0" + char)

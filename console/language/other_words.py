@@ -199,7 +199,7 @@ def our_line(words: Sequence[str]) -> str | None:
 
 
 def _with_name(line: str, names: Sequence[str]) -> str:
-    """Return the line with the first name in place of its placeholder."""
+    """Return the line with the first name in place of its placeholder; unchanged without a name or a placeholder."""
     name = next((each for each in names if "=" not in each), None)
     if name is None:
         return line

@@ -308,7 +308,7 @@ def assign_of(key: Key, value: str | Secret, *, may_refer: bool = False) -> Assi
     """Return the ``KEY=VALUE`` of an edit; ``KEY=?`` if the value may be a secret.
 
     Args:
-        may_refer: whether a reference to a config provider is such a value, and no secret.
+        may_refer: whether the value may be a reference to a config provider, which is not a secret.
     """
     if isinstance(value, str) and may_refer and is_reference(value):
         return Assign(key, value)

@@ -12,7 +12,9 @@ from console.present.text import Line
 
 
 def verb_lines(word: str, width: int) -> list[Line]:
-    """Return all verbs with their summaries, or one verb with all its details."""
+    """Return all verbs with their summaries, or one verb with all its details; for an unknown verb a line that says so,
+    and all verbs.
+    """
     verbs = verbs_for(Where.BAR)
     named = [verb for verb in verbs if verb.name == word]
     if word and not named:

@@ -40,7 +40,9 @@ def _undescribed(type_: ResourceType) -> ConfigSet:
 
 
 def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigSet]:
-    """Yield the sets with a resource's keys: its own, then that of another resource of its type."""
+    """Yield the sets with a resource's keys: its own, and for a resource whose set lists only the keys that are set, or
+    that has no set, another set of its type. A type whose resources have keys of their own, or levels, has no other.
+    """
     own = snapshot.configs.get(target)
     if own is not None:
         yield own
@@ -81,7 +83,9 @@ def known_keys(snapshot: Snapshot, target: ConfigResource) -> dict[str, ConfigEn
 
 
 def known_entry(snapshot: Snapshot, target: ConfigResource, key: str) -> ConfigEntry | None:
-    """Return an entry for a key: the resource's own or another's; for ``listener.name.x.KEY`` that of ``KEY``."""
+    """Return an entry for a key: the resource's own or another's; for ``listener.name.x.KEY`` also that of ``KEY``.
+    None if no set that was read has one.
+    """
     for name in dict.fromkeys((key, base_key(key))):
         for entries in described_sets(snapshot, target):
             entry = entries.get(name)
@@ -184,7 +188,8 @@ def check_key(entity: quota.QuotaEntity, key: Key, own: quota.QuotaValues = {}) 
     legal = quota_keys(entity)
     if key.name in legal or key.name in own:
         return
-    # Make no guess for a quota of the other kind of entity, which is no typo.
+    # Make no guess if the key is a quota of another kind of entity (an IP's instead of a client's, or the reverse): it
+    # is not a typo.
     guess = did_you_mean(key.name, legal) if key.name not in quota.QUOTA_KEYS else ""
     hint = guess or f"quotas of {_kind(entity)}: {', '.join(legal)}"
     user = entity.as_dict().get(quota.USER)

@@ -39,7 +39,7 @@ def _policy(configs: config.ConfigSet) -> frozenset[str]:
 
 
 def _of_users(topics: list[Topic]) -> list[Topic]:
-    """Return the topics that are no internal ones: their owners choose their configs."""
+    """Return the topics that are not internal: users choose only the configs of their own topics."""
     return [topic for topic in topics if not topic.internal]
 
 
@@ -54,7 +54,8 @@ def _where(
     Args:
         key: the key of a topic.
         is_wrong: judges a set of configs.
-        of: returns for such configs whether a topic with them counts; internal ones never do.
+        of: returns, for a wrong set of configs, a function that returns whether a topic with it counts; internal topics
+            never do.
     """
     wrong = ((configs, topics) for configs, topics in seen.sets if is_wrong(configs))
     yield from places(seen, key, ((c, [*filter(of(c), _of_users(topics))]) for c, topics in wrong))

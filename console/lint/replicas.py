@@ -177,8 +177,9 @@ def _one_of_three(seen: Seen) -> Iterator[Found]:
 
 
 def _is_safe_default(seen: Seen, place: Place) -> bool:
-    """Return whether two in sync can become the default: no topic that inherits it has exactly two replicas, whose
-    writes would fail with one of them away."""
+    """Return whether 2 can become the default of min.insync.replicas: brokers alter the key at once, and no topic that
+    inherits it has exactly two replicas, whose writes would fail with one of them away.
+    """
     inheriting = (topic for configs, topics in seen.sets if _inherits_isr(configs) for topic in topics)
     alterable = update_mode(BROKER, place.key) is UpdateMode.CLUSTER_WIDE
     return alterable and all(topic.replication != 2 for topic in inheriting)

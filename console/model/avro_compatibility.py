@@ -41,7 +41,7 @@ ITEMS, VALUES = "[]", "{}"
 
 
 class NotAvro(Exception):
-    """The reason why a text is no Avro schema, in one line."""
+    """The reason why a text is not an Avro schema, in one line."""
 
 
 class AvroField(NamedTuple):
@@ -85,7 +85,7 @@ class AvroSchema(Struct, frozen=True):
     named: Mapping[str, AvroType]
 
     def meant(self, type_: AvroType) -> AvroType:
-        """Return the type that another type names; the type itself if it is no reference."""
+        """Return the type that another type names; the type itself if it names none."""
         return self.named[type_.name] if type_.kind == "named" else type_
 
 
@@ -127,7 +127,7 @@ class _Reading:
         self._count = 0
 
     def read(self, text: str) -> AvroType:
-        """Return the type of a text."""
+        """Return the type of a text. Raises NotAvro."""
         try:
             document = json_as(text, object)
         except ValueError:
@@ -249,7 +249,9 @@ class _Resolution:
         self._left = MOST_COMPARISONS
 
     def between(self, reads: AvroType, wrote: AvroType, path: str) -> Iterator[Problem]:
-        """Yield the problems of a reader's type with a writer's; that they are not known, once there are too many."""
+        """Yield the problems of a reader's type with a writer's. Once too many types were compared, yield one problem
+        that says so.
+        """
         self._left -= 1
         if self._left <= 0:
             yield Problem("", "they have too many types to be compared: what else differs is not known")
@@ -328,11 +330,12 @@ class Break(NamedTuple):
 
 
 def breaks(level: str, new: AvroSchema, old: Sequence[tuple[int, AvroSchema]]) -> tuple[Break, ...]:
-    """Return the problems of a new version by a compatibility level.
+    """Return the problems of a new version by a compatibility level, compared with the newest version first.
 
     Args:
         level: the compatibility level, as ``BACKWARD_TRANSITIVE``; an unknown one counts as NONE.
-        old: the numbers and schemas of the other versions, the oldest first.
+        old: the numbers and schemas of the other versions, the oldest first: a transitive level checks all of them, any
+            other level the newest.
     """
     kind = level.removesuffix(TRANSITIVE)
     if kind == NONE or not old:
@@ -403,7 +406,7 @@ def compare(old: AvroSchema, new: AvroSchema, *, whole: bool = False) -> tuple[D
 
 
 def _meaning(mine: _Seen | None, other: _Seen | None) -> str:
-    """Return the meaning for a reader of a difference that is no problem. mine: the reader's place; other: the
+    """Return the meaning for a reader of a difference that is not a problem. mine: the reader's place; other: the
     writer's.
     """
     if mine is None:

@@ -50,7 +50,9 @@ def of_body(data: Mapping[str, Any]) -> ConnectorText:
 
 
 def _text(key: str, value: object) -> str:
-    """Return a value as the worker reads it: numbers and true as their texts."""
+    """Return a value as the worker reads it: numbers and truth values as their texts. Raises ValueError for null, an
+    object or a list.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):

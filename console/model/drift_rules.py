@@ -42,7 +42,7 @@ def severity_of(entity_type: str, attr: str) -> str:
 
 
 def is_of_moves(attr: str) -> bool:
-    """Return whether a key limits moves, so that they set and remove it."""
+    """Return whether a key limits moves, so that tools set it for a move and remove it afterwards."""
     return re.fullmatch(OF_MOVES, attr) is not None
 
 

@@ -81,7 +81,9 @@ def _coordinator_types(topic: str) -> Mapping[int, tuple[str, _Half, Mapping[int
 
 
 def _coordinators_part(record: Record, part: str, allowance: Allowance) -> Decoded:
-    """Return a key or a value of a coordinator's topic. The key names the type: the value has only its version."""
+    """Return a key or a value of a coordinator's topic. The key names the type: the value has only its version. Raises
+    NotDecoded for an unknown type or version.
+    """
     number = _number(record.key or b"")
     known = _coordinator_types(record.topic).get(number)
     data = _of(record, part)

@@ -90,7 +90,9 @@ def _unescape(text: str, number: int) -> str:
 
 
 def _join_surrogates(text: str, number: int) -> str:
-    """Join pairs of surrogates: Java's strings are UTF-16, so a character beyond U+FFFF is written as two escapes."""
+    """Join pairs of surrogates: Java's strings are UTF-16, so a character beyond U+FFFF is written as two escapes.
+    Raises ValueError for half a pair.
+    """
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:

@@ -156,7 +156,7 @@ class OutcomeLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag
 
 class Settled(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="settled"):
     """The result of a later read of the cluster for edits with an unknown outcome: edit index -> status. Only APPLIED
-    is conclusive: that an edit does not show yet does not prove that its request is not still on its way.
+    is conclusive: the request of an edit that does not show yet may still be on its way.
     """
 
     change: int

@@ -251,7 +251,9 @@ def _numbers(field: Field, count_of: _Size) -> Read:
 
 
 def _short_size(field: Field, data: bytes, at: int) -> tuple[int, int]:
-    """Return a size of a flexible version: one more in an unsigned varint, 0 for null."""
+    """Return a size of a flexible version, one more in an unsigned varint, and its end; -1 for null, which is 0 there.
+    Raises MalformedRecordError if the field is null and must not be.
+    """
     size, at = (data[at], at + 1) if data[at] < 0x80 else uvarint(data, at)
     if not size and not field.nullable:
         raise MalformedRecordError(f"{field.name} must not be null")
@@ -267,7 +269,9 @@ def _int32_size(field: Field, data: bytes, at: int) -> tuple[int, int]:
 
 
 def _checked(field: Field, size: int) -> int:
-    """Return a size of a version that is not flexible, -1 for null."""
+    """Return a size of a version that is not flexible, -1 for null. Raises MalformedRecordError if the field is null
+    and must not be.
+    """
     if size < 0 and not field.nullable:
         raise MalformedRecordError(f"{field.name} must not be null")
     return max(size, -1)

@@ -11,7 +11,8 @@ _known: list[tuple[Mapping[str, object], Sequence[str]]] = []
 
 
 def in_order(named: Mapping[str, object]) -> Sequence[str]:
-    """Return the keys of a mapping in order. If it differs in a few keys from a cached one, only these are sorted in.
+    """Return the keys of a mapping in order. If the mapping differs from a cached one in a few keys, only these keys
+    are sorted in.
 
     Args:
         named: must not change after the call. The same object, or one with the same keys, has the same sequence.

@@ -130,7 +130,15 @@ def record_of_line(line: bytes, by_schema: Container[str] = ()) -> NewRecord:
 
 
 def _content(data: dict[str, Any], name: str, *, by_schema: bool, needed: bool) -> bytes | None:
-    """Return a key or a value: the bytes to send, or the JSON to encode."""
+    """Return a key or a value: the bytes to send, or the JSON to encode; None for null, and for a missing part.
+
+    Args:
+        by_schema: whether a schema encodes the part.
+        needed: whether a missing part is an error.
+
+    Raises:
+        NotARecord: the part is missing, hidden or decoded, has several forms, or has another type.
+    """
     found = [each for each in (name, *(f"{name}_{form}" for form in _FORMS)) if each in data]
     if len(found) > 1:
         raise NotARecord(f"it has {' and '.join(found)}: one of them")
@@ -155,7 +163,9 @@ def _content(data: dict[str, Any], name: str, *, by_schema: bool, needed: bool) 
 
 
 def _to_encode(value: Any, name: str) -> bytes | None:
-    """Return the JSON that a schema encodes: a member of any form, or a text that is JSON."""
+    """Return the JSON that a schema encodes: a member of any form, or a text that is JSON; None for null. Raises
+    NotARecord for bytes in hex or base64.
+    """
     if name.endswith(("_hex", "_base64")):
         raise NotARecord(f"it has {name}, and a schema encodes JSON")
     if isinstance(value, str) and not name.endswith("_json"):

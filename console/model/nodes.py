@@ -15,8 +15,8 @@ ITS_OWN = "What is a controller's own, its configs and loggers, is read and set 
 
 
 def is_broker(snapshot: Snapshot, name: str) -> bool:
-    """Return whether an id is that of a registered broker, or may be, if no brokers were read. If kac is connected to
-    controllers, it is that of one of them.
+    """Return whether an id is that of a registered broker or, if kac is connected to controllers, of one of these. True
+    if neither were read.
 
     Args:
         name: the id of a node, in digits.
@@ -28,7 +28,8 @@ def is_broker(snapshot: Snapshot, name: str) -> bool:
 
 def controller_named(snapshot: Snapshot, name: str) -> str:
     """Return the reason why this node can't be named as a broker; ``""`` unless it is known to be a controller and not
-    a broker. Brokers before Kafka 4.0 do not describe brokers that are down, so a controller may be one.
+    a broker. Brokers before Kafka 4.0 do not describe brokers that are down, so a controller may also be a broker that
+    is down.
     """
     if int(name) not in controllers(snapshot):
         return ""

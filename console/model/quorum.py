@@ -29,14 +29,15 @@ def leaders_clock(quorum: Quorum | None) -> int | None:
 
 
 def fetches(quorum: Quorum, replica: QuorumReplica) -> bool:
-    """Return whether a replica fetches the log, as far as the leader reports; the leader itself counts. Leaders before
-    Kafka 3.3 report no fetch times."""
+    """Return whether a replica fetches the log. True for the leader itself, and if the leader reports no fetch times,
+    as leaders before Kafka 3.3.
+    """
     now = leaders_clock(quorum)
     return replica.id == quorum.leader_id or now is None or replica.last_fetch_ms >= now - FOLLOWS_MS
 
 
 def follows(quorum: Quorum, replica: QuorumReplica) -> bool:
-    """Return whether a replica has the log but for the last seconds, so that it would help to commit a record."""
+    """Return whether a replica has the log except for the last seconds, so that it would help to commit a record."""
     now = leaders_clock(quorum)
     # Compare the leader's times, not the lag: in a busy quorum, some records are always on their way. DescribeQuorum
     # has times since version 1 (KIP-836, Kafka 3.3); with version 0, only the lag is known.
@@ -167,7 +168,7 @@ def observing_brokers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
 
 
 def has_no_broker(snapshot: Snapshot, silent: Set[int] = frozenset()) -> bool:
-    """Return whether only controllers follow the log, and all that respond have no broker role.
+    """Return whether only controllers follow the log, and all that respond are known to have no broker role.
 
     Args:
         silent: the controllers that do not respond.

@@ -53,7 +53,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Literal(NamedTuple):
-    """A text that the contents of every record that passes must hold, in JSON perhaps by escapes."""
+    """A text that the contents of every matching record contain, in JSON perhaps spelled by escapes."""
 
     text: bytes
     is_escapable: bool = True
@@ -101,7 +101,7 @@ class Condition(NamedTuple):
 
 
 class ConditionError(ValueError):
-    """A text that is no condition. at: the position of the wrong character in it, from 0; None if unknown."""
+    """Raised for a text that is not a condition. at: the position of the wrong character, from 0; None if unknown."""
 
     def __init__(self, text: str, at: int | None = None) -> None:
         super().__init__(text if at is None else f"character {at + 1}: {text}")
@@ -155,8 +155,8 @@ def _at(tokens: list[tuple[str, str, int]], name: str) -> int | None:
 
 
 def _literals(text: str, tokens: list[tuple[str, str, int]]) -> Iterator[tuple[str, bytes]]:
-    """Yield the variable and the text of each equation or call that all records that pass fulfil: those on the top
-    level, joined by nothing but ``&&``.
+    """Yield the variable and the text of each equation or call that every matching record fulfils: those on the top
+    level, if only ``&&`` joins them.
     """
     depth, begins, parts = 0, 0, list[str]()
     for group, sign, at in tokens:

@@ -31,12 +31,12 @@ class RecordFilter(Struct, frozen=True):
 
     @property
     def whole_key(self) -> bytes | None:
-        """The key itself if it is no glob, else None."""
+        """The key to search for if it has no wildcards; None if it has some, or if the filter has no key."""
         return self.key.encode() if self.key and not any(sign in self.key for sign in "*?[") else None
 
     def literals(self) -> tuple[Literal, ...]:
-        """Return the texts that the contents of every record that passes hold. These are texts of the contents as
-        shown: masks and schemas change the bytes of contents.
+        """Return the texts that the contents of every matching record contain, in the form that may be shown: masks and
+        schemas change the bytes of contents.
         """
         found = [Literal(self.text.encode(), is_escapable=False)] if self.text else []
         if (key := self.whole_key) is not None and self.key.isascii():

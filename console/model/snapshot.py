@@ -221,7 +221,7 @@ class DirCopy(NamedTuple):
 
 
 def dir_copies(log_dirs: Mapping[int, Sequence[model_cluster.LogDir]]) -> Mapping[ReplicaPlace, DirCopy]:
-    """Return the running copies between log directories of a broker."""
+    """Return the running copies between two log directories of the same broker, by topic, partition and broker."""
     found: dict[ReplicaPlace, DirCopy] = {}
     for broker, dirs in sorted(log_dirs.items()):
         # Most brokers copy nothing, and one may have 100,000 replicas: check for moving ones first.

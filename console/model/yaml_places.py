@@ -60,7 +60,9 @@ class FileProblems(Exception):
 
 
 class UnsafeYaml(ValueError):
-    """A file that exceeds a bound, or has unsupported content. line: its number, counted from 1."""
+    """Raised for a file that exceeds a limit or has unsupported YAML. line: the number of the line with the problem,
+    from 1.
+    """
 
     def __init__(self, what: str, line: int) -> None:
         super().__init__(what)
@@ -81,11 +83,12 @@ def events(text: str | bytes, *, anchors: bool = False, several: bool = False) -
 
     Args:
         anchors: whether anchors, aliases and tags are accepted.
-        several: whether further documents are accepted; the bounds apply to all of them together.
+        several: whether further documents are accepted; the limits apply to all of them together.
 
     Raises:
-        UnsafeYaml: too many characters, too deep, too many values; anchors, aliases or tags; a second document.
-        yaml.YAMLError: it is not YAML.
+        UnsafeYaml: the file has too many characters, values or levels, or anchors, aliases, tags or a second document
+            that are not accepted.
+        yaml.YAMLError: the text is not YAML.
     """
     import yaml
 
@@ -124,7 +127,7 @@ def expanded(node: yaml.Node) -> int:
     """Return the number of values of a node with every alias replaced by its value.
 
     Raises:
-        UnsafeYaml: it has too many values, or a value contains itself.
+        UnsafeYaml: the node has too many values, or a value contains itself.
     """
     import yaml
 
@@ -192,15 +195,15 @@ def read_yaml(text: str, source: str) -> Document:
     """Read a file of one document.
 
     Raises:
-        FileProblem: it is not YAML; a duplicate key; anchors, aliases, tags and merges; it exceeds the bounds of
-            `events`; PyYAML is missing.
+        FileProblem: the text is not YAML; it has a duplicate key, anchors, aliases, tags or merges; it exceeds a limit
+            of `events`; or PyYAML is missing.
     """
     found = _read(text, source, several=False)
     return found[0] if found else Document(source, None)
 
 
 def read_documents(text: str, source: str) -> tuple[Document, ...]:
-    """Read a file with any number of documents, as other tools write them, within the bounds of `read_yaml`.
+    """Read a file with any number of documents, as other tools write them, within the limits of `read_yaml`.
 
     Raises:
         FileProblem: as for `read_yaml`.
@@ -276,7 +279,9 @@ def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[Document]:
 
 
 def _key(event: yaml.NodeEvent, inner: _Open, lines: dict[Path, int], source: str, line: int) -> str:
-    """Return the key of an event, and record its line as the line of its value."""
+    """Return the key of an event, and record its line as the line of its value. Raises FileProblem for a duplicate key,
+    a merge, and a key that is not a scalar.
+    """
     import yaml
 
     if not isinstance(event, yaml.ScalarEvent) or (not event.style and event.value == MERGE):
@@ -318,7 +323,9 @@ class Node:
         return [value.problem(*unknown_key(key, legal)) for key, value in self.named().items() if key not in legal]
 
     def fields(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Node]:
-        """Return the values of a mapping that has all required keys and, except for optional ones, no others."""
+        """Return the values of a mapping. Raise FileProblem if it lacks a required key, or has one that is neither
+        required nor optional.
+        """
         found = self.named()
         for problem in self.unknown((*required, *optional)):
             raise problem

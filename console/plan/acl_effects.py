@@ -191,8 +191,10 @@ def moves(
 def _hosts_moved(
     acl: Acl, request: authorizer.Request, held: authorizer.AclIndex, left: authorizer.AclIndex
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the addresses from which a request moves: the only ones (empty: all addresses), and the exceptions among
-    all. None if nothing moves.
+    """Return the addresses from which `held` allows a request and `left` does not; None if there are none.
+
+    Returns:
+        The addresses, empty for all addresses; and if it is empty, the addresses that are exceptions.
     """
 
     def moves_from(host: str | None) -> bool:
@@ -238,7 +240,7 @@ def _names(acl: Acl, existing: Mapping[AclResourceType, Sequence[str]]) -> Seque
 def _narrower(
     acl: Acl, principal: str, held: authorizer.AclIndex, left: authorizer.AclIndex, names: Sequence[str]
 ) -> list[str]:
-    """Return the names that narrower ACLs of the principal or of everyone match."""
+    """Return the names among `names` that narrower ACLs of the principal or of everyone match."""
     if not authorizer.is_pattern(acl):
         return []
     who = {principal, authorizer.EVERYBODY}

@@ -56,7 +56,7 @@ def byte_rate(per_second: float, beside: float | None = None) -> str:
 
 
 def _exact_units(per_second: float) -> tuple[tuple[str, int], ...] | None:
-    """Return the units in which a rate is a whole number below a thousand; None if it is in neither kind."""
+    """Return the units, decimal or binary, in which a rate is a whole number below a thousand; None for other rates."""
     for units in (DECIMAL, BINARY):
         for _, unit in units:
             if _GROUPED > per_second >= unit and per_second % unit == 0 and per_second // unit < 1000:
@@ -236,7 +236,7 @@ def parse_amount(text: str, unit: Unit) -> int:
     """Parse an amount and return it in `unit`, exactly.
 
     Raises:
-        ValueError: the text is no amount of that unit, or would need a fraction. The message is for the operator.
+        ValueError: the text is not an amount of that unit, or would need a fraction. The message is for the operator.
     """
     found = _AMOUNT.fullmatch(text)
     if found is None or unit is Unit.NONE:
@@ -290,7 +290,7 @@ def parse_duration(text: str) -> int:
     """Parse a duration (a number with its unit) and return milliseconds, at least 1.
 
     Raises:
-        ValueError: the text is no duration, or 0. The message is for the operator.
+        ValueError: the text is not a duration, or is 0. The message is for the operator.
     """
     try:
         milliseconds = parse_amount(text, Unit.MILLISECONDS)

@@ -17,10 +17,12 @@ from console.plan.values import result_of
 
 
 def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[requests.Step]:
-    """Return one request for all edits, or one for each named broker; reachable brokers come first.
+    """Return the requests for edits of configs: to reachable brokers first, then to Connect and schema registries, then
+    to unreachable brokers.
 
-    A change of a named broker's resource must go to that broker (KIP-226, KIP-412). All other changes go with the first
-    reachable one of these, or to any broker.
+    A change of a named broker's resource must go to that broker (KIP-226, KIP-412). All other changes of brokers'
+    resources, topics and groups are added to the requests to reachable named brokers as far as they fit; the rest goes
+    to any broker.
     """
     groups: dict[ConfigResource, list[Staged]] = {}
     for staged in edits:

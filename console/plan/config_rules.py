@@ -115,7 +115,9 @@ def _was(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Was:
 
 
 def judge_set(edit: edits.SetConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return Staged for a new value, Dropped if it is set already. Raise Refused, as the other verdicts do."""
+    """Return Staged for a new value, Dropped if it is set already. Raise Refused if the resource or the key can't be
+    edited, the value is invalid, or it is a secret in plain text.
+    """
     # The order decides which refusal the operator sees: a key can't be checked on a resource that does not exist.
     _check_place(edit, draft)
     _check_key(edit, draft)
@@ -184,7 +186,9 @@ def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
 
 
 def judge_unset(edit: edits.UnsetConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return Staged for the removal of a value, Dropped if it would change nothing."""
+    """Return Staged for the removal of a value, Dropped if it would change nothing. Raise Refused if the resource or
+    the key can't be edited, for a logger that keeps a level, and for a config of the topic's staged creation.
+    """
     resource, key = edit.resource, edit.key
     _check_place(edit, draft)
     if resource.type.entity.has_levels and not resource.type.entity.at_broker:

@@ -42,8 +42,9 @@ class Conflict(Struct, frozen=True):
 def conflicts(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
     """Return the edits whose target has changed since they were staged.
 
-    An edit that another client has already made overwrites nothing and is no conflict. An edit that was staged before
-    its target was read has no state to compare, and conflicts only if it is in doubt or impossible.
+    There is no conflict if another client has already made the same change, because the edit overwrites nothing then.
+    An edit that was staged before its target was read has no state to compare, and conflicts only if it is in doubt or
+    impossible.
 
     Args:
         fresh: a snapshot in which all targets of the edits were just described.

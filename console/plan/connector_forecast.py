@@ -71,7 +71,7 @@ def deletion_effects(name: str, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def steering_effects(edit: edits.Steering, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the effects of pausing, stopping or resuming a connector."""
+    """Return the effects of pausing or stopping a connector; none for resuming one."""
     found = connect.connector_in(snapshot.connect, edit.name)
     match edit:
         case edits.PauseConnector():
@@ -137,7 +137,9 @@ def config_effects(edit: edits.ConfigEdit, draft: Draft) -> tuple[str, ...]:
 
 
 def logger_effects(edit: edits.ConfigEdit, draft: Draft) -> tuple[str, ...]:
-    """Return the effects of a logger's new level: workers set the loggers below it also."""
+    """Return a line with the loggers below a logger whose levels its new level replaces; no line if it replaces none,
+    or for a removal.
+    """
     levels = draft.snapshot.configs.get(edit.resource)
     if levels is None or not isinstance(edit, edits.SetConfig):
         return ()

@@ -19,7 +19,7 @@ _PASSWORD = ConfigType.parse("PASSWORD")
 
 
 def check_cluster(name: str, draft: Draft) -> None:
-    """Raise Refused if the name has no Connect cluster of the context, or that cluster did not answer."""
+    """Raise Refused if the name is not a connector's, or its Connect cluster is unknown or did not answer."""
     if not connect.is_connector_name(name):
         raise Refused(f"'{name}' names no connector", "Write it as CLUSTER/NAME.")
     _check_answers(connect.split_name(name)[0], draft)
@@ -39,7 +39,7 @@ def _check_answers(cluster: str, draft: Draft) -> None:
 
 
 def planned(name: str, draft: Draft) -> edits.Edit | None:
-    """Return the staged edit of a connector itself, neither of its config nor of its offsets."""
+    """Return the staged edit of a connector as a whole, not of its config or its offsets; None if none is staged."""
     found = draft.at(edits.Slot(connect.ConnectorTarget(name), ""))
     return found.edit if found is not None else None
 
@@ -48,7 +48,8 @@ def standing(name: str, draft: Draft) -> connect.Connector | None:
     """Return the connector of an edit; None if Connect was not read.
 
     Raises:
-        Refused: it does not exist, or the plan creates or deletes it.
+        Refused: the name is not a connector's, its Connect cluster is unknown or did not answer, the connector does not
+            exist, or the plan creates or deletes it.
     """
     check_cluster(name, draft)
     staged = planned(name, draft)
@@ -90,7 +91,9 @@ def is_unread(name: str, seen: Described) -> bool:
 
 
 def defined_entry(seen: Described, name: str, class_name: str, key: str) -> ConfigEntry | None:
-    """Return the entry of a key as a class defines it, from the class itself or from a connector of that class."""
+    """Return the entry of a key as a class defines it, from the class itself or from a connector of that class; None if
+    neither was read, or if the class does not define the key.
+    """
     cluster, _ = connect.split_name(name)
     known = seen.snapshot.connector_classes.get((cluster, class_name))
     if known is not None:
@@ -113,7 +116,7 @@ def is_secret(key: str, value: str, entry: ConfigEntry | None) -> bool:
 
 
 def check_value(key: str, value: MaybeSecret, entry: ConfigEntry | None) -> None:
-    """Raise Refused for a secret in plain text, for an empty one, and for a mask in place of one."""
+    """Raise Refused for a secret in plain text, for an empty secret, and for a mask in place of a secret."""
     text = value.reveal() if isinstance(value, Secret) else value
     secret = isinstance(value, Secret) or is_secret(key, text, entry)
     if secret and is_mask(text):

@@ -43,7 +43,9 @@ def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
 
 
 def _heading(target: Target) -> Target:
-    """Return the target whose heading has this target's lines: all offsets of a group are listed under the group."""
+    """Return the target under whose name a diff lists the lines of this one: for a group's offset the group, else the
+    subject.
+    """
     return GroupTarget(target.group) if isinstance(target, GroupOffsetTarget) else subject(target)
 
 

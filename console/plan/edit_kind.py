@@ -46,8 +46,9 @@ class EditKind:
 
     Args:
         edit: an edit of the class in the attribute `edit`.
-        was, now, there: a state of the edit's target as `current` returns it: at staging, read again, either of both.
-            None if the target is absent. UNREAD reaches only `settled`; `note` and `after` receive None instead.
+        was, now, there: a state of the edit's target as `current` returns it: `was` at staging, `now` when the target
+            is read again, `there` at either time. None if the target is absent. UNREAD reaches only `settled`; `note`
+            and `after` receive None instead.
         seen, draft: the snapshot with lookups that are computed once; a draft also has all staged edits.
         inheritance: the inherited values of config resources in that snapshot.
     """
@@ -149,7 +150,7 @@ class EditKind:
         return line.verb
 
     def implies(self, edit: Any) -> tuple[Edit, ...]:
-        """Return the additional edits that this edit makes; an edit that is staged for the slot of one overrides it."""
+        """Return the additional edits that this edit makes. A staged edit overrides an additional edit of its slot."""
         return ()
 
     def effects(self, edit: Any, draft: Draft) -> tuple[str, ...]:

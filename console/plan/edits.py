@@ -74,7 +74,7 @@ class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=T
 
     @property
     def new_topic(self) -> str | None:
-        """The name of the topic that the edit creates."""
+        """The name of the topic that the edit creates; None if it creates none."""
         return None
 
     @property
@@ -293,7 +293,7 @@ class WriteRecords(_OnTopic, frozen=True):
         keyless: records without a key.
         strays: records whose key belongs to another partition by Java's partitioner.
         schemas: the subjects and ids by which values and keys were encoded; ``""`` for none.
-        again: the groups in which dead letters failed that are sent again; None for other records.
+        again: for dead letters that are sent again, the groups in which they failed; None for other records.
         first_for: the places at which the plan passes over the records whose letters these are: kac sends those edits
             only once all letters are written.
     """
@@ -455,7 +455,7 @@ class PauseConnector(_ConnectorEdit, frozen=True):
 
 
 class StopConnector(_ConnectorEdit, frozen=True):
-    """End the tasks of a connector. Only then its offsets can be changed."""
+    """End the tasks of a connector. Its offsets can be changed only while it is stopped."""
 
 
 class ResumeConnector(_ConnectorEdit, frozen=True):

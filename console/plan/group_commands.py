@@ -24,8 +24,8 @@ def _is_share(some: Iterable[Staged]) -> bool:
 
 
 def reset_commands(group: str, staged: Sequence[Staged]) -> Iterator[Command]:
-    """Yield the commands that reset a group's offsets: one for each topic and offset, or one that reads all from a
-    file.
+    """Yield the commands that reset a group's offsets: one for each topic and offset or, if these are many, one that
+    reads all offsets from a file.
     """
     # Share groups have their own tool, with other options.
     if _is_share(staged):

@@ -32,8 +32,8 @@ _MESSAGES, _SEGMENTS = ("max.message.bytes", "message.max.bytes"), (SEGMENT, "lo
 
 
 def is_lag_time_short(lag: int, wait: int) -> bool:
-    """Return whether few late fetches take a replica of a quiet partition out of the ISR. lag, wait: the values of
-    `LAG_TIME` and `FETCH_WAIT`.
+    """Return whether fewer than `FETCHES` late fetches take a replica of a quiet partition out of the ISR. lag, wait:
+    the values of `LAG_TIME` and `FETCH_WAIT`.
     """
     return lag < FETCHES * wait
 
@@ -189,7 +189,7 @@ def expiry_needs(edit: edits.SetConfig) -> RiskNeeds:
 
 
 def expiry(edit: edits.SetConfig, judged: Judged) -> Iterator[str]:
-    """Yield a warning for groups without members whose commits are kept for a shorter time."""
+    """Yield a warning for groups without members whose commits are kept for a shorter time after the edit."""
     if edit.resource.type != BROKER or edit.key != OFFSETS_KEPT:
         return
     first = next(iter(judged.before.cluster.brokers), None)

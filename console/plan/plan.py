@@ -33,7 +33,8 @@ _Entry = Staged | _Removed | _Touched
 
 
 class Moment:
-    """A state of the plan for undo and redo: the edits staged at first, and a length of the log of changes since.
+    """A state of the plan for undo and redo: the edits staged at first, and the number of entries of the log of changes
+    that were made to them.
 
     The log is shared by all moments of one `Staging` and only grows, so a moment costs the same for a plan of any
     length; its contents are computed when the operator goes there.
@@ -67,7 +68,9 @@ class Moment:
 
     @property
     def outcomes(self) -> Mapping[Slot, Outcome]:
-        """The outcomes of the last check or apply at that time."""
+        """The outcomes of the last check or apply before this moment, without those of subjects that were edited since
+        that check or apply.
+        """
         touched = {entry.subject for entry in self._log[: self._length] if isinstance(entry, _Touched)}
         return {slot: outcome for slot, outcome in self._outcomes.items() if subject(slot.target) not in touched}
 
@@ -227,7 +230,12 @@ class Staging:
         return StageReport(made, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
 
     def _judged(self, edit: Edit, held: _Held | None) -> Verdict:
-        """Return the verdict on an edit. Raises Refused also if it is held, or would part letters from a skip."""
+        """Return the verdict on an edit.
+
+        Raises:
+            Refused: the edit can't be staged, is in `held`, or would part letters from the edit that passes over their
+                records.
+        """
         from console.plan.kinds.registry import kind_of
 
         if held is not None and edit.slot in held.slots:
@@ -237,7 +245,9 @@ class Staging:
         return verdict
 
     def _refuse_to_part(self, edit: Edit) -> None:
-        """Raise Refused for an edit in the place of a staged letter, or of an edit with letters, staged or written."""
+        """Raise Refused for an edit that would replace a staged letter, or a staged edit that passes over records whose
+        letters are staged or written.
+        """
         there = self.draft.at(edit.slot)
         if there is None or there.edit == edit:
             return
@@ -250,8 +260,8 @@ class Staging:
             )
 
     def _held_together(self, edits: Sequence[Edit]) -> _Held | None:
-        """Return the slots of letters and of edits that pass over their records, with the error, if one of them can't
-        be staged: then none is. None if all can be.
+        """Return the slots of letters and of edits that pass over their records, with the error, if one of these edits
+        can't be staged: then none of them is staged. None if all of them can be, or if no edit is a letter.
         """
         from console.plan.kinds.registry import kind_of
 
@@ -280,7 +290,9 @@ class Staging:
 
 
 class _Held(NamedTuple):
-    """The slots of letters and of edits that pass over their records. None of them is staged, because one can't be."""
+    """The slots of letters and of edits that pass over their records. No edit of these slots is staged, because one of
+    them can't be.
+    """
 
     slots: frozenset[Slot]
     why: Refused

@@ -167,7 +167,7 @@ class ApplyReport(Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether all requests succeeded and no conflict or warning prevented one."""
+        """Whether all requests succeeded, no conflict or warning prevented one, and no applied edit was reverted."""
         return not (self.conflicts or self.risks or self.set_back) and not any(result.failed for result in self.results)
 
 

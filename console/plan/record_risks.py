@@ -89,7 +89,9 @@ def message_size(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def falls(old: str | None, new: str | None, *, is_known: bool) -> bool:
-    """Return whether a limit becomes lower. is_known: whether an unknown former value is no limit that falls."""
+    """Return whether a limit becomes lower. is_known: whether the result is False if the former value is unknown; else
+    it is True then.
+    """
     was, becomes = long_number(old), long_number(new)
     if becomes is None:
         return False

@@ -127,7 +127,7 @@ def deleted_bytes(span: LogSpan, sizes: Sequence[int], cut: RetentionCut) -> Ran
     """Return the number of deleted bytes of one partition.
 
     Args:
-        span: the log's offsets, with `since` as of `cut.ms` ago.
+        span: the log's offsets; its `since` is the first record that is not older than `cut.ms`.
         sizes: bytes of each replica.
     """
     each = [_replica_range(span, size, cut) for size in sizes if size > 0]
@@ -202,7 +202,7 @@ def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
 
 
 def _shorter(before: topic_risks.Kept, after: topic_risks.Kept) -> tuple[str, ...]:
-    """Return the keys that reduce the retention."""
+    """Return the keys that reduce the retention: all if only the new policy deletes, none if it does not delete."""
     if not after.deletes:
         return ()
     if not before.deletes:

@@ -247,7 +247,7 @@ def _value(snapshot: Snapshot, resource: ConfigResource, key: str) -> str | None
 
 
 class RiskRule(NamedTuple):
-    """A warning of a kind of edit."""
+    """The rule of one warning about edits of one kind."""
 
     name: str
     """One of `NAMES`."""

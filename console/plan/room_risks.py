@@ -26,8 +26,8 @@ class _Growth(NamedTuple):
     """The growth in bytes per second."""
 
     def fills(self, log_dir: LogDir) -> bool:
-        """Return whether the replicas fill a directory's disk soon: what was written in half a minute says nothing of
-        weeks.
+        """Return whether the replicas will outgrow the free space of a directory, and fill it within `SOON` at the
+        present rate. A rate that was measured over half a minute is no forecast for weeks.
         """
         return self.size > log_dir.usable_bytes and log_dir.usable_bytes < self.rate * SOON
 

@@ -12,7 +12,9 @@ from console.model.snapshot import Snapshot
 
 
 def same_schema(one: subjects.SchemaSource, other: subjects.SchemaSource) -> bool:
-    """Return whether two texts are the same schema: JSON is compared without its blanks."""
+    """Return whether two texts of one kind, with the same references, are the same schema: JSON is compared without its
+    blanks.
+    """
     if (one.kind, one.references) != (other.kind, other.references):
         return False
     if one.text == other.text:
@@ -45,7 +47,7 @@ def references_of(snapshot: Snapshot, source: subjects.SchemaSource) -> list[str
 
 
 def avro_of(snapshot: Snapshot, source: subjects.SchemaSource | None) -> AvroSchema | None:
-    """Return a schema for comparisons; None if it is no Avro, or its references were not read."""
+    """Return a schema for comparisons; None if it is not a valid Avro schema, or its references were not read."""
     references = None if source is None else references_of(snapshot, source)
     if source is None or source.kind != AVRO or references is None:
         return None

@@ -85,7 +85,7 @@ def unthrottled_needs(edit: ConfigEdit) -> RiskNeeds:
 
 
 def unthrottled(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for an edit that removes the limit of a running move. Another rate is a limit."""
+    """Yield a warning for an edit that removes the limit of a running move, but not if it sets another rate."""
     configs = judged.before.configs.get(edit.resource)
     if edit.key not in (*RATES, *LISTS) or configs is None:
         return

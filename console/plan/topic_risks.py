@@ -260,14 +260,16 @@ def are_all_enough(versions: Iterable[BrokerVersion]) -> bool:
 
 
 def is_isr_impossible(wanted: int, replication: int, *, are_all_enough: bool = True) -> bool:
-    """Return whether writes with acks=all depend on each replica, or on more than there are. A topic of one replica is
-    the leader's alone: there it matters only to brokers to which all are not enough.
+    """Return whether a min.insync.replicas (`wanted`) is above the replication factor, so that writes with acks=all
+    fail or depend on every replica. With one replica, only brokers for which all replicas are not enough refuse them.
     """
     return wanted > replication and (replication > 1 or not are_all_enough)
 
 
 def isr_text(wanted: int, replication: int) -> str:
-    """Return the reason why min.insync.replicas is too high; ``""`` if it is not. One of one is Kafka's default."""
+    """Return the reason why a min.insync.replicas (`wanted`) is too high; ``""`` if it is not. Kafka's defaults, 1 of 1
+    replica, are accepted.
+    """
     if wanted > replication == 1:
         return "it has 1 replica; brokers before 3.7 refuse every write with acks=all then, newer ones take it for 1"
     if is_isr_impossible(wanted, replication):
@@ -299,7 +301,9 @@ def unclean_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
 
 
 def unclean(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for topics on which an out-of-sync replica may become leader after the edit."""
+    """Yield a warning for topics of several replicas on which an out-of-sync replica may become leader after the edit,
+    but not before it.
+    """
     if topic_key(edit) != UNCLEAN:
         return
     found = [
@@ -441,7 +445,7 @@ def _kept_less(
 
 
 def _lowered(change: TopicChange, key: str, judged: Judged) -> list[_Limit]:
-    """Return the limits of a topic's retention that a change lowers."""
+    """Return the limits of a topic's retention that a change lowers; none if the topic is only compacted after it."""
     resource = topic_resource(change.topic)
     known, then = judged.before.configs.get(resource), judged.after.configs.get(resource)
     before = kept(known) if known is not None else Kept(True, FOREVER, FOREVER)
@@ -521,7 +525,9 @@ def _held(name: str, judged: Judged) -> str:
 
 
 def _who_reads(readers: TopicReaders | None) -> str:
-    """Return the groups that read a topic, as text; ``""`` if no group is known to read it."""
+    """Return, as text, the groups that read a topic, and the reasons why further readers may be unknown; ``""`` if all
+    groups were read and none reads it.
+    """
     if readers is None:
         return "who reads it was not read"
     names = readers.names
@@ -572,7 +578,9 @@ def system_growth(edit: edits.GrowTopic, judged: Judged) -> Iterator[str]:
 
 
 def _moving_groups(edit: edits.GrowTopic, judged: Judged) -> str:
-    """Return, as text, the known groups whose commits are in another partition of the offsets' topic then."""
+    """Return, as text, the known groups whose commits belong to another partition of the offsets' topic after the edit;
+    ``""`` for an edit of another topic.
+    """
     topic, groups = judged.before.topics.get(edit.name), judged.before.groups
     if edit.name != OFFSETS or topic is None or not groups:
         return ""
@@ -593,7 +601,9 @@ _SEGMENT_DEFAULT = 104_857_600
 
 
 def _longer_load(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for larger segments of a topic that coordinators read whole: the newest is never compacted."""
+    """Yield a warning for larger segments of a topic that coordinators read whole: the newest segment is never
+    compacted.
+    """
     old = long_number(judged.own(edit.resource, SEGMENT)) or _SEGMENT_DEFAULT
     new = long_number(value_of(edit) or judged.then(edit.resource, SEGMENT))
     if new is not None and new > max(old, _SEGMENT_DEFAULT):

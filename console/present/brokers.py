@@ -158,7 +158,9 @@ def _place_in_quorum(snapshot: Snapshot, broker: int, active: int | None) -> str
 
 
 def disk(dirs: tuple[LogDir, ...] | None) -> Cell:
-    """Return the bytes of the replicas, and the used share of the volumes if the broker reports it."""
+    """Return the bytes of the replicas, and the used share of the volumes if the broker reports it; if directories
+    failed, only their number. Blank if the directories were not read.
+    """
     if dirs is None:
         return ""
     # A failed directory reports no bytes, so any sum would look like free space.

@@ -323,7 +323,7 @@ _PLACEHOLDER = re.compile(
 def plain_text(html: str) -> tuple[str, ...]:
     """Return the paragraphs of a key's documentation without its HTML, cleaned; list items begin with ``•``.
 
-    Kafka's texts also have angle brackets that are no tags (``<listener>``): those stay.
+    Kafka's texts also have angle brackets that are not tags (``<listener>``): those stay.
     """
     from html import unescape
 
@@ -385,7 +385,7 @@ def beneath(resource: ConfigResource, entry: ConfigEntry, snapshot: Snapshot, br
         broker: the source of the inherited values (`described_by`); None if unknown.
 
     Returns:
-        An empty line if the key is no override.
+        An empty line if the entry is not an override.
     """
     if not is_override(entry, resource):
         return []
@@ -440,7 +440,7 @@ def documentation(text: str, width: int) -> list[Line]:
 
 
 def outcome_lines(row: ConfigRow, width: int) -> list[Line]:
-    """Return the broker's error for a staged edit that it refused; empty otherwise."""
+    """Return the broker's error for a staged edit that the broker refused; empty for other edits."""
     if row.outcome is None or row.outcome.ok:
         return []
     failure = row.outcome.failure

@@ -190,7 +190,7 @@ def _dead_cell(row: ConnectorRow) -> Cell:
 
 def since_text(row: ConnectorRow) -> str:
     """Return the time of day since which the states of a connector have been the same: ``09:41:07``; ``< 09:41:07`` if
-    kac first read them then.
+    kac first read them then; ``""`` if the states were not read.
     """
     if row.seen is None:
         return ""

@@ -64,10 +64,11 @@ def _text(entry: ConfigEntry | None) -> str | None:
 
 
 def since_start(record: Record, cluster: str) -> list[Drifted]:
-    """Return the configs, quotas and ACLs with another value than when watching began, the severest first.
+    """Return the configs, quotas and ACLs whose values changed after the watch began, the severest first; not those
+    that have the value from the beginning again.
 
     Args:
-        record: the events since then.
+        record: the events since the watch began.
         cluster: the id of the cluster, for the rows.
     """
     first: dict[Place, str | None] = {}

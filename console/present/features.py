@@ -31,7 +31,7 @@ class FeatureRow(NamedTuple):
 
     @property
     def common(self) -> tuple[int, int] | None:
-        """The levels that all nodes support; None without such a level."""
+        """The levels that all nodes support; None if they have no level in common."""
         ranges = [each or (0, 0) for each in self.supported.values()]
         low, high = max((each[0] for each in ranges), default=1), min((each[1] for each in ranges), default=0)
         return (low, high) if low <= high else None

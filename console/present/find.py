@@ -72,7 +72,7 @@ def find(wanted: str, known: Known) -> Iterator[Hits]:
         wanted: a query in the syntax of a table's filter.
 
     Raises:
-        BadQuery: `wanted` is no valid query.
+        BadQuery: `wanted` is not a valid query.
     """
     for pane, texts_of in PANES.items():
         texts, hit = texts_of(known)

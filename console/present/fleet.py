@@ -207,7 +207,8 @@ def _healths(count: Callable[[Health], int | None]) -> Callable[[FleetRow], int 
 
 
 def _counted(row: FleetRow, count: int, text: str = "") -> Cell:
-    """Return a count that is bad unless it is 0; blank without a look, muted if the cluster no longer answers.
+    """Return a count that is bad unless it is 0: red, or muted if the cluster no longer answers; blank for 0, and
+    without a look.
 
     Args:
         text: a text in place of the number.
@@ -223,7 +224,7 @@ def _number(row: FleetRow, text: str) -> Cell:
 
 
 def _brokers(row: FleetRow) -> Cell:
-    """Return the number of brokers; ``2/3`` if one of them is down."""
+    """Return the number of brokers; ``2/3`` if one of them is down; blank without a look."""
     if row.health is None:
         return ""
     up, brokers = row.health.up, row.health.brokers

@@ -274,7 +274,9 @@ class PartitionRow(NamedTuple):
 
 
 def clients(members: Sequence[cluster.GroupMember]) -> str:
-    """Return the first of these members as ``billing-1@10.0.3.10``, and the number of the others."""
+    """Return the first of these members as ``billing-1@10.0.3.10``, and the number of the others; ``""`` without
+    members.
+    """
     if not members:
         return ""
     first = members[0]
@@ -417,7 +419,9 @@ def _tasks_text(tasks: cluster.StreamsTasks | None) -> str:
 
 
 def to_take(member: cluster.GroupMember) -> str:
-    """Return the number of partitions, or tasks, that a member has yet to take and to release, as ``+3 -1``."""
+    """Return the number of partitions, or tasks, that a member has yet to take and to release, as ``+3 -1``; ``""`` if
+    it has its target assignment.
+    """
     if member.has_target:
         return ""
     if member.tasks is not None and member.target_tasks is not None:

@@ -67,7 +67,9 @@ def no_quorum_text(snapshot: Snapshot) -> str:
 
 
 def release(snapshot: Snapshot) -> str:
-    """Return Kafka's release by the brokers' versions; both ends during a rolling upgrade."""
+    """Return Kafka's release by the brokers' versions: the lowest and the highest during a rolling upgrade; ``""`` if
+    no version was read.
+    """
     releases = sorted({version.release for version in snapshot.versions.values()}, key=_release_order)
     if not releases:
         return ""

@@ -164,8 +164,8 @@ all of them."""
 
 
 def usual_values(columns: Sequence[Told], rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return column -> the value that most rows have, for columns with such a value: kac prints it once, not in each
-    row.
+    """Return column -> the value that most rows have, for columns in which one value is that frequent: kac prints it
+    once, not in each row.
     """
     found: dict[str, str] = {}
     for column in columns:

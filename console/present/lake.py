@@ -90,7 +90,7 @@ def typed_text(entity_key: str) -> str:
 
 
 def attr_text(attr: str) -> str:
-    """Return an attribute's name, without the colon of one that is no config."""
+    """Return an attribute's name, without the colon of an attribute that is not a config."""
     return clean(attr.removeprefix(":"))
 
 
@@ -260,7 +260,7 @@ def spark(series: Sequence[tuple[datetime, float]], width: int, top: float | Non
         top: the value of a full bar; by default the highest of all values.
 
     Returns:
-        Parts without a value are blank.
+        One bar for each part of the time, a blank for a part without a value; ``""`` without values.
     """
     if not series or width < 1:
         return ""

@@ -60,7 +60,7 @@ class MoveRow(NamedTuple):
 
     @property
     def stuck(self) -> bool:
-        """Whether the move makes no progress."""
+        """Whether the move makes no progress, or the operation is held up."""
         if self.place is None:
             return self.operation is not None and self.operation.is_held_up
         return bool(self.dead or self.still)

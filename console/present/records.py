@@ -236,7 +236,9 @@ def record_rows(
 
 
 def _odd(kinds: list[str]) -> set[str]:
-    """Return the unusual kinds: all but the most frequent one, or binary contents among readable ones."""
+    """Return the kinds to mark: if one kind has at least ODD_AMONG of the values, all others; else "binary" if at most
+    the rest of the values are binary. Empty if no kind occurs twice. Nulls do not count.
+    """
     values = Counter(each for each in kinds if each != "null")
     (usual, count), *_ = values.most_common(1) or [("", 0)]
     if count < 2:
@@ -289,7 +291,7 @@ def _size_text(data: bytes | None, encoding: Encoding | None) -> str:
 
 
 def undecoded(row: RecordRow) -> str:
-    """Return the reason why a record's value or key is not decoded by its schema; ``""`` if it is, or has no schema."""
+    """Return the reason why a record's value or key is not decoded by its schema; ``""`` if both are, or have none."""
     return next((text for _, text in _remarks(row.item) if text), "")
 
 
@@ -299,7 +301,9 @@ def odd_schema(row: RecordRow) -> str:
 
 
 def _remarks(item: Record | Undecodable) -> Iterator[tuple[str, str]]:
-    """Yield, for value and key, the note on the schema and the reason why it is not decoded."""
+    """Yield, for the value and the key, the note on the schema and the reason why that part is not decoded; ``""`` for
+    a missing text.
+    """
     if isinstance(item, Undecodable):
         return
     for name, encoding in (("value", item.value_encoding), ("key", item.key_encoding)):

@@ -110,7 +110,7 @@ def size_on_disk(log_dirs: Mapping[int, tuple[cluster.LogDir, ...]], name: str) 
 
 
 def state_letter(topic: cluster.Topic) -> Cell:
-    """Return ``!`` for a topic with partitions that are offline or under-replicated."""
+    """Return ``!`` for a topic with partitions that are offline or under-replicated; blank for any other."""
     return ("!", "failed") if topic.offline or topic.under_replicated else ""
 
 

@@ -127,7 +127,9 @@ def _unexplained_row(each: Unexplained) -> Named:
 
 
 def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None:
-    """Return the end of a cause's mute; None if it has evidence from after the beginning of the mute, which ends it."""
+    """Return the end of a cause's mute; None if the cause is not muted, or has an event from after the beginning of the
+    mute, which ends the mute. A row of several states is muted until the first of their mutes ends.
+    """
     if not muted:
         return None
     if claim.members:
@@ -354,7 +356,7 @@ def staging_lines(staging: Staging) -> Iterator[Line]:
 
 
 def left_over(named: Named, verdict: Verdict) -> list[str]:
-    """Return the titles of other causes on the same broker, topic or group: they may remain after its repair."""
+    """Return the titles of other causes on the same broker, topic or group: these causes may remain after the fix."""
     mine = named.claim.subject
     return [
         each.claim.title

@@ -215,7 +215,9 @@ async def _set_back(
 
 
 def _as_before(applied: Iterable[Staged], now: Snapshot) -> tuple[plan_conflicts.Conflict, ...]:
-    """Return the applied edits of configs, quotas and ACLs that have the former value; others take effect later."""
+    """Return a conflict for each applied edit of a config, a quota or an ACL whose target still has the former value.
+    Edits of other kinds may take effect later.
+    """
     mine = [each for each in applied if isinstance(each.edit, edits.ConfigEdit | edits.QuotaEdit | edits.AclEdit)]
     return tuple(
         each for each in plan_conflicts.set_back(mine, now) if not moved(each.staged.edit, each.staged.was, each.now)
@@ -262,8 +264,8 @@ def _compare(run: ApplyRun, plan: Plan) -> tuple[ApplyRun, Plan]:
     """Compare the values that the edits were staged on with the present ones.
 
     Returns:
-        The run with `conflicts`, ended if one is not accepted; and the plan: with that edit marked as not applied, else
-        with its edits based on the present values.
+        The run with `conflicts`, and the plan. If some conflicts are not accepted, the run is ended, and their edits
+        are marked in the plan as not applied; else the plan's edits are based on the present values.
     """
     valid = run.plan.staged
     run = replace(run, conflicts=plan_conflicts.conflicts(valid, run.fresh))

@@ -27,7 +27,7 @@ class CommandHistory:
         self._path = path
 
     def read(self) -> list[str]:
-        """Return the commands, the oldest first."""
+        """Return the last `KEPT` commands, the oldest first, without secrets; none if the file can't be read."""
         try:
             lines = read_regular(self._path, LARGEST).decode("utf-8", "replace").splitlines()
         except (OSError, ValueError):

@@ -53,7 +53,7 @@ def due_table(expiring: Sequence[Due], now: datetime) -> Table:
 
 
 class Taken(NamedTuple):
-    """The result of `take_back`: whether an edit failed, and whether a warning stopped one."""
+    """The result of `take_back`: whether a reversal failed, and whether warnings stopped one."""
 
     failed: bool = False
     """Whether an edit could not be reverted."""
@@ -75,7 +75,7 @@ async def take_back(
         accept: accepted warnings, as `Risk.accepted_as` has them.
 
     Returns:
-        Whether any edit is left.
+        Whether an edit could not be reverted, and whether warnings stopped the reversal of one.
 
     Raises:
         Refused, AdminError: nothing more was sent; edits before the error may be reverted.

@@ -72,7 +72,9 @@ def any_journal(environ: Mapping[str, str]) -> bool:
 
 
 async def former_lines(session: Session) -> tuple[str, ...]:
-    """Return the lines of `former_changes`, once per session. Raises Refused, AdminError."""
+    """Return the lines of `former_changes` at the first call of a session, none at later calls. Raises Refused,
+    AdminError.
+    """
     if session.former_told:
         return ()
     lines = (await former_changes(session)).lines
@@ -81,8 +83,9 @@ async def former_lines(session: Session) -> tuple[str, ...]:
 
 
 async def former_changes(session: Session) -> FormerChanges:
-    """Read the journal, and settle unknown outcomes that the cluster shows. Return nothing without a journal; one that
-    can't be opened has its own line. Raises AdminError if the connection is lost, Refused."""
+    """Read the journal, and settle unknown outcomes that the cluster shows. Return `NOTHING` without a journal; if the
+    journal can't be opened, the only line is the reason. Raises AdminError if the connection is lost, Refused.
+    """
     if not any_journal(os.environ):
         return NOTHING
     from console.journal.segments import JournalError
@@ -127,7 +130,7 @@ async def former_changes(session: Session) -> FormerChanges:
 async def _open_operations(
     journal: Path, front_end: str, records: tuple[Numbered | Note, ...], now: datetime
 ) -> tuple[tuple[Operation, bool], ...]:
-    """Return the open operations, each with whether it lacks a process that works on it."""
+    """Return the open operations, each with whether no process works on it."""
     if not any(isinstance(each, OperationLine) for each in records):
         return ()
     from console.journal.entries import this_process

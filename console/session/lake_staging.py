@@ -49,8 +49,8 @@ class NoEdit(NamedTuple):
 
 
 def undo(change: Change, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that restores the value before a change. known: a snapshot with the brokers' descriptions of
-    their keys.
+    """Return the edit that restores the value before a change; NoEdit if that is not possible. known: a snapshot with
+    the brokers' descriptions of their keys.
     """
     if change.is_gap:
         return NoEdit("that is no change: the cluster was not polled then")
@@ -70,8 +70,8 @@ def undo(change: Change, known: Snapshot) -> plan_edits.Edit | NoEdit:
 
 
 def wanted(type_: str, key: str, attr: str, value: str | None, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that sets a key of an entity, or removes its own value if the value is None. known: the same
-    snapshot as for `undo`.
+    """Return the edit that sets a key of an entity, or removes the entity's own value if `value` is None; NoEdit if
+    that is not possible. known: the same snapshot as for `undo`.
     """
     if type_ == "quota":
         return _quota(QuotaEntity.of(entities.quota_parts(key)), attr, value)
@@ -161,8 +161,8 @@ def _undo_scram(change: Change) -> plan_edits.Edit | NoEdit:
 
 
 def align(row: Drifted, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that gives an outlier the majority's or the baseline's value. known: the same snapshot as for
-    `undo`.
+    """Return the edit that gives an outlier the majority's or the baseline's value; NoEdit if that is not possible.
+    known: the same snapshot as for `undo`.
     """
     type_, key = row.entity
     if REDACTED in (row.majority_value, row.this_value):
@@ -179,7 +179,8 @@ def align(row: Drifted, known: Snapshot) -> plan_edits.Edit | NoEdit:
 
 def suggested(usage: Usage) -> plan_edits.Edit | NoEdit:
     """Return the edit that sets the suggested quota on the pair of user and client itself: the quota that applies to it
-    now may also apply to others."""
+    now may also apply to others. NoEdit without a suggestion, or without a user and a client id.
+    """
     if usage.suggested_value is None:
         return NoEdit(f"nothing is suggested: {clean(usage.reason, 200)}")
     parts: dict[str, str | None] = {}
@@ -297,7 +298,7 @@ def _only_in_file(edit: plan_edits.Edit, known: Snapshot) -> str:
 
 
 def _inheriting(edit: plan_edits.Edit, known: Snapshot) -> plan_edits.Edit:
-    """Return the removal of the own value if the wanted one would then be inherited, else the edit."""
+    """Return the removal of the entity's own value if the entity would then inherit the wanted one; else the edit."""
     if not isinstance(edit, plan_edits.SetConfig):
         return edit
     entry = entry_in(known.configs, edit.resource, edit.key)
@@ -308,7 +309,7 @@ def _inheriting(edit: plan_edits.Edit, known: Snapshot) -> plan_edits.Edit:
 
 
 def _moved(edit: plan_edits.Edit, wish: Wish, known: Snapshot) -> list[str]:
-    """Return a line if the cluster differs from the lake, else nothing."""
+    """Return a line if the present value differs from the lake's; nothing if they are equal, or one is unknown."""
     lake, now = wish.lake, value_now(edit, known, effective=wish.effective)
     if UNKNOWN in (lake, now) or _same(edit, lake, now):
         return []
@@ -318,7 +319,10 @@ def _moved(edit: plan_edits.Edit, wish: Wish, known: Snapshot) -> list[str]:
 
 def value_now(edit: plan_edits.Edit, known: Snapshot, *, effective: bool = False) -> Value:
     """Return the present value of an edit's key: the entity's own, or that in a broker's file; None without either.
-    effective: whether to return the effective value instead; None for a default.
+    `UNKNOWN` if it was not read or is hidden, and for an entity without configs and quotas.
+
+    Args:
+        effective: whether to return an inherited value too; Kafka's own default stays None.
     """
     place = edit.target
     if not isinstance(place, ConfigResource | QuotaEntity):

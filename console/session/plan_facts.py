@@ -103,7 +103,9 @@ def _resources(needs: risk_rules.RiskNeeds, topics: Iterable[str], known: Snapsh
 
 
 async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]) -> dict[str, int]:
-    """Return the bytes of all replicas of each topic, without topics that have a partition of unknown size."""
+    """Return the bytes of all replicas of each topic, without topics that have a partition of unknown size, and without
+    topics beyond `READ_PARTITIONS` partitions in all.
+    """
     from console.admin.cluster import describe_log_dirs
 
     wanted: dict[str, list[int]] = {}

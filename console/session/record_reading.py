@@ -196,7 +196,9 @@ class RecordReader:
         return ""
 
     async def newest_schema(self, subject: str) -> Schema:
-        """Return the newest version of a subject. Raises Refused if the registry does not have it."""
+        """Return the newest version of a subject. Raises Refused if the registry does not have it or does not answer,
+        and if the context has none.
+        """
         from console.admin.schema_registry import look_up
 
         why = "the context has no schema registry"

@@ -159,7 +159,7 @@ async def _read(
 
 
 def _with_plain_headers(found: Sequence[Record], span: Span) -> Sequence[Record]:
-    """Return the records. Raises CommandError if the name of a header is no text: it can't be written again."""
+    """Return the records. Raises CommandError if the name of a header is not text: it can't be written again."""
     for each in found:
         try:
             _ = [name.decode() for name, _ in each.headers]
@@ -175,7 +175,12 @@ def _with_plain_headers(found: Sequence[Record], span: Span) -> Sequence[Record]
 async def _with_letters(
     reader: RecordReader, context: Context, statement: P, snapshot: Snapshot, tell: Callable[[str], None]
 ) -> P:
-    """Return a statement with the letters of the records that it passes over, or write these into its file."""
+    """Return a statement with the letters of the records that it passes over, or write these records into its file.
+
+    Raises:
+        CommandError: some of the records can't be read, are held back by an open transaction, or are too many.
+        Refused: the context hides records, and the statement would write them into a file.
+    """
     span = statement.span
     if statement.keep and context.records == HIDDEN:
         raise Refused(

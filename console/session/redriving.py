@@ -334,7 +334,7 @@ async def _begins(
     client: Client, goal: Redrive, known: Mapping[int, Position], noted: Mapping[int, int]
 ) -> dict[int, Position]:
     """Return the position at which each partition continues: the group's, but not before the one that the journal has,
-    and not before the start of the log.
+    and not before the start of the log. Raises Refused if a log's start can't be read, and AdminError.
     """
     from console.admin.partitions import EARLIEST, offsets_of
 
@@ -404,7 +404,7 @@ def edits_of(found: Survey) -> list[WriteRecords]:
 
 
 class _Back(Struct):
-    """The letters that are in the dead-letter topic since the beginning.
+    """The letters that arrived in the dead-letter topic after the redrive began.
 
     Attributes:
         at: the next offset to look at, by partition.
@@ -425,7 +425,7 @@ class _Back(Struct):
                 self.written.setdefault((topic, number), []).append((first, first + count))
 
     def count(self, record: Record) -> bool:
-        """Count a letter that came. Return whether it was sent before."""
+        """Count a letter that arrived. Return whether it is one that was sent, and failed again."""
         self.at[record.partition] = record.offset + 1
         origin = dead_letters.origin_of(record)
         parts = self.written.get((origin.topic, origin.partition), ()) if origin is not None else ()
@@ -689,7 +689,7 @@ class Redriving:
         return not self._left()
 
     def _most(self) -> int:
-        """Return the most letters of one transaction: about those of a second if there is a limit."""
+        """Return the largest number of letters in one transaction: those of a second if there is a throttle."""
         return min(LETTERS, self._operation.throttle or LETTERS)
 
     async def _goes_on(self) -> bool:

@@ -78,7 +78,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         self._pieces: dict[OffsetsAsked, flight_tape.Track] = {}
 
     def has_news(self, part: str) -> bool:
-        """Return whether answers arrived that a part has not used yet."""
+        """Return whether answers arrived that a part has not used yet. True for parts other than the logs, the newest
+        records and the open transactions.
+        """
         if part == Part.LOGS:
             return bool(self._tape.answered_since(LIST_OFFSETS, self._logs_ms))
         if part == Part.NEWEST:
@@ -109,8 +111,10 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         await self._read_named_configs()
 
     def _is_whole(self, end: OffsetsAsked) -> bool | None:
-        """Return whether the last stable offsets belong to a read with this end; None if the end belongs to no such
-        read: reading a group's lag also reads ends."""
+        """Return whether the last stable offsets belong to a read with this end: False if none were read. None if the
+        end belongs to no such read, since reading a group's lag also reads ends, or if the offsets are older than the
+        last read that was used.
+        """
         taken = self._taken.get(end, -1)
         start = self._pieces.get(end._replace(timestamp=EARLIEST))
         held = self._pieces.get(end._replace(stable=True))

@@ -171,7 +171,7 @@ class Session(snapshot_reader.SnapshotReader):
         """Return this host's journal of the cluster. Read the cluster's id first if it is unknown.
 
         Raises:
-            NoJournal: the cluster reports no id, or one that is no valid file name.
+            NoJournal: the cluster reports no id, or an id that is not a valid file name.
             Refused: another cluster answers.
             AdminError: the connection to the cluster is lost.
         """

@@ -142,8 +142,9 @@ class SlowPolls:
         return settings.tls is not None and settings.tls.key_store is not None
 
     async def _read_quietly(self, part: Part) -> None:
-        """Read a part that most clusters have nothing of, as far as it is visible. A refusal stops further reads: the
-        part's own view shows it."""
+        """Read a part that is empty on most clusters, as far as it is visible. A refusal stops further reads: the
+        part's own view shows it.
+        """
         if part in self._refused:
             return
         try:

@@ -33,7 +33,7 @@ def staging_of(
 ) -> Staging | None:
     """Return the staging of the first step that has edits or a command; None without such a step.
 
-    Its risks, and whether it is refused, are based on the known state of the cluster; applying reads the rest.
+    The staging's risks, and whether it is refused, depend on the known state of the cluster; applying reads the rest.
 
     Args:
         plan: the staged edits, which the step joins.

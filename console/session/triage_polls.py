@@ -425,7 +425,9 @@ _NOT_POLLED = frozenset(part for part in Part if part not in PACES or PACES[part
 
 
 def _newly_below(before: Snapshot, after: Snapshot, groups: Iterable[str]) -> list[str]:
-    """Return the groups with an offset below the start of its log, which it was not before the starts were read."""
+    """Return the groups with an offset below the start of its log, by the starts in `after` but not by those in
+    `before`.
+    """
     ranges, known = after.log_ranges, before.log_ranges
     return [
         name

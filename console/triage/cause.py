@@ -110,7 +110,7 @@ class Claim(Struct, frozen=True, kw_only=True):
         times: the number of times that it happened; 0 if that is not counted.
         beside: whether the claim explains only symptoms without another cause, and is listed next to the others.
         yields: whether the claim is dropped if another one is about the same topic, group, broker or entity: this claim
-            says what may follow, the other one what did.
+            is about effects that may follow, the other one about effects that were seen.
         fills: whether the claim is named only if no other claim explains one of its symptoms.
         fold: the texts for one and for many groups, if equal claims are reported as one; None if each is reported
             alone.

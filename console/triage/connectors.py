@@ -202,8 +202,8 @@ def decoded_topics(
 
 @remembered
 def quiet_topics(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]) -> frozenset[str]:
-    """Return the topics in which silence is no trouble of its own: dead letters, and those of sources that do not
-    run.
+    """Return the topics whose silence is not a separate problem: topics of dead letters, and those of sources that do
+    not run.
     """
     found: set[str] = set()
     for each in placed(clusters, configs):

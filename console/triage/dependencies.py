@@ -90,8 +90,8 @@ def _limited(entity: QuotaEntity) -> Entity:
 
 
 def near(symptom: Symptom, snapshot: Snapshot, changed: Changed[T]) -> Iterator[tuple[int, T]]:
-    """Yield the changes of the entities that a symptom's subject depends on, each with its distance; some more than
-    once. Sorts without a change cost nothing, because each of 10,000 groups is examined.
+    """Yield the changes of the entities that a symptom's subject depends on, each with its distance. A change may be
+    yielded more than once. Types of entities without a change cost no time: 10,000 groups may be examined.
     """
     subject = symptom.subject
     group, topic = subject.group, subject.topic

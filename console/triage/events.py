@@ -504,7 +504,7 @@ STEPS = 3
 
 def offset_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """Yield the offsets of groups that changed without reading: set back, set ahead while the group had no members, or
-    gone. Offsets disappear with their topic, so those of a topic that was deleted or created again are no difference.
+    gone. Offsets disappear with their topic, so those of a topic that was deleted or created again do not count.
     """
     for name, before, after in differing(old.lags, new.lags):
         if before is not None and after is not None:
@@ -893,7 +893,7 @@ def _goes_along(event: Event, broker: Place) -> bool:
 
 
 def _joined(one: Event, other: Event) -> Event:
-    """Return an event that stands for another one also, with the places of both."""
+    """Return an event that also stands for a second one, with the places of both."""
     places = tuple(dict.fromkeys((*one.places, *other.places)))
     return replace(
         one,

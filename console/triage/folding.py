@@ -25,9 +25,10 @@ all."""
 
 
 def folded(claims: Sequence[Claim]) -> list[list[int]]:
-    """Return the indexes of the claims, grouped into causes: claims of more than `FEW` partitions of a group are one
-    cause, and so are claims of more than `FEW` groups, of several groups with one entity, such as their quota, and all
-    claims of states.
+    """Return the indexes of the claims, grouped into causes. All claims of one cause about states (`Claim.stands`) are
+    one group. Claims with `Claim.fold` that agree in cause, severity, certainty and entity are one group if they are
+    about more than `FEW` groups, or about several groups with the same entity, such as a quota; else those of a group
+    are one if they are more than `FEW`. Any other claim is alone.
     """
     found: list[list[int]] = []
     kinds: dict[tuple[object, ...], list[int]] = {}
@@ -58,7 +59,7 @@ def folded(claims: Sequence[Claim]) -> list[list[int]]:
 
 
 def _of_many(claims: Iterable[Claim], few: int) -> bool:
-    """Return whether claims are about more than a few groups: of 10,000 the first ones show it."""
+    """Return whether claims are about more than `few` groups, without looking at all of 10,000 claims."""
     groups = set()
     for claim in claims:
         groups.add(claim.subject.group)
@@ -96,7 +97,7 @@ def one_of(claims: Sequence[Claim]) -> Claim:
 
 
 def _of_states(claims: Sequence[Claim]) -> Claim:
-    """Return the worst claim, the first one of equals, with the subjects of the others as evidence."""
+    """Return the worst claim, the first one of equals, with the titles of the worst claims as evidence."""
     claims = sorted(claims, key=lambda claim: _SEVERITIES.index(claim.severity))
     first, more = claims[0], len(claims) - 1
     name, what = first.stands or ("", first.title)
@@ -115,8 +116,8 @@ def _of_states(claims: Sequence[Claim]) -> Claim:
 
 
 def _evidence(claims: Sequence[Claim]) -> tuple[Evidence, ...]:
-    """Return only the evidence of the first claims, each with its subject; the number of others; and the evidence that
-    all have in common.
+    """Return one piece of evidence for each of the first claims, with the claim's subject; the number of the other
+    claims; and the evidence that all claims have in common.
     """
     common = [each for each in claims[0].evidence if all(each in claim.evidence for claim in claims)]
     own = [
@@ -140,7 +141,7 @@ def _about(subject: Subject) -> str:
 
 
 def _higher(known: Edit | None, edit: Edit) -> Edit:
-    """Return the edit that serves both claims: of two quotas of one entity the higher one."""
+    """Return the edit that serves both claims: of two quotas of one entity the higher one; else `edit`, the later."""
     is_higher = isinstance(known, SetQuota) and isinstance(edit, SetQuota) and known.value >= edit.value
     return known if known is not None and is_higher else edit
 

@@ -64,8 +64,11 @@ def growths(judged: Iterable[JudgedChange]) -> Iterator[Growth]:
 
 
 def without_new(judged: Iterable[JudgedChange], snapshot: Snapshot, facts: Facts, at: datetime) -> Iterator[Unread]:
-    """Yield the groups whose members have partitions of a topic, but none of the new ones, and no offsets in them. at:
-    the time of the poll, UTC.
+    """Yield the groups whose members have partitions of a topic, but none of the new ones, and no offsets in them. New
+    partitions count if they have records, and were added at least `NOTICED` ago.
+
+    Args:
+        at: the time of the poll, UTC.
     """
     for growth in growths(judged):
         logs = (facts.logs.logs.get((growth.topic, number)) for number in growth.new)
@@ -112,7 +115,9 @@ def beginnings_after(
 
 
 def _first_commits(was: GroupLag, lag: GroupLag, late: Mapping[str, Growth], facts: Facts) -> dict[str, dict[int, int]]:
-    """Return topic -> new partition -> the records before the first commit there, of topics that the group read."""
+    """Return topic -> new partition -> the number of records before the first commit there, at least `FEW`, for topics
+    that the group read.
+    """
     then = {(row.topic, row.partition) for row in was.partitions if row.committed >= 0 and row.topic in late}
     read = {topic for topic, _ in then}
     found: dict[str, dict[int, int]] = {}

@@ -238,7 +238,7 @@ def _is_dynamic(place: triage_events.Place, old: Snapshot, new: Snapshot) -> boo
 
 
 def _is_from_file(place: triage_events.Place, old: Snapshot, new: Snapshot) -> bool:
-    """Return whether a broker's config stood, or stands, in its file."""
+    """Return whether a broker's config stood, or stands, in the broker's file, and no override hid or hides it."""
     if not isinstance(place.about, ConfigResource) or place.about.type != BROKER or _is_dynamic(place, old, new):
         return False
     entries = (entry_in(snapshot.configs, place.about, place.key) for snapshot in (old, new))
@@ -264,7 +264,9 @@ def _without_topics(change: JudgedChange, renewed: Collection[str]) -> JudgedCha
 
 
 def _as_it_is(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
-    """Return a change as it is now: offsets that a group has reached again are no change any more."""
+    """Return the part of a change that still holds: without the offsets that a group has reached again, or whose topic
+    is gone.
+    """
     if not change.offsets:
         return _made_again(change, snapshot)
     assert isinstance(change.place.about, changes.GroupTarget)
@@ -286,8 +288,12 @@ def _as_it_is(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
 def _begun_again(
     change: JudgedChange, now: Mapping[OffsetPlace, int], snapshot: Snapshot
 ) -> dict[OffsetPlace, tuple[int, int]]:
-    """Return the offsets that went with a group, with those at which it began again. It has them back, or reads the
-    records again, if it did not begin later: these are left out. now: the group's present offsets.
+    """Return the offsets that disappeared with a group, each with the offset at which the group began again (-1: not
+    yet). Left out are the partitions in which it did not begin later, so that it skipped no record, and those of topics
+    that are gone.
+
+    Args:
+        now: the group's present offsets.
     """
     left = {}
     for where, (was, became) in change.offsets.items():
@@ -311,7 +317,9 @@ def _made_again(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
 
 
 def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
-    """Return whether the topic of a change is gone, or the group has reached its offsets again."""
+    """Return whether the topic of a change, except for the topic's deletion, is gone, or the group has reached its
+    offsets again.
+    """
     about = change.place.about
     if _is_of_offsets(change.place):
         return not change.offsets
@@ -334,7 +342,7 @@ def _of_brokers(nodes: Mapping[int, Node], now: Poll) -> Iterator[JudgedChange]:
 
 
 def _of_racks(was: Broker, snapshot: Snapshot) -> tuple[Warned, ...]:
-    """Return a warning if partitions have their replicas in one rack since a broker changed its own."""
+    """Return a warning if partitions have all replicas in one rack because a broker changed its rack."""
     brokers = [was if each.id == was.id else each for each in snapshot.cluster.brokers]
     places = [
         (name, each.number, each.replicas)
@@ -347,7 +355,9 @@ def _of_racks(was: Broker, snapshot: Snapshot) -> tuple[Warned, ...]:
 
 
 def _of_schemas(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Iterator[JudgedChange]:
-    """Yield the subjects whose versions changed, each compared with its state before the first known change."""
+    """Yield the subjects whose versions changed, each compared with its state before the first known change; new
+    subjects are left out.
+    """
     old, new = before.snapshot, now.snapshot
     if old.schemas is new.schemas or Part.SCHEMAS not in old.read_at:
         return
@@ -402,7 +412,9 @@ def _of_offsets(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
 
 
 def _is_copied(group: str, where: OffsetPlace, old: Snapshot) -> bool:
-    """Return whether a mirror may copy the group's offset, and no member has read from it here."""
+    """Return whether a mirror may have copied the group's offset: mirrors copy offsets to this cluster, or no member
+    was seen with the partition.
+    """
     trend = old.lag_trends.get(group)
     stands = trend.standing.get(where) if trend is not None else None
     return stands is None or not stands.held or has_checkpoints(old.topics)
@@ -410,7 +422,7 @@ def _is_copied(group: str, where: OffsetPlace, old: Snapshot) -> bool:
 
 def _gone_with_groups(before: Poll, now: Poll) -> Iterator[JudgedChange]:
     """Yield the groups that went with their offsets: these expired, or another client deleted the group. A group that
-    had no member since the console began to look is no loss.
+    had no member since the console began to look does not count.
     """
     old, new = before.snapshot, now.snapshot
     if old.groups is new.groups:

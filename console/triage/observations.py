@@ -114,7 +114,9 @@ class Observations(Struct, frozen=True):
         return intervals[-1].began if intervals and intervals[-1].began > self.began else None
 
     def lasts(self, name: str, subject: symptoms.Subject, long: timedelta) -> bool:
-        """Return whether the last poll has a symptom that began at least `long` ago, or before the first poll."""
+        """Return whether the last poll has a symptom that began at least `long` ago. A symptom that was there at the
+        first poll counts from that poll.
+        """
         symptom = self.seen.get((name, subject))
         return symptom is not None and (self.since(symptom) or self.began) <= self.last.at - long
 
@@ -408,8 +410,9 @@ def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int
 
 
 def _failed(observations: Observations, broker: int, at: datetime) -> bool:
-    """Return whether a broker was silent before its leaders moved: without refusing connections, for longer than a stop
-    in order takes, or while the cluster still counted on it.
+    """Return whether a broker failed, and did not stop in order, before its leaders moved. A broker that is silent
+    failed if it neither refuses nor closes connections, if it was silent for longer than a stop in order takes, or if
+    the cluster still counted on it meanwhile. Any other broker failed if it is gone from the cluster.
     """
     silent = observations.seen.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)))
     if silent is None:

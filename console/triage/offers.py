@@ -44,8 +44,8 @@ def offered(claims: Sequence[Claim], snapshot: Snapshot, taken_back: Collection[
         taken_back: the places whose values were reverted, as in `Facts`.
 
     Returns:
-        The claims, as the same objects if none of their steps is left out. A step that is left out only says where to
-        look.
+        The claims, as the same objects if all of their steps may be offered. Any other step is replaced by one without
+        edits that says where to look.
     """
     # Judge each distinct step once: most of 10,000 claims share the objects of their steps.
     steps = chain.from_iterable({id(claim.next): claim.next for claim in claims}.values())
@@ -71,7 +71,7 @@ class _Values(NamedTuple):
 
     edits: tuple[edits.Edit, ...]
     ruled_out: frozenset[str]
-    """The names of their risks that the evidence rules out."""
+    """The names of the edits' risks that the evidence rules out."""
 
 
 def _values(step: Next) -> _Values:
@@ -90,7 +90,9 @@ def _step(step: Next, worse: Mapping[_Values, str], taken_back: Collection[Chang
 
 
 def _gives(edit: edits.Edit) -> ChangeKey | None:
-    """Return the place and the value that an edit sets; None if it sets none."""
+    """Return the place and the value that an edit sets; None if it is not an edit of a plain config, a quota or a new
+    ACL.
+    """
     target: Target = edit.target
     match edit:
         case edits.SetConfig(value=str(value)):
@@ -103,11 +105,10 @@ def _gives(edit: edits.Edit) -> ChangeKey | None:
 
 
 def _worse(values: tuple[edits.Edit, ...], ruled_out: frozenset[str], seen: _Seen) -> str:
-    """Return the warning of a plan's rule that these edits cause and that does not hold without them; ``""`` without
-    one.
+    """Return the text of the first risk of these edits that their reversal would not have too; ``""`` if there is none.
 
     Args:
-        ruled_out: the names of the risks that do not count.
+        ruled_out: the names of risks to ignore.
     """
     # Imported late: the kinds of edits take a megabyte, which a cluster without trouble does not need.
     from console.plan.compile import predict

@@ -69,7 +69,7 @@ class ConfigChange(NamedTuple):
 
 
 class Unclean(NamedTuple):
-    """A leader that could not be elected cleanly."""
+    """An election of a leader from outside the ISR, or one that may have been (`sure`)."""
 
     topic: str
     was: Partition
@@ -217,7 +217,7 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
 
 
 def is_over(change: ConfigChange, past: Past, snapshot: Snapshot) -> bool:
-    """Return whether the changed setting was changed again since, so that there is no value to restore."""
+    """Return whether the setting has another value than after the change, so that there is no value to restore."""
     return bool(_changed_again(change, past)) or _own(change, snapshot, change.became) != change.became
 
 
@@ -282,7 +282,7 @@ def _place(acl: Acl) -> tuple[AclResourceType, str, PatternType]:
 
 
 def _is_said(acl: Acl, others: Sequence[Acl], ranges: bool) -> bool:
-    """Return whether another one of sorted ACLs, of its principal or of everyone, covers this one completely."""
+    """Return whether one of the sorted `others`, ACLs of the same principal or of everyone, covers an ACL wholly."""
     name = acl.resource_name
     patterns = {
         pattern_of(acl),
@@ -395,7 +395,12 @@ def _offsets(snapshot: Snapshot) -> Mapping[str, Offsets]:
 
 
 def _unread(jump: Jump, then: Offsets, there: Offsets) -> Mapping[str, int] | None:
-    """Return the groups that had yet to read deleted records. then, there: the offsets of the topic before and now."""
+    """Return group -> the number of deleted records that it had yet to read. None if no group has an offset in the
+    partition, or if it is unknown whether one read the records.
+
+    Args:
+        then, there: the offsets of the topic before and now.
+    """
     unread, known = {}, False
     for (group, number), now in there.items():
         if number != jump.partition:

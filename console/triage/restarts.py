@@ -91,8 +91,8 @@ def _leaves(observations: Observations, broker: int, at: datetime) -> bool:
 
 
 def _last_joined(observations: Observations, broker: int, back: datetime) -> datetime:
-    """Return when the last partition that has a replica on a broker had all in sync again, at the earliest the time at
-    which the broker came back.
+    """Return the latest time at which a partition with a replica on the broker had all replicas in sync again; `back`,
+    the time at which the broker came back, if none was out of sync after that.
     """
     topics = observations.last.snapshot.topics
     ended = [

@@ -74,7 +74,7 @@ def still_held(
 
 
 def _is_better(claim: Claim, former: Claim) -> bool:
-    """Return whether a claim replaces a name at once: it is worse for the cluster, or surer, or the same cause."""
+    """Return whether a claim replaces a former one at once: it is more severe, more certain, or of the same cause."""
     return (
         claim.cause == former.cause
         or _SEVERITIES.index(claim.severity) < _SEVERITIES.index(former.severity)

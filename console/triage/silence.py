@@ -87,8 +87,8 @@ def fell_silent(observations: Observations, after: datetime, at: datetime, broke
     """Yield the topics that producers wrote to until just before a change, and not since.
 
     Args:
-        after: the last read without the change.
-        at: the first read with it.
+        after: the time of the last read without the change, UTC.
+        at: the time of the first read with the change, UTC.
         broker: the leader of the partitions that count; None for all partitions.
     """
     logs = observations.last.facts.logs

@@ -28,15 +28,16 @@ class Joined(NamedTuple):
 def joined_after(
     known: Mapping[Instance, tuple[Joined, ...]], before: Snapshot, now: Snapshot, at: datetime
 ) -> Mapping[Instance, tuple[Joined, ...]]:
-    """Return the members that took over instance ids, the earliest first, with those of another poll.
+    """Return the known members that took over instance ids, and those that did since the last poll.
 
     Args:
-        known: the known members, which stay unchanged; those of the last 5 minutes (`KEPT`) are kept.
+        known: the known members, which stay unchanged; an instance id without a takeover in the last 5 minutes (`KEPT`)
+            is dropped.
         before, now: the snapshots of the last poll and of this one.
 
     Returns:
-        Instance id -> the members that took it over, without the first one that was seen. The same object if nothing
-        changed.
+        Group and instance id -> the members that took the id over, the earliest first, without the member that was seen
+        first. The same object if nothing changed.
     """
     found = {key: mine for key, mine in known.items() if mine[-1].at > at - KEPT}
     if now.groups is not before.groups:

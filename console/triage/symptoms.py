@@ -435,8 +435,8 @@ def grows(trend: LagTrend) -> bool:
 
 
 def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
-    """Return whether members may read well and commit later: none of their offsets moved since the poll with which the
-    last one is compared, and none is stuck yet. Some commit each minute.
+    """Return whether members may read well and commit later, since some commit each minute: the group has members, none
+    of its offsets moved since the poll with which the last one is compared, and none is stuck yet.
     """
     moved = any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
     return not (group.is_vacant or moved or trend.stuck)
@@ -515,7 +515,7 @@ def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]
 
 @remembered
 def _before_start(known: Mapping[str, Reading], ranges: Mapping[tuple[str, int], LogRange]) -> dict[Key, Symptom]:
-    """Return the commits of deleted records. Without a waiting record the log can't begin later."""
+    """Return a symptom for each commit whose record is deleted. Without a waiting record the log can't begin later."""
     if not any(each.start > 0 for each in ranges.values()):
         return {}
     return _keyed(
@@ -573,8 +573,8 @@ def _transaction_symptoms(facts: Facts) -> Iterator[Symptom]:
 
 
 def ahead(poll: Poll) -> dict[str, tuple[int, Newest]]:
-    """Return topic -> the partition and the record with the time furthest in the future, for topics that delete by
-    time.
+    """Return topic -> the partition and the record with the time furthest in the future, for topics that delete by time
+    and have a record more than `AHEAD_MS` ahead of the later of the cluster's and this host's clock.
     """
     # Take the later of both clocks: with a slow one, good records would seem to be in the future.
     limit = int(max(cluster_time(poll), poll.at).timestamp() * 1000) + AHEAD_MS
@@ -692,15 +692,18 @@ def _mirror_symptoms(poll: Poll) -> Iterator[Symptom]:
 
 
 def _stands(beat: Beat | None, at: datetime, watched: float) -> bool:
-    """Return whether the newest heartbeat is too old, and none has come while kac looked, so that a wrong clock of its
-    writer is no reason."""
+    """Return whether the newest heartbeat is too old, and none has come while kac looked: a wrong clock of its writer
+    would not explain that.
+    """
     if beat is None or not is_silent(beat, at):
         return False
     return (at - beat.seen).total_seconds() >= max(watched, MISSED_WATCHED * (beat.every_ms or 0) / 1000)
 
 
 def copies_grow(poll: Poll, flow: Flow) -> bool:
-    """Return whether records arrived in the copies of a flow after its last heartbeat."""
+    """Return whether records arrived in the copies of a flow some time after its last heartbeat: that of the flow if it
+    is silent, else the newest that was copied from the source.
+    """
     last = flow.beat if flow.beat is not None and is_silent(flow.beat, poll.at) else flow.copied
     if last is None:
         return False

@@ -94,7 +94,9 @@ def _odd_configs(poll: symptoms.Poll, impossible: Iterable[str]) -> dict[ConfigR
 
 
 def _outliers(snapshot: Snapshot) -> Iterator[ConfigPlace]:
-    """Yield the keys in which one broker differs from all others, which agree."""
+    """Yield the keys in which one broker differs from all others, which agree: at least `FEWEST_PEERS` brokers in all.
+    Keys that differ by nature are left out.
+    """
     brokers = {r: s for r, s in snapshot.configs.items() if r.type == BROKER and r.name}
     if len(brokers) < FEWEST_PEERS:
         return

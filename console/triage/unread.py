@@ -48,7 +48,9 @@ def in_order(parts: frozenset[str]) -> tuple[str, ...]:
 
 
 def _is_no_gap(failed: ReadFailure, snapshot: Snapshot) -> bool:
-    """Return whether a failed read hides nothing: its last answer was only slow, or the server has no such part."""
+    """Return whether a failed read leaves no gap: the part was read before and its last answer was only slow, or the
+    server has no such part.
+    """
     name = failed.failure.name
     return name == UNSUPPORTED or (name == TIMED_OUT and failed.part in snapshot.read_at)
 

@@ -95,7 +95,7 @@ class KeysInOrder(App[Result]):
         stops output, does nothing, and neither does the Ctrl-Q typed to resume it.
 
         Returns:
-            Whether it was such a key.
+            Whether the key is one of these.
         """
         key = event.key if isinstance(event, events.Key) else ""
         held, self._held_output = self._held_output, key == "ctrl+s"
@@ -262,7 +262,7 @@ class KeysInOrder(App[Result]):
 
 
 def waits(pump: MessagePump) -> bool:
-    """Return whether a widget has handled all messages and waits for the next one, or will handle none any more."""
+    """Return whether a widget has handled all messages and waits for the next one, or no longer handles any."""
     ready: Any = pump._message_queue.ready_event
     if ready.is_set() or pump._pending_message is not None:
         return pump._closing or pump._closed
@@ -273,7 +273,9 @@ def waits(pump: MessagePump) -> bool:
 
 
 def _noted(pump: MessagePump) -> asyncio.Future[None] | None:
-    """Send a widget a message. Return the future that it sets by then; None if it handles no messages any more."""
+    """Send a widget a message. Return the future that is set once the widget handles it; None if it no longer handles
+    any.
+    """
     one: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     return one if pump.call_later(_note, one) else None
 

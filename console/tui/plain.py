@@ -278,7 +278,7 @@ class Plain:
             await self._act(key.id)
 
     def _key_of(self, text: str) -> keymap.Key | None:
-        """Return the key of this pane with that letter or that word."""
+        """Return the key of this pane with that letter or that word; None if the pane has none."""
         here = [key for key in self._keys.here() if key.id not in _BY_LINES]
         for key in here:
             names = [name.strip() for name in self._keys.of(key.id).split(",")]

@@ -327,10 +327,13 @@ class ReplayConsole(Console):
         self._write_time()
 
     def _show(self, moment: Moment, *, playing: bool = False) -> None:
-        """Show the cluster as of a moment. The panes read again, as of then, all data that is not in the snapshot."""
+        """Show the cluster as of a moment. The visible pane then reads the data that the snapshot lacks, as of that
+        moment.
+        """
         self._shown = moment
         self.record.client.at_ms = moment.at_ms
-        # While playing, keep the clock running between two polls: set back to this one, it might never reach the next.
+        # While playing, let the clock run on: if each poll set it back to its own time, it might never reach the next
+        # poll.
         if not playing:
             self._played_ms = moment.at_ms
         self._events.record = moment.events

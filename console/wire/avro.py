@@ -47,7 +47,7 @@ def missing() -> str:
 def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
     """Return the decoder of a schema's payloads.
 
-    Defaults do not affect decoding, so one that does not fit its type is no reason to refuse the schema.
+    Defaults do not affect decoding, so a schema is accepted even if a default does not fit its type.
 
     Returns:
         A function of a payload, of indexes that Avro ignores, and of an allowance. It returns JSON with bytes in
@@ -208,8 +208,8 @@ _OWN_LOGICAL: dict[str, Callable[..., Any]] = {
 
 
 def names_of(schema: SchemaText) -> tuple[str, dict[str, frozenset[str]]]:
-    """Return a schema's full name, ``""`` if it has none, and field -> its aliases, in the schema and its
-    references.
+    """Return a schema's full name, ``""`` if it has none, and field -> its aliases, in the schema and its references.
+    Raises NotDecoded if they are too large.
     """
     found: dict[str, frozenset[str]] = {}
     documents = [_document(each.text) for each in (*schema.references, schema)]

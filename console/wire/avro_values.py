@@ -74,7 +74,9 @@ def _record(named: Mapping[str, Any], schema: Any, value: Any, where: str, depth
 
 
 def _branch(named: Mapping[str, Any], schemas: list[Any], value: Any, where: str, depth: int) -> Any:
-    """Return a value with the branch of a union that it fits: the first one, but bytes only if no text does."""
+    """Return a value with the branch of a union that it fits: the first one, but bytes only if no other branch does.
+    None for null, if the union allows it. Raises NotDecoded if the value fits no branch.
+    """
     if value is None and "null" in schemas:
         return None
     problem: NotDecoded | None = None

@@ -106,7 +106,9 @@ _FIRST_PIECE = 256
 
 
 def _gzip(data: Bytes, limit: int) -> bytes:
-    """Decompress all consecutive members; ignore the bytes after the last one, as Java's GZIPInputStream does."""
+    """Decompress all consecutive members; ignore the bytes after the last one, as Java's GZIPInputStream does. Raises
+    DamagedData and TooLarge.
+    """
     made, view, at = bytearray(), memoryview(data), 0
     while True:
         unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
@@ -137,7 +139,9 @@ _BLOCK = struct.Struct(">i")
 
 
 def _snappy(data: Bytes, limit: int) -> bytes:
-    """Decompress a raw block, or snappy-java's format: magic, two versions, and blocks with their sizes."""
+    """Decompress a raw block, or snappy-java's format: magic, two versions, and blocks with their sizes. Raises
+    DamagedData and TooLarge.
+    """
     if bytes(data[: len(_XERIAL)]) != _XERIAL:
         return _snappy_block(data, limit)
     view, made, at = memoryview(data), bytearray(), _XERIAL_HEADER

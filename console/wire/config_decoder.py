@@ -215,7 +215,7 @@ class ConfigDecoder:
         return self._texts.setdefault(text, text)
 
     def _length(self, body: bytes, offset: int) -> tuple[int, int]:
-        """Return an array's length, and the size of the length in bytes. No array here may be null."""
+        """Return an array's length, and the size of the length in bytes. Raises ValueError for null."""
         length: int | None
         length, size = (read_compact_array_length if self._flexible else read_legacy_array_length)(body, offset)
         if length is None or length < 0:

@@ -168,7 +168,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @staticmethod
     async def _read(self_ref: Callable[[], _CheckedConnection | None]) -> None:
-        """Run aiokafka's reader task with a check of lengths. Hold no reference to the connection while it waits."""
+        """Run aiokafka's reader task with a check of lengths. Hold no reference to the connection while it waits.
+        Raises NotKafka and FrameTooLong.
+        """
         this = self_ref()
         if this is None:
             return

@@ -164,7 +164,7 @@ def _name(text: str, kind: _Oid) -> c_void_p:
 
 
 def _credentials(keys: Keys) -> c_void_p:
-    """Return the credentials of these keys; a null pointer for the default ones."""
+    """Return the credentials of these keys; a null pointer for the default ones. Raises KerberosFailed."""
     if keys == Keys():
         return c_void_p()
     pairs = []

@@ -90,7 +90,7 @@ def _topics(version: int, body: bytes, partitions: _Partitions) -> dict[str, Top
 
 
 def _after_cluster(body: bytes) -> int:
-    """Return the offset of the topics: after brokers, cluster id and controller."""
+    """Return the offset of the topics: after brokers, cluster id and controller. Raises _Seldom without brokers."""
     brokers, at = read_count(body, 4)  # the throttle time precedes the brokers
     if not brokers:
         raise _Seldom
@@ -160,7 +160,7 @@ class _Partitions:
         return mine, at
 
     def _decoded(self, data: bytes, isr: int, offline: int) -> Partition:
-        """Return the partition in these bytes. isr, offline: offsets of these lists."""
+        """Return the partition in these bytes. isr, offline: offsets of these lists. Raises _Seldom."""
         if data[-1]:
             raise _Seldom
         code, number, leader, epoch = _HEAD.unpack_from(data)
@@ -175,7 +175,7 @@ class _Partitions:
         )
 
     def _nodes_of(self, data: bytes) -> tuple[int, ...]:
-        """Return a list of nodes from its bytes, which begin with its length."""
+        """Return a list of nodes from its bytes, which begin with its length. Raises _Seldom."""
         known = self._nodes.get(data)
         if known is None:
             if not 0 < data[0] < _ONE_BYTE or len(data) != 4 * data[0] - 3:

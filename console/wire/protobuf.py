@@ -263,7 +263,9 @@ class _Plain:
         self._left = MOST_VALUES
 
     def message(self, message: Message, depth: int) -> Any:
-        """Return a message as a dict, including default values of fields without presence."""
+        """Return a message as a dict, including default values of fields without presence; a message of Google's own
+        types in its JSON form. Raises NotDecoded if the message is nested too deep.
+        """
         if depth > DEEPEST:
             raise NotDecoded(f"it is nested deeper than {DEEPEST} levels")
         package, name = message.DESCRIPTOR.full_name[: len(_PACKAGE)], message.DESCRIPTOR.name

@@ -201,7 +201,7 @@ class _Decoder:
         return QuotaError(code, message or "") if code else entities
 
     def _entities(self, count: int, offset: int) -> tuple[Quotas, int]:
-        """Return `count` entities, and the offset after them."""
+        """Return `count` entities, and the offset after them. Raises ValueError if the bytes have more of them."""
         result: Quotas = {}
         while count > 0:
             columns, after = self._known_columns(offset)

@@ -316,7 +316,9 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 def _records(
     batch: Batch, body: bytes, topic: str, partition: int, start: int, is_over: Callable[[], bool], done: int = 0
 ) -> Iterator[Record]:
-    """Yield records. done: the number of records at the start that were yielded before."""
+    """Yield the records of a batch from the offset `start` on. done: the number of records at its beginning that were
+    yielded before. Raises BatchDamage, OutOfTime.
+    """
     facts, base, count = batch.facts, batch.base_offset, batch.facts.claimed
     if count < 0 or count * _LEAST_RECORD > len(body):
         raise BatchDamage(f"it claims {count:,} records in {len(body):,} bytes")
@@ -423,7 +425,9 @@ def _inner_set(body: memoryview) -> tuple[memoryview, str]:
 def _old_records(
     batch: Batch, body: bytes, topic: str, partition: int, start: int, is_over: Callable[[], bool]
 ) -> Iterator[Record]:
-    """Yield one record, or those of a compressed message; in v1 their offsets are relative to the first (KIP-31)."""
+    """Yield one record, or those of a compressed message; in v1 their offsets are relative to the first (KIP-31).
+    Raises BatchDamage, OutOfTime.
+    """
     if batch.codec == Codec.NONE:
         if batch.base_offset >= start:
             yield _old_record(batch, body, topic, partition, batch.base_offset, batch.base_timestamp)

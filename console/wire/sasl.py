@@ -226,7 +226,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         return str(super().first_message())
 
     def process_server_first_message(self, server_first: str) -> None:
-        """Check nonce, salt and iterations; compute the proof."""
+        """Check nonce, salt and iterations; compute the proof. Raises NotTheBroker."""
         found = _SERVER_FIRST.fullmatch(server_first)
         if found is None:
             raise NotTheBroker("its first message is not one of SCRAM")
@@ -240,7 +240,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         super().process_server_first_message(server_first)
 
     def process_server_final_message(self, server_final: str) -> None:
-        """Check the server's signature."""
+        """Check the server's signature. Raises NotTheBroker."""
         found = _SERVER_FINAL.fullmatch(server_final)
         if found is None:
             raise NotTheBroker("it did not sign its last message")

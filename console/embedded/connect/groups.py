@@ -106,7 +106,7 @@ def leave_tasks(cluster: Cluster, connector: Connector) -> None:
 
 
 def used_topics(cluster: Cluster, connector: Connector, kind: str) -> tuple[str, ...]:
-    """Return the topics that a connector has used, with those that its running tasks read."""
+    """Return the topics that a connector has used, with those that the running tasks of a sink read."""
     if kind != "sink" or connector.state == STOPPED or all(each.state != RUNNING for each in connector.tasks):
         return connector.topics
     logs = cluster.state.logs

@@ -311,7 +311,7 @@ _NOT_ACTIVE = Refusal(ErrorCode.not_controller)
 
 
 class _Asked(NamedTuple):
-    """A topic as named in the request and in the response."""
+    """A topic by name, by id or by both: as the request names it, or as the response does."""
 
     name: str | None
     id: UUID | None

@@ -346,7 +346,9 @@ def again(record: Record) -> Produce:
 
 
 def _typed(data: bytes | None, encoding: Encoding | None, part: str) -> tuple[str | None, str]:
-    """Return a key or a value as text, and the subject of the schema that decoded it; ``""`` without one."""
+    """Return a key or a value as text, None for null, and the subject of the schema that decoded it; ``""`` without
+    one. Raises NotTyped.
+    """
     if data is None:
         return None, ""
     subject = ""

@@ -99,7 +99,9 @@ def _text(statement: Register) -> str:
 
 
 def _slots(statement: Register) -> tuple[statements.SecretSlot, ...]:
-    """Return the file to read: it is read with the files of secrets, with the same limits."""
+    """Return the file with the schema, which is read with the files of secrets, with the same limits; empty once the
+    schema is known.
+    """
     if isinstance(statement.source, str):
         return ()
     return (statements.SecretSlot(_SLOT, "the schema", statement.source, statement.span),)

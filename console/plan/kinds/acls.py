@@ -97,8 +97,8 @@ def _locks_out_by_removal(edit: RemoveAcl, judged: risk_rules.Judged) -> Iterato
 
 
 def _is_first(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a warning for the first ACL on a resource: without any ACL all clients may have access, and with one only
-    the clients that it allows.
+    """Yield a warning for the first ACL on a resource, if brokers allow everyone without one, or hide whether they do:
+    then all clients may have access now, and only the clients that the ACL allows afterwards.
     """
     # Each broker reads the setting from its own file: one broker with `true` is enough to give everyone access.
     values = _open_values(judged)
@@ -127,7 +127,7 @@ def _matches_nothing(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
 
 
 def _no_wildcard(acl: model_acl.Acl) -> Iterator[str]:
-    """Yield the reason why a ``*`` in the name of an ACL is no wildcard; nothing if it is one."""
+    """Yield the reason why a ``*`` in the name of an ACL is not a wildcard; nothing if it is a wildcard."""
     kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
     if acl.pattern_type == model_acl.PREFIXED:
         instead = "leave out prefixed for all of them" if name == _ANY else f"the prefix is {name.split(_ANY)[0]}"
@@ -139,8 +139,8 @@ def _no_wildcard(acl: model_acl.Acl) -> Iterator[str]:
 
 
 def matching_nothing(acl: model_acl.Acl, *, ranges: bool) -> Iterator[str]:
-    """Yield a reason for each part of an ACL that matches nothing: each ``*`` that is no wildcard, and a host that no
-    client can have. ``*`` is a wildcard only as the whole of a literal name, a user's name or a host.
+    """Yield a reason for each part of an ACL that matches nothing: each ``*`` that is not a wildcard, and a host that
+    no client can have. ``*`` is a wildcard only as the whole of a literal name, a user's name or a host.
 
     Args:
         acl: the ACL.

@@ -140,8 +140,8 @@ def _dead_letters_topic(edit: plan_edits.SetConfig) -> str:
 
 
 def _dead_letters_lost(edit: plan_edits.SetConfig, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield the reason why a broker drops records that the group can't deliver. The broker only logs it
-    (ShareGroupDLQStateManager).
+    """Yield the reason why brokers will drop records that the group can't deliver, if the edit sets a dead letter topic
+    that can't take them. Brokers only log these losses (ShareGroupDLQStateManager).
     """
     topic = _dead_letters_topic(edit)
     broker = next((config.broker_resource(each.id) for each in judged.after.cluster.brokers), config.CLUSTER_DEFAULT)
@@ -251,7 +251,7 @@ class _ConfigKind(EditKind):
 
     def kept(self, was: config.ConfigEntry) -> config.ConfigEntry:
         """Return the entry as files store it: without sensitive values and documentation. A reference to a config
-        provider is no secret.
+        provider is not a secret.
         """
         if not was.sensitive or is_reference(was.value or ""):
             return replace(was, documentation=None)

@@ -59,7 +59,7 @@ def _own_config(configs: ConfigSet | None, resource: ConfigResource) -> dict[str
 
 
 def _standing(name: str, seen: plan_staged.Described) -> plan_staged.Was:
-    """Return a connector; None if it does not exist."""
+    """Return a connector; None if it does not exist, UNREAD if that is unknown."""
     if rules.is_unread(name, seen):
         return plan_staged.UNREAD
     found = connect.connector_in(seen.snapshot.connect, name)
@@ -379,7 +379,7 @@ class _SteeringKind(_ConnectorKind):
         return plan_staged.Staged(edit, self.current(edit, draft))
 
     def moved(self, _edit: plan_edits.Steering, was: Standing | None, now: Standing | None) -> bool:
-        """Return whether the state changed; the config does not matter."""
+        """Return whether the connector was created or deleted, or its state changed; the config does not matter."""
         return (was and was.state) != (now and now.state)
 
     def wanted(self, edit: plan_edits.Steering, now: Standing | None) -> bool | None:

@@ -307,7 +307,9 @@ class _SetFeatureKind(EditKind):
         return (*lines, *_settings_lost(edit, seen.snapshot))
 
     def recorded(self, edit: plan_edits.SetFeature, snapshot: Snapshot) -> Mapping[str, str]:
-        """Return the values that brokers lose with the level, by broker."""
+        """Return the min.insync.replicas overrides that brokers lose with the level, by broker, and the brokers whose
+        overrides are unknown; empty if the level takes none.
+        """
         if not _takes_settings(edit, snapshot):
             return {}
         own, unread = _own_min_isr(snapshot)

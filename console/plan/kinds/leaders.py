@@ -180,7 +180,9 @@ def _request(unclean: bool, some: list[plan_staged.Staged]) -> ElectLeaders:
 
 
 def _with_leaders(snapshot: Snapshot, edits: Sequence[plan_edits.Election]) -> Snapshot:
-    """Return the snapshot with preferred replicas as leaders; an unclean leader is alone in its ISR."""
+    """Return the snapshot with the leaders of the elections that are possible; an unclean leader from outside the ISR
+    is alone in it.
+    """
     seen = plan_staged.Described(snapshot)
     changed: dict[TopicPartition, Partition] = {}
     for edit in edits:
@@ -257,7 +259,9 @@ class _ElectPreferredKind(_ElectionKind):
         return seen.found(partition_in(seen.snapshot.topics.get(edit.topic), edit.partition), Part.TOPICS)
 
     def moved(self, _edit: plan_edits.ElectPreferred, was: Partition | None, now: Partition | None) -> bool:
-        """Return whether the preferred replica changed; the current leader does not matter."""
+        """Return whether the partition was created or deleted, or its preferred replica changed; the current leader
+        does not matter.
+        """
         if was is None or now is None:
             return was is not now
         return model_elections.preferred(was) != model_elections.preferred(now)
@@ -360,7 +364,7 @@ class _ElectUncleanKind(_ElectionKind):
 
     def effects(self, edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return the broker that will lead, the records of each replica, and the brokers that would bring back all
-        records.
+        records; nothing if no replica can be elected.
         """
         place = edit.topic, edit.partition
         partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)

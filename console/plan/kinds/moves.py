@@ -49,7 +49,7 @@ def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
 
 
 def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
-    """Return whether no replica from before a move is in sync, so that cancelling it is an unclean election
+    """Return whether only replicas that a move adds are in sync, so that cancelling the move is an unclean election
     (PartitionReassignmentRevert).
     """
     partition = partition_in(snapshot.topics.get(move.topic), move.partition)
@@ -242,7 +242,9 @@ class _MoveReplicasKind(_MoveKind):
         return f"move from {old} to {new}"
 
     def effects(self, edit: MoveReplicas, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return the copied and dropped replicas, and the free space on the brokers that copy."""
+        """Return lines on the copied and dropped replicas with the free space on the brokers that copy, on observers,
+        on replicas that delay the end of the move, and on a new preferred leader.
+        """
         was = self.current(edit, seen)
         if not isinstance(was, Reassignment):
             return ()

@@ -159,8 +159,8 @@ def _needs(edit: WriteRecords) -> RiskNeeds:
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return a step for the first batch of each partition, one for the second, and so on, each only sent after the one
-    before: the records of a partition keep their order.
+    """Return steps with one batch of each partition at most, and with `LARGEST_REQUEST` bytes at most. A step is sent
+    only after the step before it succeeded, so the records of a partition keep their order.
     """
     rounds: list[tuple[list[plan_staged.Staged], int]] = []
     seen: dict[tuple[str, int], int] = {}

@@ -113,7 +113,7 @@ class StrongerQuotas:
             self._of_kinds[user_kind, client_kind] += 1
 
     def count(self, entity: model_quota.QuotaEntity) -> int:
-        """Return the number of stronger entities that may apply to a client of this one."""
+        """Return the number of entities that may apply to a client of this entity and take precedence over it."""
         names: dict[str, _Name] = {**entity.as_dict()}
         if model_quota.IP in names:
             return self._addresses if names[model_quota.IP] is None else 0
@@ -136,7 +136,7 @@ class StrongerQuotas:
 
 def _meeting(name: _Name) -> tuple[_Name, ...]:
     """Return the names of entities that may apply to the same client as an entity of this name: the name itself, the
-    default, and no name.
+    default and no name; for the default and for no name all names (`_ANY`).
     """
     return (name, None, _ABSENT) if isinstance(name, str) else (_ANY,)
 
@@ -179,7 +179,7 @@ def _not_moving(edit: QuotaEdit, seen: plan_staged.Described) -> tuple[str, ...]
 
 
 def _falls_to(entity: model_quota.QuotaEntity, key: str, snapshot: Snapshot) -> str:
-    """Return a line with the limit that applies once this one is removed."""
+    """Return a line with the limit that applies once the limit of an entity is removed."""
     names = entity.as_dict()
     if model_quota.IP in names:
         return "the default of addresses counts then, if there is one"
@@ -216,7 +216,7 @@ _NAMED = 3
 
 def _known_without(edit: SetQuota, judged: Judged) -> str:
     """Return, as text, the known users without their own limit: first this console's, then those with credentials,
-    ACLs or other quotas.
+    ACLs or other quotas. ``""`` if there are none, or the limit is not one of users.
     """
     if not edit.entity.has(model_quota.USER):
         return ""

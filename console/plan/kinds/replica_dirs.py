@@ -208,7 +208,9 @@ class _MoveReplicaDirKind(EditKind):
         return f"move from {old} to {new}"
 
     def effects(self, edit: MoveReplicaDir, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return the size of the copy, and the free space in the directory."""
+        """Return a line with the size of the copy and the free space in the directory; or, if the replica stays in its
+        present directory, with the copy that is dropped.
+        """
         was = self.current(edit, seen)
         if not isinstance(was, ReplicaDir):
             return ()

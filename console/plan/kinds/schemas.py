@@ -122,8 +122,8 @@ def _subject_of(staged: plan_staged.Staged) -> str:
 def _in_turn(
     staged: Sequence[plan_staged.Staged], waits_for: Callable[[plan_staged.Staged], set[str]], why: str
 ) -> list[Step]:
-    """Return a request for each edit, after those of the subjects that it waits for. A circle, which no registry has,
-    is sent as it is.
+    """Return a request for each edit, after the requests of the subjects that the edit waits for. Edits that wait for
+    each other, which no registry's schemas cause, are sent in the order of staging.
     """
     steps: list[Step] = []
     places: dict[str, list[int]] = {}
@@ -379,7 +379,9 @@ class _DropSchemaKind(_SchemaKind):
         return edit.version not in _live(now) if edit.version is not None else not _live(now)
 
     def recorded(self, edit: DropSchema, snapshot: Snapshot) -> Mapping[str, str]:
-        """Return the text that a revert registers again: of the version, or of the subject's newest one."""
+        """Return the schema that a revert registers again, the version's or that of the subject's newest version; empty
+        if its text was not read, or is too long for the journal.
+        """
         number = edit.version or next(reversed(_live(snapshot.schemas.get(edit.subject))), 0)
         source = snapshot.schema_texts.get((edit.subject, number))
         if source is None or len(source.text) > MOST_RECORDED:

@@ -49,7 +49,9 @@ _MOST_TWINS = 256
 
 
 def twins(name: str) -> list[str] | None:
-    """Return the names that collide with this one in brokers' metrics (Topic.hasCollision); None if too many."""
+    """Return the names that collide with this one in brokers' metrics (Topic.hasCollision); None if they would be too
+    many to list.
+    """
     parts = re.split(r"[._]", name)
     if 2 ** (len(parts) - 1) > _MOST_TWINS:
         return None

@@ -161,7 +161,9 @@ class TopicKind(edit_kind.EditKind):
         return seen.found(seen.snapshot.topics.get(edit.target.name), Part.TOPICS)
 
     def moved(self, _edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:
-        """Return whether the partition count changed or the topic was recreated; leaders may change."""
+        """Return whether the topic was created, deleted or recreated, or its partition count changed; leaders don't
+        count.
+        """
         if was is None or now is None:
             return was is not now
         return len(was.partitions) != len(now.partitions) or _is_another(was, now)

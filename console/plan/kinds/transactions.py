@@ -146,7 +146,7 @@ class _EndTransactionKind(Removal):
         return seen_transaction(*place, edit.producer_id, poll)
 
     def moved(self, _edit: EndTransaction, was: SeenTransaction | None, now: SeenTransaction | None) -> bool:
-        """Return whether the transaction changed, or no longer hangs."""
+        """Return whether the transaction changed, ended, or no longer hangs."""
         if was is None or now is None:
             return was is not now
         return (was.epoch, was.start_offset, was.standing) != (now.epoch, now.start_offset, now.standing)
@@ -154,7 +154,9 @@ class _EndTransactionKind(Removal):
     def settled(
         self, _edit: EndTransaction, was: plan_staged.Was, now: plan_staged.Was, _changed: bool
     ) -> Status | None:
-        """Return NOT_APPLIED while the same transaction is open; APPLIED if the producer has another one open."""
+        """Return NOT_APPLIED while the same transaction is open; APPLIED if the producer has another one open; else
+        None.
+        """
         if isinstance(was, SeenTransaction) and isinstance(now, SeenTransaction):
             return Status.NOT_APPLIED if was.start_offset == now.start_offset else Status.APPLIED
         return None

@@ -330,7 +330,7 @@ class _VoterKind(edit_kind.EditKind):
         return plan_staged.UNREAD if quorum is None else _voter(quorum, edit.target)
 
     def moved(self, _edit: Edit, was: QuorumReplica | None, now: QuorumReplica | None) -> bool:
-        """Return whether it became a voter, or left; its log end changes all the time."""
+        """Return whether the node became a voter, or is no longer a voter. Its log end changes all the time."""
         return (was is None) != (now is None)
 
     def before(self, _edit: Edit, there: QuorumReplica | None, _inheritance: Inheritance) -> EffectiveValue:

@@ -30,18 +30,18 @@ _STOPS = (symptoms.COMMIT_STANDS_STILL, symptoms.LAG_GROWS, symptoms.COMMITS_LAT
 
 
 class _Change(NamedTuple):
-    """ACLs of one principal on one resource that were added, or removed, at once, as by one statement."""
+    """ACLs of one principal on one resource that were added, or removed, in the same poll, as by one statement."""
 
     parts: tuple[AclChange, ...]
 
     @property
     def acl(self) -> Acl:
-        """One of the ACLs: they only differ in their operation."""
+        """The first of the ACLs, which differ only in their operations."""
         return self.parts[0].acl
 
     def takes(self, operations: frozenset[str]) -> bool:
-        """Return whether a user lost one of these operations. The first ACL on a resource denies all others,
-        independent of the operations that it allows.
+        """Return whether a user may have lost one of these operations. The first ACL on a resource denies the access of
+        all users that it does not name, whatever operations it allows.
         """
         return any(
             each.first or operations & {each.acl.operation.name, *(one.name for one in authorizer.granted(each.acl))}
@@ -136,8 +136,8 @@ def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evid
 
 
 def _left_for_hosts(change: _Change, acls: Iterable[Acl]) -> Iterator[cause.Evidence]:
-    """Yield the hosts for which the user has still the rights that were removed, if these are single hosts: the user's
-    other ACLs look right, but the user's clients may be elsewhere.
+    """Yield the hosts for which the user still has the rights that were removed, unless it has them for all hosts: the
+    user's other ACLs look right, but the user's clients may be on other hosts.
     """
     acl, pattern = change.acl, authorizer.pattern_of(change.acl)
     if change.parts[0].added or acl.permission != authorizer.ALLOW:

@@ -49,8 +49,8 @@ _OF_BROKERS = frozenset(
 
 
 def _follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]:
-    """Return the predictions for absent brokers: their own symptoms, their replicas, groups that they coordinate.
-    alone: whether only partitions that lack no other broker count.
+    """Return the predictions for absent brokers: the symptoms of the brokers, of their replicas, and of the groups that
+    they coordinate. alone: whether to leave out partitions that lack another broker too.
     """
     these = frozenset(brokers)
     return cause.Prediction(frozenset(symptoms.OF_REPLICAS), brokers=these, only=alone), cause.Prediction(
@@ -78,8 +78,8 @@ def _away(observations: Observations) -> frozenset[int]:
 
 def _is_spare(observations: Observations, broker: int) -> bool:
     """Return whether a broker has no replica of any topic, and no vote in the quorum. A broker that is being removed is
-    shut down and, until it is unregistered, fenced. In a partly visible cluster this is unknown: brokers silently omit
-    topics that a principal may not describe, but their log directories contain them.
+    shut down and, until it is unregistered, fenced. False if that is unknown, as in a partly visible cluster: brokers
+    silently omit topics that a principal may not describe, but their log directories contain them.
     """
     snapshot = observations.last.snapshot
     unread = any(each.part in (Part.TOPICS, Part.QUORUM) for each in snapshot.failures)
@@ -95,7 +95,7 @@ def _is_spare(observations: Observations, broker: int) -> bool:
 
 
 def _severity(observations: Observations, *brokers: int) -> Severity:
-    """Return the severity of brokers that are away, or do not answer."""
+    """Return the severity of brokers that are away, or do not answer: INFO if nothing needs any of them."""
     return Severity.INFO if all(_is_spare(observations, broker) for broker in brokers) else Severity.CRITICAL
 
 
@@ -181,15 +181,15 @@ def _fewer(partitions: int, back: datetime | None) -> str:
 
 
 def _is_late(observations: Observations, restart: Restart) -> bool:
-    """Return whether a broker stays away for longer than a restart takes."""
+    """Return whether a broker that was stopped in order has been away for longer than a restart takes (`AWAY`)."""
     return (
         restart.back is None and restart.handed_over is not None and (observations.last.at - restart.handed_over > AWAY)
     )
 
 
 def _of_restart(observations: Observations, broker: int, restart: Restart) -> Severity:
-    """Return the severity of a restart: from the replicas that its partitions lack meanwhile, or as for a broker that
-    stays away.
+    """Return the severity of a broker's restart, from the symptoms that its partitions have meanwhile; WARNING if they
+    have none, and the restart takes too long.
     """
     if _is_spare(observations, broker):
         return Severity.INFO
@@ -237,8 +237,11 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed: bool) -> Iterator[cause.Next]:
-    """Yield the steps for a broker that is down. is_needed: whether a partition without a leader may need its records:
-    its replicas can't be made elsewhere.
+    """Yield the steps for a broker that is down.
+
+    Args:
+        is_needed: whether a partition without a leader may need the broker's records: then other brokers can't copy
+            its replicas.
     """
     where = f"{_address(observations, broker)}: its process, host, disk, network"
     if is_needed:
@@ -254,7 +257,7 @@ def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed
 
 
 class _Copies(NamedTuple):
-    """A partition without a leader, and the brokers that may have records of it which others lack."""
+    """A partition without a leader, its replicas, and those that may be complete: others may lack records."""
 
     name: str
     replicas: tuple[int, ...]
@@ -293,7 +296,7 @@ def _why_only(some: Sequence[_Copies]) -> Iterator[cause.Evidence]:
 
 
 def _leaving(observations: Observations) -> frozenset[int]:
-    """Return the brokers that restart, and those that may be found to restart in a moment."""
+    """Return the brokers that restart, and those for which the next poll decides whether they do (`undecided`)."""
     return undecided(observations).union(restarting(observations))
 
 
@@ -314,7 +317,7 @@ def _refusing(observations: Observations) -> frozenset[int]:
 
 
 def _elsewhere(observations: Observations) -> frozenset[int]:
-    """Return the brokers that came back with another address lately: nothing may listen there."""
+    """Return the brokers that came back with another address lately: maybe no process listens at the new one."""
     changed = (each.place for each in observations.past.judged)
     return frozenset(each.about.id for each in changed if each.key == ADDRESS and isinstance(each.about, BrokerTarget))
 
@@ -551,7 +554,7 @@ def _behind_alone(
 def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list[symptoms.Subject]]:
     """Return leader -> partitions, for leaders that answer and are alone in the ISRs of several partitions although
     more than one follower is up. Followers of idle partitions stay in sync (Partition.isFollowerOutOfSync), so these
-    are no evidence; a leader that still has a follower with new records is excluded.
+    prove nothing; a leader that still has a follower with new records is excluded.
     """
     alone: dict[int, list[symptoms.Subject]] = {}
     followers: dict[int, set[int]] = {}
@@ -602,7 +605,7 @@ def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _times_out(observations: Observations, topics: set[str]) -> int:
-    """Return the number of times that a replica of these topics left an ISR: the highest of any partition."""
+    """Return how many times a partition of these topics was under-replicated: the highest number of any partition."""
     return max(
         (
             len(intervals)

@@ -161,7 +161,7 @@ _Owner = tuple[object, datetime | None]
 
 def _owner(change: JudgedChange) -> _Owner:
     """Return the owner of a change, and the change's time. The time is None for a subject of the registry, all of whose
-    changes belong together: a version, and the level that lets it in.
+    changes belong together: a version, and the compatibility level that the registry accepts it at.
     """
     if change.from_file:  # one line in the files of several brokers
         return (change.place.key, change.was, change.became), None
@@ -194,7 +194,7 @@ class _Suffering(NamedTuple):
     """The symptoms that changes of one owner explain.
 
     Attributes:
-        by_rule: whether a rule says that the changes have one of them.
+        by_rule: whether a rule attributes at least one of the symptoms to the changes.
         groups, connectors: the groups and connectors with the symptoms, sorted.
         predicted: the predictions of all these symptoms.
     """
@@ -262,7 +262,7 @@ class _Made(NamedTuple):
 
     @property
     def by_rule(self) -> bool:
-        """Whether a rule says that the changes cause one of the symptoms; True without symptoms."""
+        """Whether a rule attributes at least one of the symptoms to the changes; True without symptoms."""
         return not self.suffers.hit or self.suffers.by_rule
 
     @property
@@ -296,14 +296,16 @@ def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
         (hit.symptom.name, hit.symptom.subject): _owner(change)
         for change in judged
         for suffers in (hits.of([change]),)
-        if suffers.connectors  # a group is no cause of a connector's symptoms
+        if suffers.connectors  # a shortcut: other changes have no hit with a connector
         for hit in suffers.hit
         if hit.by_rule and hit.symptom.subject.connector is not None
     }
 
 
 def _stands(made: _Made, observations: Observations) -> bool:
-    """Return whether changes are worth a row before anything suffers."""
+    """Return whether changes are worth a row before anything suffers: they pass over or repeat records, have a risk, or
+    created a topic again; another client made them; and at least `KNOWN` has passed.
+    """
     snapshot = observations.last.snapshot
     if not any(
         each.again or each.ahead or each.waited or each.skipped or _has_risk(each) or _made_by_request(each, snapshot)
@@ -339,7 +341,7 @@ def _with_effects(
 
 
 def _effects_of(change: JudgedChange) -> frozenset[str]:
-    """Return the symptoms that a change has by a rule."""
+    """Return the names of the symptoms that a rule attributes to a change."""
     place = change.place
     if change.from_file:
         return frozenset()  # the restart itself has these symptoms
@@ -367,7 +369,9 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
 
 
 def _connects(change: JudgedChange) -> bool:
-    """Return whether a change decides which clients may connect, to one listener or to all."""
+    """Return whether a change is one of a broker's configs that decide which clients may connect, to one listener or to
+    all.
+    """
     key = change.place.key
     is_brokers = isinstance(change.place.about, ConfigResource) and change.place.about.type == codes.BROKER
     if key.endswith(_LISTS):
@@ -378,13 +382,17 @@ def _connects(change: JudgedChange) -> bool:
 
 
 def _near(change: JudgedChange) -> frozenset[str]:
-    """Return the symptoms that a change may explain by its place alone, without a rule that says so."""
+    """Return the names of the symptoms that a change may explain without a rule, because their subject depends on the
+    changed entity.
+    """
     is_new = change.was is None and change.place.kind in (Kind.SCRAM, Kind.TOPIC)
     return frozenset() if is_new or change.offsets or change.from_file or _lets_go(change) else _BY_POSITION
 
 
 def _lets_go(change: JudgedChange) -> bool:
-    """Return whether a change removes a limit, or raises it: no client falls behind because of it."""
+    """Return whether a change removes or raises a quota or a replication throttle: no client falls behind because of
+    the change.
+    """
     key = change.place.key
     if not key.endswith((".throttled.rate", ".throttled.replicas")) and change.place.kind is not Kind.QUOTA:
         return False
@@ -428,8 +436,7 @@ def _hits(
     observations: Observations,
 ) -> _Hits:
     """Return change -> the symptoms that began right after it among those that depend on the changed entity. Each
-    symptom has one change: the one that is most likely its cause. It is found once, when the symptom or the change is
-    new.
+    symptom has one change, its most likely cause, which is found once, when the symptom or the change is new.
     """
     changed: dict[str, dict[str, list[_Candidate]]] = {}
     by_owner: dict[_Owner, list[_Candidate]] = {}
@@ -512,11 +519,13 @@ def _best(
     is_vacant: bool,
     some: Iterable[tuple[int, Sequence[_Candidate]]],
 ) -> _Candidate | None:
-    """Return the change that is most likely the cause of a symptom: by a rule before others, then with a risk, then the
-    nearest, then the latest; None if none may be.
+    """Return the change that is most likely the cause of a symptom: changes with a rule for it come first, then those
+    with a risk, then the nearest, then the latest. None if no change can be the cause.
 
     Args:
+        since: the beginning of the symptom, UTC.
         is_vacant: whether the symptom is of a group without members.
+        some: the changes that may be the cause, by their distance from the symptom's subject.
     """
     best: tuple[tuple[bool, bool, int, float], _Candidate] | None = None
     name, subject = symptom.name, symptom.subject
@@ -551,7 +560,9 @@ def _stops_producers(change: JudgedChange) -> bool:
 
 
 def _refused(change: JudgedChange) -> str:
-    """Return what brokers refuse of producers by a changed config although they took it before; ``""`` for nothing."""
+    """Return, as text, the requests of producers that brokers refuse because of a changed config, and took before;
+    ``""`` for none.
+    """
     resource = change.place.about
     if not isinstance(resource, ConfigResource):
         return ""
@@ -577,8 +588,8 @@ def _refused(change: JudgedChange) -> str:
 
 
 def _silent(observations: Observations, judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
-    """Return change -> the topics that were written to until it, and not since, of changes that stop producers. Each
-    topic has one change: its own before others, the later of two.
+    """Return change -> the topics that producers wrote to until the change, and not since. Only changes that may stop
+    producers count. Each topic has one change: a change of the topic itself before others, then the latest one.
     """
     best: dict[str, tuple[bool, datetime, JudgedChange]] = {}
     for change in judged:
@@ -611,8 +622,8 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
 
 
 def _lost(judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
-    """Return the growth of the offsets' topic -> the groups that lost their commits since, as they belong to another
-    partition.
+    """Return the change that gave the offsets' topic more partitions -> the groups that lost their commits since,
+    because these groups belong to another partition now. Empty if the topic did not grow, or no group lost commits.
     """
     grown = next((each for each in judged if each.place == _OFFSETS_TOPIC and each.was and each.became), None)
     if grown is None:
@@ -735,7 +746,9 @@ def _why_of_schema(name: str, snapshot: Snapshot) -> Iterator[cause.Evidence]:
 
 
 def _made_by_request(change: JudgedChange, snapshot: Snapshot) -> bool:
-    """Return whether a topic that was deleted seems to be there again because a client asked for its name."""
+    """Return whether a client's request for its name probably created a deleted topic again: brokers create requested
+    topics, and the topic has their default number of partitions.
+    """
     about = change.place.about
     topic = snapshot.topics.get(about.name) if isinstance(about, changes.TopicTarget) else None
     if topic is None or change.place.key != ID:
@@ -745,8 +758,12 @@ def _made_by_request(change: JudgedChange, snapshot: Snapshot) -> bool:
 
 
 def _certainty(made: _Made) -> Certainty:
-    """Return the certainty that a change is the cause: certain if its effect is shown, likely if a rule of plans warned
-    of it or it is about exactly what suffers, else possible, by its time and place.
+    """Return the certainty that a change is the cause.
+
+    It is certain for a change of offsets, for commits that were lost with the growth of the offsets' topic, and for a
+    change without an effect, which is reported for itself. It is likely for offsets that were set ahead, for topics
+    that fell silent, and for symptoms that a rule attributes to the change if a rule of plans warned of it or the
+    change is exact (`_is_exact`). Else it is possible, by its time and place.
     """
     first = made.parts[0]
     if first.ahead and not first.again:

@@ -279,7 +279,9 @@ def _of_tasks(
 
 
 def _waiting(observations: Observations, cluster: ConnectCluster) -> list[Symptom]:
-    """Return the connectors of a cluster with instances that no worker has for longer than a rebalance takes."""
+    """Return the symptoms of a cluster's connectors with instances that no worker has had for longer than a rebalance
+    takes.
+    """
     return [
         each
         for each in observations.of(symptoms.TASKS_UNASSIGNED)
@@ -289,7 +291,7 @@ def _waiting(observations: Observations, cluster: ConnectCluster) -> list[Sympto
 
 
 def _left(observations: Observations, cluster: ConnectCluster) -> Iterator[cause.Claim]:
-    """Yield the claim that a worker which is not in the settings left, with the tasks that wait for it."""
+    """Yield one claim for the workers that left the cluster and are not in the settings, if instances wait for them."""
     configured = {connectors.worker_id(each) for each in cluster.workers}
     left = sorted(connectors.left_workers(cluster) - configured)
     waiting = _waiting(observations, cluster) if left else []

@@ -129,7 +129,7 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _last_members(left: Left | None) -> cause.Evidence | None:
-    """Return the members that a group without members had."""
+    """Return, as evidence, the last members of a group that has none; None if kac did not see them leave."""
     if left is None:
         return None
     return cause.Evidence(
@@ -139,7 +139,9 @@ def _last_members(left: Left | None) -> cause.Evidence | None:
 
 
 def _look_at_sink(group: str, left: Left | None) -> cause.Next | None:
-    """Return the look at a sink connector, whose group and client ids Kafka Connect names after it."""
+    """Return the step to look at a sink connector: Kafka Connect names its group and client ids after it. None if the
+    last members of the group were not tasks of a sink, or are unknown.
+    """
     connector = group.removeprefix(OF_SINK)
     if (
         left is None
@@ -159,8 +161,8 @@ def _has_just_committed(trend: LagTrend) -> bool:
 
 
 def _broker_away(absences: Sequence[tuple[int, Interval]], trend: LagTrend) -> cause.Evidence | None:
-    """Return the absence of a broker right before the last commit of a group without members. absences: the result of
-    `Observations.absences`.
+    """Return, as evidence, the absence of a broker that began about at the last commit of a group without members; None
+    if there is none. absences: the result of `Observations.absences`.
     """
     moved = [each.moved for each in trend.standing.values() if each.moved is not None]
     last = datetime.fromtimestamp(max(moved), UTC) if moved else None
@@ -207,8 +209,9 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _outlasted(observations: Observations, reading: Reading) -> int:
-    """Return through how many rebalances one partition stood still, while others moved in between: probably each member
-    that gets it ends at its record, which begins the next rebalance. 0 if they were too few to tell.
+    """Return the number of rebalances since a group's only stuck partition stopped moving; 0 if they are fewer than
+    `OFTEN`, or no other partition moved. Probably each member that gets the partition ends at the same record, which
+    begins the next rebalance.
     """
     trend = reading.trend
     if trend is None or len(trend.stuck) != 1:
@@ -221,7 +224,7 @@ def _outlasted(observations: Observations, reading: Reading) -> int:
 
 
 def _of_whole_members(rows: Mapping[Place, PartitionLag], stuck: frozenset[Place]) -> list[list[PartitionLag]]:
-    """Return the partitions of each member that has several, and all of them stuck."""
+    """Return a list of partitions for each member that has several partitions, all of them stuck."""
     held: dict[str, list[PartitionLag]] = {}
     for row in rows.values():
         if row.member:
@@ -362,8 +365,8 @@ def _rebalanced(intervals: Sequence[Interval], trend: LagTrend) -> bool:
 
 
 def _falls_behind(trend: LagTrend, since: datetime) -> bool:
-    """Return whether the lag grows in partitions whose offsets are still committed, with the last commit not later than
-    usual: the last commit of a newly stuck partition is from before the growth.
+    """Return whether the lag grows in the partitions whose offsets are still committed at the usual intervals. The last
+    commit of a newly stuck partition is from before the growth, so its lag does not count.
     """
     rates = []
     for at, each in trend.partitions.items():
@@ -530,8 +533,8 @@ def _next_of_slow(uneven: bool, fewer: bool, full: bool) -> tuple[cause.Next, ..
 
 
 def _fewer(group: Group, left: Left) -> cause.Evidence | None:
-    """Return the evidence that a group at work has fewer members than before, with those that left; None if that is not
-    so.
+    """Return the evidence that a group with members has fewer of them than before, with those that left; None if it has
+    none, or not fewer.
     """
     has = len(group.members or ())
     if not 0 < has < left.had:
@@ -544,8 +547,8 @@ def _fewer(group: Group, left: Left) -> cause.Evidence | None:
 
 
 def _one_for_each(group: Group) -> cause.Evidence | None:
-    """Return the evidence that no member has more than one partition, so that more members have nothing to read; None
-    if that is not so.
+    """Return the evidence that no member has more than one partition, so that more members would have nothing to read.
+    None if a member has more, for a share group, and for a group with few partitions (`ALONE`).
     """
     held = [len(each.assignment) for each in group.members or ()]
     partitions = sum(held)
@@ -639,7 +642,7 @@ def _several_services(group: Group) -> cause.Evidence | None:
 
 
 def _is_young(intervals: Sequence[Interval], now: datetime) -> bool:
-    """Return whether the first of rebalances that follow each other was not long ago."""
+    """Return whether the present series of rebalances began at most `DEPLOYS` ago."""
     first = intervals[-1]
     for each in reversed(intervals):
         if each.ended is not None and first.began - each.ended > NEAR:
@@ -649,7 +652,9 @@ def _is_young(intervals: Sequence[Interval], now: datetime) -> bool:
 
 
 def _behind(group: Group) -> cause.Evidence | None:
-    """Return the members that have not reached the group's epoch: others wait for their partitions."""
+    """Return, as evidence, the members that have not reached the group's epoch: others wait for their partitions. None
+    if all members have reached it.
+    """
     if not group.behind:
         return None
     first = min(group.behind, key=lambda member: member.epoch)

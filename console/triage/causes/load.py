@@ -58,8 +58,8 @@ def _hot(observations: Observations) -> Iterator[cause.Claim]:
 
 @remembered
 def _all_settled(sizes: Mapping[Place, Counter]) -> Mapping[Place, float]:
-    """Return bytes per second over a whole window, without partitions whose rate is unknown or that do not grow. A
-    burst is not a load.
+    """Return partition -> bytes per second, for partitions that grow and were measured over a whole window. A burst is
+    not a load.
     """
     return {
         place: each.rate or 0.0
@@ -80,7 +80,9 @@ def _led(topics: Mapping[str, Topic], settled: Mapping[Place, float]) -> Mapping
 
 
 def _middle(rates: Rates, topic: Topic) -> float | None:
-    """Return the median of the topic's partitions; None while one of them is unknown."""
+    """Return the median bytes per second of a topic's partitions; None while one of them is unknown, and for fewer than
+    `FEWEST` partitions.
+    """
     found = [rates.of(topic.name, each.number).bytes for each in topic.partitions]
     known = [each for each in found if each is not None]
     if not len(known) == len(found) >= FEWEST:

@@ -82,9 +82,11 @@ def _read(trend: LagTrend, topic: str | None) -> float:
 
 
 def _round(reading: Reading) -> _Round | None:
-    """Return the dead letters that a group reads, if some of them are surely its own; else None.
+    """Return the dead letters that a group reads, if some of them surely come from dead letters that it read; else
+    None.
 
-    If more dead letters came than the group read other records, these records can't be the source of all of them.
+    If more dead letters came than the group read records of other topics, these records can't be the source of all of
+    the dead letters.
     """
     trend = reading.trend
     if trend is None:

@@ -123,7 +123,9 @@ def _numbers(some: Sequence[int]) -> str:
 
 
 def _began_late(observations: Observations) -> Iterator[tuple[str, str]]:
-    """Yield the topics in whose new partitions groups committed first after records that were there before."""
+    """Yield a possibility for each topic with new partitions: groups did not read the records before their first
+    commits there. kac can't check that; each possibility has the place to look.
+    """
     groups: dict[str, list[str]] = {}
     for group, topic in sorted(observations.past.begun):
         groups.setdefault(topic, []).append(group)
@@ -142,7 +144,9 @@ def _began_late(observations: Observations) -> Iterator[tuple[str, str]]:
 
 
 def _missing(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the groups whose members wait for topics that do not exist."""
+    """Yield the groups whose members have waited for a while for topics of which none exists, and that have records to
+    read in the topics of their offsets.
+    """
     poll = observations.last
     snapshot = poll.snapshot
     if Part.TOPICS not in snapshot.read_at:
@@ -160,8 +164,12 @@ def _missing(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _not_there(group: str, wanted: Sequence[str], left: Sequence[str], since: datetime) -> cause.Claim:
-    """Return the claim that a group subscribes to topics that do not exist. left: topics of its offsets with records
-    that it has not read.
+    """Return the claim that a group subscribes to topics that do not exist.
+
+    Args:
+        wanted: the topics that do not exist.
+        left: the topics for which the group has offsets, with records that it has not read.
+        since: the time since which no member has a partition of the missing topics, UTC.
     """
     # Compare few names: clients choose them, and comparing thousands would take minutes.
     meant = [other for each in wanted[:FEW] for other in get_close_matches(each, left[:COMPARED], 1, SLIP)]

@@ -122,7 +122,9 @@ def _replicas(number: int) -> str:
 
 
 def _writes_stopped(observations: Observations, topic: str, since: datetime | None) -> bool:
-    """Return whether a topic was written to during the observations, and not since about then."""
+    """Return whether the last write that was seen to a topic was about at `since`, or earlier; False if the topic was
+    written to lately, if no write was seen, and if `since` is None.
+    """
     return (
         since is not None
         and (grew := _grew_at(observations, topic)) is not None
@@ -202,7 +204,8 @@ def _held_by_replicas(logs: model_cluster.ReplicaLogs | None) -> Iterator[cause.
 
 def _unclean(observations: Observations) -> Iterator[cause.Claim]:
     """Yield leaders from outside the ISR: records that only the ISR had are lost. A lower end of the log also proves
-    it. Only the last of several elections of a partition is named: a user who muted one does not know of the next.
+    it. Only the last of several elections of a partition is named, with its time: a user who muted an earlier election
+    does not know of it.
     """
     times = Counter(each.place for each in observations.past.unclean)
     falls = {(each.topic, each.partition): each for each in observations.last.facts.logs.falls}

@@ -111,7 +111,7 @@ class _Limits:
         return self.of(clients.pop()) if len(clients) == 1 else None
 
     def of(self, client: str) -> Limit | None:
-        """Return the quota that limits a client id's reads; None if there is none, or one of several users'."""
+        """Return the quota that limits a client id's reads; None if none does, or only quotas of several users may."""
         if client not in self._known:
             self._known[client] = self._limit(client)
         return self._known[client]
@@ -197,8 +197,9 @@ _each_limited: RememberedAmong[str, cause.Claim | None] = RememberedAmong(_limit
 
 
 def limit_of_reading(observations: Observations, group: Group, topic: str, number: int) -> Limit | None:
-    """Return the quota of a group's client id, if producers write about that much or more to a partition's leader for
-    the group: then that broker delays its responses, for longer than most consumers take between two commits.
+    """Return the quota of a group's client id if producers write to the group's topics on the leader of a partition at
+    about the quota's rate or more: then that broker delays its responses to the group for longer than most consumers
+    take between two commits. Else None.
     """
     limit = limit_of(observations.last.snapshot, group)
     partition = partition_in(observations.last.snapshot.topics.get(topic), number)
@@ -333,7 +334,9 @@ _WRITING = (0.85, 2.0)
 
 
 def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]:
-    """Yield topics whose write rate is near a quota: no response shows which client writes them."""
+    """Yield topics whose write rate is near a quota: no response shows which client writes them. Nothing if more than
+    `_MANY` quotas limit producers.
+    """
     snapshot = observations.last.snapshot
     limits = {entity: quota for entity, values in snapshot.quotas.items() if (quota := values.get(PRODUCERS))}
     if not limits or len(limits) > _MANY:

@@ -277,8 +277,8 @@ def _ask_controllers(snapshot: Snapshot) -> Iterator[cause.Next]:
 
 
 def _who_votes(poll: triage_symptoms.Poll, told: str) -> Iterator[cause.Evidence]:
-    """Yield the voters as last reported or configured; on controllers also that they are unknown. told: the adjacent
-    text.
+    """Yield the voters as last reported or configured; if kac asks controllers, also that the voters are unknown.
+    Nothing if the adjacent text `told` names them already.
     """
     known = known_voters(poll.snapshot)
     if (text := voters_text(known)) in told or (known is None and not poll.snapshot.cluster.controllers):

@@ -110,7 +110,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         return lambda row: present_configs.ConfigLine(row, broker, when(resource, row.key) is not None)
 
     def status(self) -> Line:
-        """Return ``3 overrides of 33``."""
+        """Return ``3 overrides of 33``; for loggers only their number."""
         entries = self.snapshot.configs.get(self.resource)
         if entries is None:
             return []

@@ -186,7 +186,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         self.table.set_marks(())
 
     def target_of(self, row: lake_rows.DriftRow) -> ConfigResource | QuotaEntity | None:
-        """Return the entity of the key; None if several brokers differ."""
+        """Return the entity of the key; None if several brokers differ, or it has neither configs nor quotas."""
         odd = next(iter(row.odd.values()), None)
         if odd is None or (self._scope == "broker" and len(row.odd) > 1):
             return None

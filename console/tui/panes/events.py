@@ -211,7 +211,9 @@ class EventsView(LakeView[Row]):
 
 
 def events_of(subject: Subject) -> places.Place:
-    """Return the place of the events about a cause's subject; for the cluster, of all events."""
+    """Return the place of the events about the group, connector, topic or broker of a cause; of all events for another
+    subject.
+    """
     top = pane_named(keymap.EVENTS)
     if subject.group is not None:
         return top._replace(about=subject.group)

@@ -60,7 +60,7 @@ class MirrorsView(DetailsView[mirrors.MirrorRow]):
         return " ".join((flow.name, row.state, *flow.connectors, *flow.groups, *flow.topics))
 
     def in_trouble(self, row: mirrors.MirrorRow) -> bool:
-        """Return whether no heartbeat comes any more."""
+        """Return whether heartbeats have stopped."""
         return row.state == mirrors.SILENT
 
     def status(self) -> Line:

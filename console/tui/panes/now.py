@@ -348,7 +348,7 @@ def is_about(one: Subject, other: Subject) -> bool:
 
 
 def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
-    """Return the place of a cause's evidence, and the key of its row there; None for the top."""
+    """Return the place of a cause's evidence, and the key of the row to show there; None for the first row."""
     if cause == present_triage.LINT_ROW:
         return view_place(keymap.LINT), None
     if cause == "access-changed":

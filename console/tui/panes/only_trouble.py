@@ -32,7 +32,7 @@ class OnlyTrouble:
 
         Args:
             node: the node that runs its worker.
-            cluster: has the silent brokers, and the throttles of open operations, which are no trouble.
+            cluster: has the silent brokers, and the throttles of open operations, which are not trouble.
             redraw: redraws the view when a result arrives.
         """
         self._node, self._cluster, self._redraw = node, cluster, redraw

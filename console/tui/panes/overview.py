@@ -172,7 +172,7 @@ class OverviewView(GraphedView[graphs.Graph]):
         return row.title
 
     def in_trouble(self, row: graphs.Graph) -> bool:
-        """Return whether the newest value is bad."""
+        """Return whether the newest value is bad, as for each group that is behind."""
         newest = row.values.get(self.table.chart.axis.last) if self.table.chart is not None else None
         return row.what == "behind" or graphs.meaning(row.what, newest) in ("failed", "danger")
 

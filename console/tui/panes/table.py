@@ -221,7 +221,7 @@ class ShownRows(View, Generic[Row]):
         return None
 
     def copied_of(self, _row: Row) -> str:
-        """Return the text that `y` copies for a row; by default nothing."""
+        """Return the text that `y` copies for a row; by default ``""``, for nothing."""
         return ""
 
     def key_text(self, key: Hashable) -> str:

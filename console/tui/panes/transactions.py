@@ -116,7 +116,7 @@ class TransactionsView(DetailsView[TransactionRow]):
         return [*line, (f"  topic {clean(self.place.topic)}", "strong")] if self.place.topic is not None else line
 
     def status(self) -> Line:
-        """Return the number of hanging transactions, and the time of the read."""
+        """Return the numbers of hanging transactions and of partitions left out, and the time of the read."""
         if not self.known():
             return []
         counts = Counter(row.word for row in self.rows())

@@ -209,7 +209,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         return [(f"{row.subject.kind} {clean(row.name, 120)}: ", ""), state, (f"  {clean(row.value, 300)}", "muted")]
 
     def target_of(self, row: present_watched.WatchRow) -> ConfigResource | None:
-        """Return the resource of a topic's or a broker's configs."""
+        """Return the resource of a topic's or a broker's configs; None for other rows."""
         if not row.is_found or row.subject.kind not in (watched.TOPIC, watched.BROKER):
             return None
         return topic_resource(row.name) if row.subject.kind == watched.TOPIC else broker_resource(int(row.name))
