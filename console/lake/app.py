@@ -379,7 +379,9 @@ class Application:
         quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}
         if news.hours or quotas:
             # Of few entities there may be many requests.
-            if rows_for_usage(self._lake.table(schema.REQUEST), news.hours, quotas) > MANY:
+            files = self._lake.table(schema.REQUEST).files.values()
+            sizes = ((each.parts["in_cluster_id"], each.parts["in_day"], each.rows) for each in files)
+            if rows_for_usage(sizes, news.hours, quotas) > MANY:
                 for_many_rows(self.tables.spark)
             make_usage(self.tables, news.hours, quotas, batch)
         if news.access_hours:

@@ -24,7 +24,6 @@ from pyspark.sql import functions as F
 
 from console.lake import schema
 from console.lake import tables as lake_tables
-from console.lake.delta_log import TableFiles
 from console.lake.entities import CLUSTER, POLL_SOURCES
 from console.lake.policy_files import Policy, Wanted
 from console.lake.transforms import quota_usage
@@ -696,12 +695,17 @@ def _days_of(parts: Iterable[tuple[str, int]]) -> set[str]:
     return {str((EPOCH + timedelta(seconds=each)).date()) for each in seconds}
 
 
-def rows_for_usage(requests: TableFiles, hours: Iterable[tuple[str, int]], whole: frozenset[str]) -> int:
-    """Return an upper estimate of the rows of REQUEST that `make_usage` reads. requests: the files of the table."""
+def rows_for_usage(
+    requests: Iterable[tuple[str, str, int]], hours: Iterable[tuple[str, int]], whole: frozenset[str]
+) -> int:
+    """Return an upper estimate of the rows of REQUEST that `make_usage` reads.
+
+    Args:
+        requests: the files of the table, each as its cluster, its day and its number of rows.
+    """
     parts = _parts_of(hours, whole)
     clusters, days = whole | {cluster for cluster, _ in parts}, _days_of(parts)
-    found = ((each.parts["in_cluster_id"], each.parts["in_day"], each.rows) for each in requests.files.values())
-    return sum(rows for cluster, day, rows in found if cluster in clusters and (whole or day in days))
+    return sum(rows for cluster, day, rows in requests if cluster in clusters and (whole or day in days))
 
 
 def _first_polls(history: DataFrame, name: str) -> DataFrame:

@@ -18,7 +18,7 @@ KEPT = timedelta(minutes=30)
 """The period for which members that left are kept."""
 FOLLOWS = timedelta(minutes=3)
 """The longest time between the first look at a new group and the moment at which another one lost its members."""
-_USUAL = re.compile(r"(consumer--\d+|rdkafka|sarama|kgo|kafkajs|kafka-python[^@]*|console-consumer|)@")
+_USUAL = re.compile(r"(consumer--[0-9]++|rdkafka|sarama|kgo|kafkajs|kafka\Wpython[^@]*+|console-consumer|)@")
 """Matches client ids that a library gives if its user gives none, without the group's name."""
 MOST = 3
 """Maximum number of members that are kept of a group, the latest ones that left."""

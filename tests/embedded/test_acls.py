@@ -17,7 +17,7 @@ from console.cli.main import BY_NAME, command_parser
 from console.cli.noun_command import NounCommand
 from console.cli.opening import client_of, context_of
 from console.embedded import large_tables, request_pipeline, sasl, tables
-from console.embedded.acls import acls_of, acls_on, matches, matching_acls, pattern_of
+from console.embedded.acls import acls_of, acls_on, matches, matching_acls
 from console.embedded.authorizer import StandardAuthorizer
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.scenarios import large
@@ -25,6 +25,7 @@ from console.embedded.scenarios.seed import add_topic, topic_id
 from console.embedded.spec import ClusterSpec, release
 from console.embedded.state import ClusterState, View
 from console.model.acl import Acl, AclFilter
+from console.model.authorizer import pattern_of
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from tests.embedded.raw_client import RawClient
 from tests.embedded.some_acls import HOSTS, MADE, OPERATIONS, POOL, TYPES, acls, filters

@@ -11,7 +11,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from console.lake import schema
-from console.lake.delta_log import DataFile, TableFiles
 from console.lake.gold import All, PollTimes, _covered, reached, rows_for_usage
 from console.lake.transforms.change_event import TOLERANCE
 from console.lake.transforms.coverage import Covered, Polls
@@ -284,12 +283,9 @@ def test_usage_reads_the_days_of_its_hours(
     """requests: (cluster, second since 1970, rows), each in a file of its own. Rates of an hour reach into the hour
     behind it, and its first ones into the ten minutes before it.
     """
-    files = {
-        str(number): DataFile({"in_cluster_id": cluster, "in_day": day_of(second)}, rows, 1)
-        for number, (cluster, second, rows) in enumerate(requests)
-    }
     others = {(cluster, hour) for cluster, hour in hours if cluster not in whole}
     days = {day_of(each) for _, hour in others for each in range(hour * _HOUR - 600, (hour + 2) * _HOUR, 600)}
     clusters = whole | {cluster for cluster, _ in others}
     expected = sum(rows for cluster, at, rows in requests if cluster in clusters and (whole or day_of(at) in days))
-    assert rows_for_usage(TableFiles(0, (), files), hours, whole) == expected
+    sizes = ((cluster, day_of(second), rows) for cluster, second, rows in requests)
+    assert rows_for_usage(sizes, hours, whole) == expected
