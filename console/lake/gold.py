@@ -696,7 +696,7 @@ def _days_of(parts: Iterable[tuple[str, int]]) -> set[str]:
 
 
 def rows_for_usage(
-    requests: Iterable[tuple[str, str, int]], hours: Iterable[tuple[str, int]], whole: frozenset[str]
+    requests: Iterable[tuple[str | None, str | None, int]], hours: Iterable[tuple[str, int]], whole: frozenset[str]
 ) -> int:
     """Return an upper estimate of the rows of REQUEST that `make_usage` reads.
 

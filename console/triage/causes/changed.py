@@ -462,8 +462,8 @@ def _hits(
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
             # Name changes of one owner together.
-            for each in by_owner[_owner(best.change)]:
-                one = best if each.change is best.change else each
+            for mine in by_owner[_owner(best.change)]:
+                one = best if mine.change is best.change else mine
                 if one is best or name in one.by_rule:
                     found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
     return _Hits(found)
