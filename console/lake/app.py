@@ -182,7 +182,7 @@ class Application:
         return stream.trigger(**trigger).foreachBatch(each).start()
 
     def _check_lock(self) -> None:
-        """Raise LeaseLost if another run took the lock: after a long pause this one must not write at the same time."""
+        """Raise LeaseLost if another run took the lock, as during a long pause: two runs must not write at a time."""
         if not self._is_alone():
             raise files.LeaseLost(
                 f"Another run took the lock of the lake at {self._lake.where} while this one paused; what it did until "
@@ -257,8 +257,8 @@ class Application:
         """Return the identity of a batch's topic; None for a source that is not a topic.
 
         Raises:
-            LakeError: it is not the topic that was read until now: nothing of the batch may be written. A topic that
-                was created again is read from its first record when the stream starts again.
+            LakeError: another topic has the name now, or another cluster answers: nothing of the batch may be written.
+                A topic that was created again is read from its first record when the stream starts again.
         """
         topic = self._topics.get(name)
         if topic is None:
@@ -330,8 +330,8 @@ class Application:
         self, name: str, of: lake_streams.Identity, end: Mapping[str, Any], number: int
     ) -> list[lake_streams.Skipped]:
         """Return the records that a topic deleted before the batch read them: from the end of the batch before or, for
-        a new checkpoint, from the end in bronze's commits. For a topic that was created again, also the unread records
-        that its former may have had.
+        a new checkpoint, from the end in bronze's commits. For a topic that was created again, also the records that
+        the deleted topic may have had and kac had not read.
         """
         topic = self._topics[name]
         start = lake_runs.offsets(self._lake, name, number - 1)[0] if number else self._noted(name)[0]

@@ -188,9 +188,9 @@ def reached(former: Covered | None, now: Covered | None, polls: Iterable[PollTim
     """Return the time from which events of a cluster may count differently, in microseconds; None if no event does.
     Raises `All` if any event may.
 
-    The first poll after a change shows it, if the log does not cover it; it is sure up to the last poll that the log
-    reaches. So a new poll affects the changes since the poll before it, and a log that extends affects the changes
-    since the last sure poll.
+    If the log does not cover a change, the first poll after the change shows it. Polls are sure up to the last poll
+    that the log reaches. So a new poll affects the changes since the poll before it, and a log that extends affects the
+    changes since the last sure poll.
     """
     of_polls = list(polls)
     if any(each.is_late for each in of_polls):
@@ -743,7 +743,7 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _minutes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the minutes of one part of an hour of a cluster. batches: first the limits of its users and clients, then
-    its packed seconds, by minute. Those are most of the rows, and are never held at once.
+    its packed seconds, by minute. The seconds are most of the rows, and are never held all at once.
     """
     rows = (pa.Table.from_batches([batch]) for batch in batches)
     head = []

@@ -45,7 +45,7 @@ class AuthorizerLog(LogOfBroker, frozen=True):
 
 
 class Journals(_Input, frozen=True):
-    """A folder with journals of kac, or one of them: ``CLUSTER-ID.jsonl``."""
+    """A folder with journals of kac, or one journal: ``CLUSTER-ID.jsonl``."""
 
     path: str
 

@@ -121,7 +121,7 @@ class Policy:
 
     @property
     def counts_missing(self) -> bool:
-        """Whether it judges entities without a value."""
+        """Whether the policy judges entities without a value."""
         return self.expected.is_set is True or self.expected.set_on_one or bool(self.inherits or self.default)
 
     @property

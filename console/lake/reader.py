@@ -235,7 +235,8 @@ class Tables:
         Args:
             where: a path or a URI.
             files: the filesystem of a lake that is not on this machine.
-            former: an instance for the same lake. Its caches and its connection are reused: closing one closes both.
+            former: an instance for the same lake. The new instance takes over its caches and its connection: closing
+                either instance closes both.
 
         Raises:
             NoLake, DamagedLake, LakeError: the lake can't be read; the text has a remedy.
@@ -279,7 +280,7 @@ class Tables:
             )
 
     def files(self, table: schema.Table) -> TableFiles:
-        """Return the pinned version of a table, and its files. It stays pinned until a file can't be read.
+        """Return a table's pinned version, and its files. The version is the newest one at the first call.
 
         Raises:
             LakeError: the table's log can't be read.
@@ -612,7 +613,8 @@ def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool 
     """Return the latest changes, the latest first.
 
     Args:
-        folded: replace the values that the first poll of a cluster returned by one row (`Change.is_first_poll`).
+        folded: show one row (`Change.is_first_poll`) in place of all values of a cluster's first poll, if they are at
+            least `_FOLDED_FROM`.
 
     Raises:
         LakeError: as `Tables.select`, like all functions here that read tables.
@@ -652,7 +654,7 @@ _WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted
 
 
 def _folded_polls(tables: Tables, wanted: Wanted) -> list[Change]:
-    """Return a row for each cluster in place of the values of its first poll, if they are many (`_FOLDED_FROM`)."""
+    """Return a row for each cluster whose first poll returned at least `_FOLDED_FROM` of the wanted values."""
     rows = tables.rows(schema.HISTORY, Part.of(wanted.cluster_id))
     if rows is None:
         return []

@@ -200,8 +200,9 @@ def begins(lake: Lake) -> dict[str, Offset]:
 
 
 def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
-    """Return the start offset of a source that has lost its checkpoint: the end offset in bronze's commits. None if it
-    has a checkpoint with a completed batch, or bronze has no commit; until the first batch Spark asks for the start.
+    """Return the start offset of a source that has lost its checkpoint: the end offset in bronze's commits. None if the
+    source's checkpoint has a completed batch, because Spark asks for the start only before that; or if bronze has no
+    commit of the source.
     """
     if batches(lake, stream)[1] is not None:
         return None
@@ -291,8 +292,8 @@ def message_of(wrong: BaseException) -> str | None:
 
 @contextmanager
 def in_words() -> Iterator[None]:
-    """Convert Spark's errors to LakeError or SparkFailed: they get their text from Java, which ends with the
-    session.
+    """Convert Spark's errors in the context to LakeError or SparkFailed, because they get their text from Java, which
+    ends with the session. Raises KeyboardInterrupt if an interrupt came before the error.
     """
     try:
         yield

@@ -180,8 +180,8 @@ def gone_of(end: Mapping[str, int]) -> list[Skipped]:
 
 
 def lost_of(spark: SparkSession, topic: Topic, start: Mapping[str, int], end: Mapping[str, int]) -> list[Skipped]:
-    """Return the offsets of a batch that were already deleted. start, end: offsets by partition, in Spark's form. Sends
-    requests to the brokers.
+    """Return the offsets of a batch that brokers had already deleted. start, end: offsets by partition, in Spark's
+    form. Sends requests to the brokers.
     """
     java: Any = spark._jvm
     settings = _client_settings(java, topic)

@@ -203,7 +203,7 @@ def _is_other(name: Raw) -> bool:
 
 
 def time_of(before: bytes) -> At | None:
-    """Return the last time in the text before a message."""
+    """Return the last time in the text before a message; None if it has no valid time."""
     if not before:
         return None
     if usual := _USUAL.fullmatch(before):
@@ -234,8 +234,8 @@ def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
 
 @lru_cache(16)
 def _at_of(raw: bytes) -> At | None:
-    """Return the time of a value: a text, a number since 1970, a number as a text, or log4j's instant. Many lines in a
-    row have the same.
+    """Return the time of a JSON value: a text, a number since 1970, a number as a text, or log4j's instant; None if it
+    is none of these. Many lines in a row have the same value.
     """
     with suppress(*_NO_TIME):
         if raw.startswith(b"{"):

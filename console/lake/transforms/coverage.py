@@ -65,7 +65,7 @@ class Polls:
         return times[reached - 1] if reached else None
 
     def shown(self, entity_type: str, after: int, covered: Covered | None) -> int | None:
-        """Return the first poll from a time on; None if it does not exist, or the log covers it."""
+        """Return the first poll from a time on; None if there is no such poll, or if the log covers its time."""
         times = self.times.get(entity_type, ())
         place = bisect_left(times, after)
         if place == len(times):

@@ -78,7 +78,7 @@ def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
     majority_since = min(times) if len(times) == len(winner) else None  # one unknown time makes the majority's unknown
     for holds, each in alike.items():
         for peer in each if holds != winners[0] else ():
-            # The peer differs since the later of the two values was set.
+            # The peer has differed since its own value or the majority's was set, whichever was later.
             since = max((at for at in (peer.since, majority_since) if at is not None), default=None)
             yield _row(peer, scope, shown, (len(peers), len(peers) - len(winner)), since)
 
