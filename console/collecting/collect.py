@@ -597,7 +597,9 @@ def state_rows(state: State) -> list[Row]:
 
 
 def status_rows(seen: Observation) -> list[Row]:
-    """Return one heartbeat with the types that were read completely, separated by commas, and a row for each error."""
+    """Return a heartbeat with the types that were read completely, separated by commas, if there are such types; and a
+    row for each error.
+    """
     incomplete = {*(entity_type for entity_type, _ in seen.failed), *seen.unasked}
     complete = [each for each in (*TYPES, *OF_SERVICES) if each not in incomplete]
     failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
