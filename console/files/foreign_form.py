@@ -141,7 +141,7 @@ def config_value(node: Node) -> str:
 
     Raises:
         FileProblem: it has no value, is a mapping, has a control character, is a number whose digits YAML reads as
-            another one, such as 010 or 0x1F, or has a unit, which Kafka does not support.
+            another number, such as 010 or 0x1F, or has a unit, which Kafka does not support.
     """
     if isinstance(node.data, list):
         return ",".join(map(config_value, node.items()))
