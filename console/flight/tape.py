@@ -217,7 +217,9 @@ class Tape:
         return found.newest(self.at_ms) if found is not None else None
 
     def service_at_all(self, key: int) -> flight_answer.Answer | None:
-        """Return the last answer of a service without a problem, also one from a later time."""
+        """Return the last answer of a service without a problem up to now, else the first such answer after it; None if
+        there is no such answer.
+        """
         found = self._services.get(key)
         return found.well(self.at_ms) if found is not None else None
 
@@ -292,8 +294,8 @@ class Tape:
         return contact is not None and contact.problem is not None and contact.at_ms >= answer.at_ms
 
     def _best(self, tracks: Iterable[Track]) -> flight_answer.Answer | None:
-        """Return the best one of several brokers' answers: an answer without a problem comes before others, among these
-        the answer of a connected broker, among these the newest.
+        """Return the best one of several brokers' answers; None without an answer. An answer without a problem comes
+        before others, among these the answer of a connected broker, among these the newest.
         """
         answers = [(answer, track) for track in tracks if (answer := track.newest(self.at_ms)) is not None]
         if not answers:
