@@ -24,7 +24,9 @@ def with_context(text: str, name: str, entries: Mapping[str, str | bool]) -> str
 
 
 def _toml(value: str | bool) -> str:
-    """Return a value in TOML: in a basic string, printable text only needs two characters escaped."""
+    """Return a value in TOML: in a basic string, printable text only needs two characters escaped. Raises ContextError:
+    the text has control characters.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if not value.isprintable():

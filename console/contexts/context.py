@@ -103,7 +103,7 @@ class Context(Struct, frozen=True):
 
     @property
     def schemas(self) -> HttpSettings | None:
-        """The schema registry of its records."""
+        """The schema registry of the cluster's records; None without a registry."""
         return self.settings.schemas
 
     @property

@@ -316,14 +316,18 @@ class _OwnFileReader:
         )
 
     def _lake(self, name: str, table: Mapping[str, Any]) -> str | None:
-        """Return the lake of a context: a path, relative to the file's folder, or a URI."""
+        """Return the lake of a context: an absolute path, or a URI; None if it is not set. The file may have a path
+        relative to its folder.
+        """
         text = self._text(name, "lake", table)
         if text is None or "://" in text:
             return text
         return str(self._surroundings.path(text, (self._path.absolute().parent,)))
 
     def _via(self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]) -> Via | None:
-        """Return the way of a context: a text, or a table with a proxy's login."""
+        """Return the way of a context, which is a text or a table with a proxy's login; None if it is not set. Raises
+        ContextError.
+        """
         value = table.get("via")
         if value is None:
             return None
@@ -370,7 +374,9 @@ class _OwnFileReader:
         raise context.ContextError(f"{self._place('contexts', name, 'records')}: records is {legal}, not {value!r}")
 
     def _mask(self, name: str, table: Mapping[str, Any]) -> tuple[MaskPath, ...]:
-        """Return the masked fields. An invalid one makes the context unusable: the field must not be shown."""
+        """Return the masked fields. Raises ContextError for an invalid path: the context is then unusable, because the
+        field must not be shown.
+        """
         value = table.get("mask", [])
         if value == []:
             return ()
@@ -537,7 +543,9 @@ class _OwnFileReader:
         return read_entries(self._surroundings.path(path, (self._path.absolute().parent,)))
 
     def _properties(self, name: str, tree: Mapping[str, Any]) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
-        """Return Java's properties and warnings. ``a.b = 1`` is a table in TOML, ``"a.b" = 1`` a key; both are a.b."""
+        """Return Java's properties and warnings. ``a.b = 1`` is a table in TOML, ``"a.b" = 1`` a key; both are a.b.
+        Raises ContextError for an unknown key without a dot, which may be a misspelt safeguard.
+        """
         from console.contexts.config_providers import is_provider_key
         from console.contexts.java_client import JAVA_KEYS, TOKEN_COMMAND
         from console.contexts.properties import Entry
@@ -601,7 +609,9 @@ def _leaves(tree: Mapping[str, Any], above: KeyPath = ()) -> list[tuple[KeyPath,
 
 
 def _property_text(key: str, value: Any, place: context.Place) -> str:
-    """Return the form of a value in a properties file: lists with commas, true and false in lower case."""
+    """Return the form of a value in a properties file: lists with commas, true and false in lower case. Raises
+    ContextError: it is neither a text, a number, a boolean nor a list of texts.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):

@@ -105,7 +105,9 @@ class References(Struct):
         )
 
     def _of_provider(self, provider: config_providers.Provider, target: str) -> str:
-        """Return a value as Kafka's own class of that name reads it."""
+        """Return a value as Kafka's own class of that name reads it. Raises ValueError: the provider is other Java
+        code, or does not return the value.
+        """
         if provider.kind is None:
             raise ValueError(
                 f"{provider.name} is {provider.java_class}, Java code that kac can't run; "
@@ -317,7 +319,9 @@ class Values:
         return int(text) / 1000
 
     def flag(self, key: str, default: bool) -> bool:
-        """Return ``true`` or ``false``, in upper or lower case, as a bool."""
+        """Return whether the value is ``true``, in upper or lower case; the default if the key is missing. Raises
+        ContextError: it is neither ``true`` nor ``false``.
+        """
         text = self.text(key)
         if text is None or text.lower() in ("true", "false"):
             return default if text is None else text.lower() == "true"
