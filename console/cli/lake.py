@@ -252,7 +252,9 @@ def names_of() -> frozenset[str]:
 
 
 def seconds_between(text: str | None) -> float | None:
-    """Parse ``--every`` into seconds. Raises ValueError for a text that is not a duration, or is too short."""
+    """Parse ``--every`` into seconds; None without the option. Raises ValueError for a text that is not a duration, or
+    is too short.
+    """
     if text is None:
         return None
     from console.plan.amounts import parse_duration

@@ -375,7 +375,7 @@ def _tell_begin(options: argparse.Namespace) -> None:
 
 def _told_again(told: dict[str, str] | None, output: str, asked: str) -> dict[str, str] | None:
     """Print that the brokers or controllers answer again, and return the causes that count as printed. With JSON, print
-    nothing: the next verdict shows it, and is printed even if it is unchanged.
+    nothing and return None: the next verdict shows it, and is then printed even if it is unchanged.
     """
     if output == "json":
         return None

@@ -71,7 +71,9 @@ def near_keys(added: Mapping[str, str], known: ConfigSet | None) -> str:
 
 
 def _without_unit(key: str, value: str) -> str:
-    """Return a hint if a value has a unit: kafka-configs sends values unchanged, `kac set` converts them."""
+    """Return a hint if a value has a unit, else ``""``: kafka-configs sends values unchanged, whereas `kac set` converts
+    them.
+    """
     try:
         bare = parse_value(key, ConfigType(0), value)
     except ValueError:
@@ -152,7 +154,9 @@ def quota_changes(
 
 
 def _quota(key: str, text: str) -> float:
-    """Parse a quota like Java's Double.parseDouble. NaN is refused: brokers store it, with an undefined effect."""
+    """Parse a quota like Java's Double.parseDouble. Raises UsageError: it is not a number, or is NaN, which brokers
+    store, with an undefined effect.
+    """
     stripped = text.strip()
     if not _DOUBLE.fullmatch(stripped):
         raise UsageError(f"Cannot parse quota configuration value for {key}: {text}", "a plain number, as 1048576")

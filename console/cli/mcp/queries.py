@@ -302,7 +302,7 @@ def one_statement(text: str, kind: type[QueryStatement]) -> QueryStatement:
     """Return the only query of a text.
 
     Raises:
-        LanguageError: it is not understood, or is another statement, or several.
+        LanguageError: the text is not understood, is another statement, or has several statements.
     """
     found: tuple[Statement, ...] = parse(text)
     if len(found) == 1 and isinstance(only := found[0], kind):
