@@ -90,7 +90,7 @@ class Application:
     # -- streams -------------------------------------------------------------------------------------------------------
 
     def take(self, name: str) -> None:
-        """Process the new data of a source, or of bronze, once."""
+        """Process the new data of a source, or of bronze, once; if its topic was created again, try a second time."""
         try:
             self._take(name)
         except Exception:

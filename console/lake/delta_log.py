@@ -358,8 +358,8 @@ def damaged(folder: str, name: str, why: object) -> DamagedLake:
 
 
 def _within(folder: str, path: str) -> str:
-    """Return a path of the log relative to the table: other programs also write absolute ones, and encode all of them.
-    Raises ValueError: it is outside the table.
+    """Return a path of the log relative to the table: other programs also write absolute paths, and encode every path.
+    Raises ValueError: the path is outside the table.
     """
     plain = unquote(path)
     if plain.startswith("/") or _URI.match(plain):

@@ -92,7 +92,7 @@ def this_process(run_id: str, job: str) -> Holder:
 
 
 def holder_of(text: bytes) -> Holder | None:
-    """Return the holder in the lock's file; None if the text is empty, incomplete, or not one of ours."""
+    """Return the holder in the lock's file; None if the text is empty, incomplete, or names no run of kac."""
     try:
         holder = Holder(**json_of(text))
     except (ValueError, TypeError):

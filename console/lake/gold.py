@@ -683,7 +683,9 @@ def make_usage(
 
 
 def _parts_of(hours: Iterable[tuple[str, int]], whole: frozenset[str]) -> list[tuple[str, int]]:
-    """Return the parts of these hours (clusters, and parts since 1970), without those of whole clusters."""
+    """Return the parts of these hours and of the hours after them (clusters, and parts since 1970), without those of
+    whole clusters.
+    """
     # A rate reaches back ten seconds: so the next hour is also made again.
     wanted = {(cluster, hour + more) for cluster, hour in hours for more in (0, 1) if cluster not in whole}
     in_hour = quota_usage.HOUR // quota_usage.PART_SECONDS

@@ -160,7 +160,7 @@ def plan_log(
     pass the high watermark, as DescribeQuorum reports it, as `end_offset` if the controller may still lose its last
     records. With one controller, or in a copy that is a minute old, everything is committed.
 
-    Snapshots are read if they end behind `start_offset`. An incomplete one is left out: every entity that it lacks
+    Snapshots are read if they end behind `start_offset`. An incomplete snapshot is left out: every entity that it lacks
     would seem deleted.
 
     Args:
@@ -460,7 +460,9 @@ _COMPRESSED = "compressed, as no batch of a metadata log is"
 
 
 class Batch(NamedTuple):
-    """A whole batch: its first byte in the file and the one behind it (`end`), its first and last offset."""
+    """A whole batch: the positions of its first byte in the file and of the byte behind it (`end`), and its first and
+    last offset.
+    """
 
     at: int
     end: int
@@ -535,8 +537,8 @@ class _Walk:
             at = end
 
     def _window(self, start: int) -> tuple[Window, str | None]:
-        """Return the whole batches from a position on, up to `WINDOW` bytes; and the reason if the next one is damaged,
-        else None.
+        """Return the whole batches from a position on, up to `WINDOW` bytes; and the reason if the next batch is
+        damaged, else None.
         """
         data = self._read(start, WINDOW)
         batches: list[Batch] = []

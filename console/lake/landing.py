@@ -151,8 +151,8 @@ def opened_own(path: Path) -> IO[bytes]:
 
 
 def read_polls(path: Path | str, files: Filesystem | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `snapshot` in a landed file; none if it is gone. files: access to the bucket, if the file is in
-    one. Raises BadLanding.
+    """Yield the rows of `snapshot` in a landed file; none if the file is gone. files: access to the bucket, if the file
+    is in a bucket. Raises BadLanding.
     """
     try:
         with opened_own(Path(path)) if files is None else BytesIO(files.read(str(path))) as file:

@@ -140,7 +140,7 @@ class Source(ABC):
         return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
 
     def _judge(self, what: str, bad: int, total: int, where: str) -> None:
-        """Raise TooMuchIsBad if the unreadable share is above the limit."""
+        """Raise TooMuchIsBad if the unreadable share of at least `FEW` lines or rows is above the limit."""
         if bad > self._settings.max_bad_ratio * total and total >= log_files.FEW:
             raise TooMuchIsBad(
                 f"{bad} of {total} {what} of {where} can't be read: {bad / total:.1%}, and "

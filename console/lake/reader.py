@@ -442,8 +442,11 @@ class Change(NamedTuple):
         return self.entity_type == CLUSTER and self.attr == FIRST_POLL
 
     def is_first_seen(self, first_poll: datetime | None) -> bool:
-        """Return whether the cluster's first poll returned the value. Such a row is no change: the value is older, by
-        an unknown time.
+        """Return whether the cluster's first poll, or first snapshot of the log, had the value. Such a row is not a
+        change: the value is older, by an unknown time.
+
+        Args:
+            first_poll: the cluster's time in `first_polls`; None if it has none.
         """
         is_new = self.old_value is None and not self.is_deleted and not self.is_gap
         return is_new and self.source in POLL_SOURCES and self.valid_from == first_poll
@@ -686,7 +689,7 @@ def _changes_where(wanted: Wanted) -> Where:
 
 
 def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime]:
-    """Return cluster id -> the time of its first poll in UTC, for the clusters that were polled."""
+    """Return cluster id -> the time in UTC at which a poll, or a snapshot of the log, first showed the cluster."""
     where = Where().add("list_contains(?, source)", POLL_SOURCES).add("attr <> ?", UNOBSERVED)
     part = Part(tuple(clusters))
     found = tables.select("cluster_id, epoch_us(min(valid_from))", schema.HISTORY, part, where, "GROUP BY cluster_id")
@@ -727,7 +730,7 @@ class Gone(NamedTuple):
 
 def gone_lines(tables: Tables) -> list[Gone]:
     """Return the parts of request logs and authorizer logs that were lost before kac read them, by cluster, file and
-    place; at most MOST_ROWS of each.
+    place; at most MOST_ROWS parts of each of the two kinds.
     """
     where = Where().add("quarantined IS NOT NULL").add("contains(quarantined.reason, ?)", f" {schema.LOST}: ")
     columns = "cluster_id, quarantined.file, quarantined.byte_pos, quarantined.reason"
@@ -859,7 +862,7 @@ def _latest(
 
 def settled(tables: Tables, window: Window) -> Window | None:
     """Return the window with both ends in UTC; None if the cluster has no usage. Without `until` it ends after the last
-    minute with usage.
+    minute with usage, and without `since` it begins `WINDOW` before its end.
     """
     newest = _latest(tables, schema.QUOTA_USAGE, [window.cluster_id]).get(window.cluster_id)
     if newest is None:

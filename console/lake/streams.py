@@ -54,7 +54,9 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._source.initial()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: ARG002, N802 - Spark's
-        """Return the offset at the end of the present data; `start` if there is no new data."""
+        """Return the offset at the end of the present data; `start` if there is no new data, or at each further call if
+        the trigger is availableNow.
+        """
         if self._is_once and self._was_asked:
             return start
         self._was_asked = True

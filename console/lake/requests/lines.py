@@ -221,7 +221,9 @@ def _read(day: bytes, clock: bytes, fraction: bytes, zone: bytes) -> At | None:
 
 @lru_cache(16)
 def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
-    """Return the time in seconds; the cache returns one object for equal bytes. Raises ValueError."""
+    """Return the time to the second, in UTC if it has a zone. The cache returns one object for equal bytes. Raises
+    ValueError: it is not a time of a log.
+    """
     at = datetime.fromisoformat(f"{day.decode()} {clock.decode()}")
     if at.year not in _YEARS:
         raise ValueError("no year of a log")
@@ -321,7 +323,7 @@ OF_BINARY = Form("no text", "Name a request log, as it was written or as .gz.")
 
 
 def form_of(text: bytes, message: bytes = MESSAGE, others: Form = OF_OTHERS) -> Form:
-    """Return the form of lines without a readable one.
+    """Return the form of lines of which none is readable.
 
     Args:
         message: the text with which the logger's messages begin.

@@ -778,8 +778,8 @@ def form_of_part(part: Part) -> Form:
 
 
 def unread_form(log: BrokerLog) -> Form | None:
-    """Return the form of a log without a readable line; None if it has one, or has only a few lines. Raises as
-    `form_of_part`.
+    """Return the form of a log without a readable line; None if a line is readable, or if the log has only a few lines.
+    Raises as `form_of_part`.
     """
     logger = LOGGERS[log.logger]
     lines = tried = 0

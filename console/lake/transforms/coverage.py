@@ -83,7 +83,8 @@ TIMES_THE_USUAL = 3
 def coverage_gaps(
     times: Mapping[str, Sequence[int]], covered: Covered | None, until: int
 ) -> Iterator[tuple[int, int | None]]:
-    """Yield (begin, end) of the gaps without polls that no metadata log covers; end: None while a gap lasts.
+    """Yield (begin, end) of the gaps without polls that no metadata log covers and that are longer than
+    `TIMES_THE_USUAL` usual intervals; end: None while a gap lasts.
 
     Args:
         times: entity type -> the times of its polls, in order. The usual interval is the median for the type with the
