@@ -124,7 +124,7 @@ def collect(
     timeout: float = TIMEOUT,
     names: Collection[str] | None = None,
 ) -> Report:
-    """Poll these clusters and write the results. Raises LakeError: another run writes, the disk is full …
+    """Poll these clusters and write the results. Raises as `write_down`.
 
     Args:
         timeout: the seconds for each cluster.
@@ -286,8 +286,9 @@ def _taken_id(claim: Claim, others: Sequence[str]) -> Failure:
 
 
 def write_down(taken: Sequence[PollResult], states: LastStates, names: Collection[str] | None = None) -> Report:
-    """Deliver results as one file, which the lake's streams read. names: see `refused_claims`. Raises LakeBusy: another
-    process delivers; OSError: the disk is full …
+    """Deliver the polls of the clusters that answered as one file, which the lake's streams read; no file if none
+    answered. names: see `refused_claims`. Raises LakeBusy: another process delivers; LakeError; OSError: the disk is
+    full …
     """
     lake, run_id = states.lake, new_run_id()
     with lake.files.lock(lake.path("collect/lock"), this_process(run_id, "collect")):

@@ -104,7 +104,7 @@ def is_local(master: str | None) -> bool:
 
 @contextmanager
 def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
-    """Set environment variables for the context; None unsets one."""
+    """Set environment variables for the context; None unsets a variable."""
     before = {name: os.environ.get(name) for name in variables}
     try:
         _set(variables)
