@@ -207,7 +207,7 @@ MOST_MESSAGE = 500
 @lru_cache(64)
 def _kept(message: str) -> str:
     """Return a broker's message, shortened and without secrets. Cached, since most of a plan's edits fail with the same
-    one.
+    message.
     """
     return without_secrets(message[: 2 * MOST_MESSAGE], "…")[:MOST_MESSAGE]
 

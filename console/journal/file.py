@@ -506,7 +506,9 @@ def _first_number(segment: journal_segments.Segment) -> int | None:
 
 
 def _segment_of(all_: Sequence[journal_segments.Segment], number: int) -> int:
-    """Return the segment in which a change begins; later changes begin in no earlier segment."""
+    """Return the number of the segment in which a change begins; 0 if no segment begins with that change or an earlier
+    one. Later changes begin in no earlier segment.
+    """
     for segment in reversed(all_):
         first = _first_number(segment)
         if first is not None and first <= number:
