@@ -173,7 +173,8 @@ def acl_of(words: AclWords) -> Acl:
     """Return the binding. A word may be in any case, with or without its underscores: ``ClusterAction``.
 
     Raises:
-        ValueError: unknown type, pattern, operation or permission. The message is for the operator.
+        ValueError: unknown type, pattern, operation or permission, or a wrong name of the cluster. The message is for
+            the operator.
     """
     type_ = AclResourceType.parse(_joined(words.type, AclResourceType))
     if type_ == AclResourceType.parse("CLUSTER") and words.name != CLUSTER_NAME:

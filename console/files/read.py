@@ -88,7 +88,7 @@ class Read:
         return self.clusters.setdefault(name, Read()) if name else self
 
     def begin(self, target: Target, name: str, source: str, line: int) -> Iterator[FileProblem]:
-        """Record the place of an entity; yield a problem if it already has one.
+        """Record the place of an entity; yield a problem if the entity already has a place.
 
         Args:
             name: the entity, for messages.
