@@ -121,7 +121,7 @@ class Store:
         self._first = self._last = self._first_ms = self._last_ms = 0
 
     def add(self, answer: Answer) -> None:
-        """Add an answer. It is committed with those of the next WAIT_MS, or by `flush_changed`; an unchanged one may
+        """Add an answer. It is committed with those of the next WAIT_MS, or by `flush_changed`; an unchanged answer may
         wait SAME_WAIT_MS.
 
         Raises:

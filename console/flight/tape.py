@@ -93,8 +93,8 @@ class Track:
         return self._changes[place - 1] if place else 0
 
     def well(self, at_ms: int) -> flight_answer.Answer | None:
-        """Return the last answer without a problem up to a time, else the first such one after it; None if all have a
-        problem.
+        """Return the last answer without a problem up to a time, else the first such answer after it; None if all
+        answers have a problem.
         """
         place = bisect_right(self._times, at_ms)
         found = (each.read() for each in (*reversed(self._entries[:place]), *self._entries[place:]))
@@ -188,7 +188,9 @@ class Tape:
         return self.at_ms
 
     def changes(self, api_key: int) -> int:
-        """Return the number of different answers of an API up to now: while it stays the same, so do the answers."""
+        """Return the number of different answers of an API up to now: while it stays the same, so do the answers. For
+        CLOCK, return the time.
+        """
         if api_key == CLOCK:
             return self.at_ms
         return bisect_right(self._changes.get(api_key, ()), self.at_ms)
@@ -235,7 +237,9 @@ class Tape:
         return [(track.address, names, track.changes(at)) for track, names, at in asked if since_ms < at]
 
     def refusal(self, address: Address) -> flight_answer.Problem | None:
-        """Return the problem of a failed connection to an address; None if the connection works."""
+        """Return the problem of a failed connection to an address; None if the connection works, or if the record has
+        no connection to the address.
+        """
         found = self._contact(address)
         return found.problem if found is not None else None
 
