@@ -165,7 +165,7 @@ def parse_bootstrap(text: str, default_port: int | None = DEFAULT_PORT) -> Addre
         default_port: the port of addresses without one; None if each must have one.
 
     Raises:
-        ValueError: an address is invalid; the message names it and the problem.
+        ValueError: there is no address, or an address is invalid; the message names the problem.
     """
     if "@" in text:
         # The text before the @ may be a password, so the message does not repeat the address.

@@ -503,7 +503,9 @@ def _bootstrap(values: Values, protocol: str) -> tuple[Addresses, bool]:
 
 
 def addresses_at(values: Values, key: str, protocol: str) -> Addresses:
-    """Return the addresses at a key, none of which contradicts the protocol. Raise ContextError without addresses."""
+    """Return the addresses at a key. Raises ContextError: there is no address, or an address is invalid or contradicts
+    the protocol.
+    """
     text = values.text(key)
     if not text:
         raise _no_addresses(values)

@@ -237,7 +237,7 @@ _SWITCHES = {
 
 
 def read_kcl(surroundings: Surroundings) -> Found:
-    """Return the profiles of kcl. Environment variables override the current one, as in kcl.
+    """Return the profiles of kcl. Environment variables override the current profile, as in kcl.
 
     Raises:
         ContextError: the file can't be read, is not TOML, or its `profiles` are not a table.

@@ -207,7 +207,7 @@ def _parsed(text: str, path: Path) -> Mapping[str, Any]:
 
 
 class _OwnFileReader:
-    """A reader of one parsed file. Messages name the line."""
+    """A reader of one parsed file. Its methods raise ContextError for an invalid value; the message names the line."""
 
     def __init__(
         self, path: Path, table: Mapping[str, Any], lines: Mapping[KeyPath, int], surroundings: context.Surroundings

@@ -283,7 +283,9 @@ class Values:
         return self._entries.get(key)
 
     def secret(self, key: str) -> Secret | None:
-        """Return the value, untrimmed; None if the key is missing."""
+        """Return the value, untrimmed; None if the key is missing. If the value refers to a source of secrets, it is a
+        `Locked`, which is fetched later.
+        """
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -310,7 +312,9 @@ class Values:
         return references.surroundings.path(text, references.bases) if text else None
 
     def seconds(self, key: str) -> float | None:
-        """Return a number of milliseconds in seconds; None if the key is missing."""
+        """Return a number of milliseconds in seconds; None if the key is missing. Raises ContextError: it is not a
+        whole number.
+        """
         text = self.text(key)
         if text is None:
             return None
