@@ -299,7 +299,9 @@ async def _kafka(address: admin_settings.Address, settings: admin_settings.Conne
 
 
 async def _beyond(link: Link, context: Context) -> list[Check]:
-    """Check everything behind the connection: the cluster, its brokers, clocks, rights and quotas."""
+    """Check everything behind the connection: the cluster, its brokers, clocks, rights and quotas; on a connection to
+    controllers only the cluster's id, the controllers and the rights.
+    """
     from console.admin.cluster import describe_cluster
 
     cluster = await describe_cluster(link)

@@ -72,8 +72,8 @@ class Opened(NamedTuple):
     now: datetime
 
     def fresh(self, table: LakeTable) -> list[str]:
-        """Return lines on the freshness of a table: one for each cluster, with its times without a poll; a single one
-        for many clusters.
+        """Return lines on the freshness of a table: a line for each cluster, with the last times without a poll; a
+        single line for more than `FEW` clusters.
         """
         from console.lake.reader import fleet_freshness, freshness, gaps
         from console.present.lake import fleet_text, fresh_text, gap_text
@@ -122,9 +122,9 @@ def lake_of(options: argparse.Namespace, context: Context | None) -> str:
 
 
 def named_context(options: argparse.Namespace) -> Context | int | None:
-    """Return the named context, or the current one; an exit code if the named one can't be used.
+    """Return the named context, or the current context; an exit code if the named context can't be used.
 
-    None without a context: a lake can be read without one.
+    None without a context, or if --lake and --cluster make a context needless: a lake can be read without a context.
     """
     if _names_a_cluster(options):
         context = context_of(options)

@@ -278,7 +278,7 @@ def run_status(options: argparse.Namespace) -> int:
 
 
 def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
-    """Write the file of ``--prometheus``, if it is given."""
+    """Write the file of ``--prometheus``, if it is given; print the reason if it can't be written."""
     from console.collecting.results import prometheus_text, status
     from console.safe_files import write_whole
 

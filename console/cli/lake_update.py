@@ -72,7 +72,7 @@ def on_spark(options: argparse.Namespace) -> OnSpark:
 
 
 def update_once(plan: Plan, where: OnSpark, progress: Shown) -> Report:
-    """Update a lake, and return the report. Spark is not started if there is no new data."""
+    """Update a lake, and return the report. Spark is not started if there is no new data and no topic to read."""
     from console.lake.runs import news, nothing_done, settings_of
 
     with settings_of(plan) as settings:
@@ -335,7 +335,7 @@ def run_lake_demo(options: argparse.Namespace) -> int:
 
 
 def place(options: argparse.Namespace) -> str:
-    """Return the lake of ``--lake``, else one next to the usual lake: the demo never writes into a lake in use."""
+    """Return the lake of ``--lake``, else a lake next to the usual lake: the demo never writes into a lake in use."""
     named = getattr(options, "lake", None)
     data: dict[str, Any] = {name: os.environ[name] for name in ("XDG_DATA_HOME",) if name in os.environ}
     return str(named or Path(lake_place(None, data, None, Path.home())).with_name(NAME))

@@ -116,7 +116,9 @@ def run_moves(options: argparse.Namespace) -> int:
 
 
 def misused(options: argparse.Namespace) -> str:
-    """Return the reason why the options exclude each other; ``""`` if they do not."""
+    """Return the reason why the options exclude each other or lack another option or a goal; ``""`` without a
+    reason.
+    """
     if options.operation is not None and options.throttle is None and not options.give_up:
         return "--operation changes an operation: add --throttle RATE or --give-up"
     if options.give_up and options.operation is None:
@@ -280,7 +282,7 @@ async def confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
 
 
 def left(operation: Operation) -> int:
-    """Print the state in which an operation was left, and return the exit code."""
+    """Return the exit code for the state in which an operation was left; print if it is stalled."""
     from console.operations.operation import State
 
     if operation.ended is not None:

@@ -109,7 +109,7 @@ def command_client(context: Context, recorder: Recorder | None = None) -> AdminC
 
 def log_in_on_the_way(context: Context) -> None:
     """Log in at the context's SSH host or Kubernetes before the screen is drawn, while the terminal is free for a
-    prompt. The first connection reports a failure.
+    prompt; do nothing without a terminal. The first connection reports a failure.
     """
     if context.settings.via is None:
         return

@@ -71,8 +71,8 @@ def near_keys(added: Mapping[str, str], known: ConfigSet | None) -> str:
 
 
 def _without_unit(key: str, value: str) -> str:
-    """Return a hint if a value has a unit, else ``""``: kafka-configs sends values unchanged, whereas `kac set` converts
-    them.
+    """Return a hint if a value has a unit, else ``""``: kafka-configs sends values unchanged, whereas `kac set`
+    converts them.
     """
     try:
         bare = parse_value(key, ConfigType(0), value)
@@ -261,7 +261,7 @@ async def config_change(
 
 async def until_described(client: Client, request: ConfigsRequest, change: Asked) -> None:
     """Wait until a broker describes the change, so that a describe right after this command does not show the old
-    value.
+    value; at most `_SEEN_TRIES` reads. Loggers need no wait.
     """
     if request.type in QUOTA_TYPES:
         await _until_quotas_seen(client, request, change.staged)
@@ -312,7 +312,9 @@ async def _credentials(client: Client, user: str) -> Callable[[plan_edits.ScramE
 
 
 async def _until_seen(client: Client, resource: ConfigResource, edits: Sequence[plan_edits.ConfigEdit]) -> None:
-    """Wait until the describing broker has the change: a describe right after it must not show the old value."""
+    """Wait until the describing broker has the change, at most `_SEEN_TRIES` reads: a describe right after the change
+    should not show the old value.
+    """
     for _ in range(_SEEN_TRIES):
         known = (await read_configs(client, [resource])).sets.get(resource)
         if known is None or all(_is_seen(edit, known) for edit in edits):
@@ -330,5 +332,5 @@ async def _until_quotas_seen(client: Client, request: ConfigsRequest, staged: Se
 
 
 def _is_seen(edit: plan_edits.ConfigEdit, known: ConfigSet) -> bool:
-    """Return whether a config has the edit's value. A hidden value counts as the one that was set."""
+    """Return whether a config has the edit's value. A hidden value counts as the edit's value."""
     return wanted(edit, known.get(edit.key)) is not False

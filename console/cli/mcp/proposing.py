@@ -75,7 +75,8 @@ class Proposals:
         Raises:
             NotProposed: the text is not understood, contains a statement that can't be proposed, or stages nothing; the
             brokers refuse it; or no file can be written. Its data repeats the statements, and its remedy names a
-            command for a person. Refused, AdminError: as for reads.
+            command for a person.
+            Refused, AdminError: as for reads.
         """
         try:
             return await self._proposed(text)
@@ -176,8 +177,8 @@ def edits_of(text: str) -> tuple[EditStatement, ...]:
     """Return the statements of a proposal, without reading the cluster or any file.
 
     Raises:
-        LanguageError: the text is not understood or too long, or has a statement that stages nothing, needs a secret,
-            reads a file, or holds only for a time.
+        LanguageError: the text is not understood or too long, has too many statements, or has a statement that stages
+            nothing, needs a secret, reads a file, or holds only for a time.
     """
     if len(text) > LONGEST:
         long = f"it has {len(text):,} characters; a proposal has at most {LONGEST:,}"
@@ -220,7 +221,8 @@ def _text_of(statement: Statement) -> str:
 
 
 def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Plan, list[str], list[str]]:
-    """Return the plan of statements, the edits that are not needed, and those that a later one replaced.
+    """Return the plan of statements, the edits that are not needed, and a remark for each value that a later statement
+    replaced.
 
     Args:
         snapshot: a snapshot with the parts that the statements need.
