@@ -236,8 +236,8 @@ def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
 
 @lru_cache(16)
 def _at_of(raw: bytes) -> At | None:
-    """Return the time of a JSON value: a text, a number since 1970, a number as a text, or log4j's instant; None if it
-    is none of these. Many lines in a row have the same value.
+    """Return the time of a JSON value: a text, a number since 1970, a number as a text, or log4j's instant; None for
+    another value. Many lines in a row have the same value.
     """
     with suppress(*_NO_TIME):
         if raw.startswith(b"{"):
