@@ -585,7 +585,9 @@ def _is_name(text: str) -> bool:
 
 
 def _name_for(text: str, taken: set[str]) -> str:
-    """Return an unused name that Kubernetes accepts: the text itself if Kubernetes accepts it. Add the name to `taken`."""
+    """Return an unused name that Kubernetes accepts: the text itself if Kubernetes accepts it. Add the name to
+    `taken`.
+    """
     name = text
     if not _is_name(text):
         digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
