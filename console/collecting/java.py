@@ -239,7 +239,7 @@ def spark_jars(
         say: called with a line when jars are fetched.
 
     Raises:
-        NoSpark: the jars can't be fetched, or their folder can't be used.
+        NoSpark: the jars can't be fetched or have other content, or their folder can't be used.
     """
     folder = jar_folder(environ)
     try:
