@@ -248,7 +248,7 @@ class JournalFile:
                     yield entries.record(line)
 
     def around(self, number: int) -> Contents:
-        """Return the records of a change, and of the later ones that touch the same places. Raises JournalError as
+        """Return the records of a change, and of the later changes that touch the same places. Raises JournalError as
         `read` does.
         """
         wanted, touches = {number}, Touches(())
