@@ -64,8 +64,8 @@ def check(goal: goals.Goal, placement: Placement) -> None:
     """Check that a goal is possible in this cluster. Brokers to drain may be gone already.
 
     Raises:
-        UnknownPlace: it names a broker or topic that the cluster does not have, or contradicts itself. The message is
-        for the operator.
+        UnknownPlace: it names a broker, topic or partition that the cluster does not have, or contradicts itself. The
+            message is for the operator.
     """
     match goal:
         case goals.MoveTopic(brokers=brokers):
