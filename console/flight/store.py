@@ -267,7 +267,9 @@ class Store:
         yield first
 
     def _put(self, data: bytes, bases: list[_Payload | None]) -> _Payload:
-        """Add a payload, compressed with the first of these bases that the limits allow and that makes it smaller."""
+        """Add a payload, compressed with the first of these bases that the limits allow, or alone if that base does not
+        make it much smaller.
+        """
         base = next((each for each in bases if each is not None and _fits(each, len(data))), None)
         cell = (
             record_file.squeezed(data, record_file.payload_of(self.database, base.id, self._raw))
