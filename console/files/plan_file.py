@@ -73,8 +73,8 @@ def read_plan(text: str, source: str) -> PlanFile:
         source: the file's name, for messages.
 
     Raises:
-        FileProblem: it is not a plan file, has another version, or an edit's value is a secret, which the file lacks
-            and which nothing may replace.
+        FileProblem: the text is not a plan file of this version, an edit in it is invalid, or an edit sets a secret,
+            whose value no plan file holds.
     """
     try:
         document: dict[str, Any] = json_of(text)

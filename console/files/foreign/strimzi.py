@@ -249,7 +249,7 @@ _STATES = {"running": connect.RUNNING, "paused": connect.PAUSED, "stopped": conn
 
 
 def _connector(name: str, node: Node, spec: Node | None, _part: Read, read: Read, problems: list[FileProblem]) -> None:
-    """Add a connector; its label names the KafkaConnect, which is kac's name of the Connect cluster."""
+    """Add a connector. Its label has the name of the KafkaConnect, which kac uses as the Connect cluster's name."""
     if spec is None:
         node.fail("spec is missing", "add it")
     metadata, found = node.named()["metadata"], foreign_form.given(spec)
