@@ -41,8 +41,9 @@ def add_context(name: str, entries: Mapping[str, str | bool], surroundings: Surr
         entries: the keys of the context, kac's and Java's.
 
     Raises:
-        ContextError: the name is in use, the new text can't be used, or others may read the file.
-        OSError: the file can't be written.
+        ContextError: the name is in use, the new text can't be used, or the entries have a password and others may read
+            the file.
+        OSError: the file can't be read or written.
     """
     path = own_path(surroundings)
     before = read_text(path, _LARGEST) if path.exists() else ""

@@ -188,7 +188,7 @@ def check_schemes(text: str, protocol: str) -> None:
         protocol: security.protocol of the connection to them.
 
     Raises:
-        ValueError: a scheme contradicts the protocol: the connection would lack encryption or a login.
+        ValueError: a scheme contradicts the protocol about encryption, or implies a login that the protocol lacks.
     """
     for part in text.split(","):
         match = _SCHEME.match(part)
@@ -214,7 +214,9 @@ def format_bootstrap(addresses: Addresses) -> str:
 
 
 def address_of(part: str, default_port: int | None = DEFAULT_PORT) -> tuple[str, int]:
-    """Return host and port of one address, as `parse_bootstrap` reads it. Raises ValueError."""
+    """Return host and port of one address, as `parse_bootstrap` reads it. Raises ValueError. default_port: the port of
+    an address without one; None to refuse such an address.
+    """
     text = part.strip()
     match = _ADDRESS.fullmatch(text)
     if match is None:

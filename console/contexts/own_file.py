@@ -380,6 +380,7 @@ class _OwnFileReader:
         value = table.get("mask", [])
         if value == []:
             return ()
+        # Import the parser only for a context that has masks, as every start reads this file.
         from console.model.record_masks import mask_path
 
         place = self._place("contexts", name, "mask")
@@ -387,8 +388,6 @@ class _OwnFileReader:
             raise context.ContextError(f'{place}: mask is a list of paths, as ["$.card", "$.**.email"], not {value!r}')
         if not value:
             return ()
-        # Import the parser only for a context that has masks, as every start reads this file.
-
         try:
             return tuple(map(mask_path, value))
         except ValueError as error:
@@ -441,7 +440,7 @@ class _OwnFileReader:
         return tuple(found), tuple(warnings)
 
     def _service(self, path: KeyPath, tree: Any, of_context: Mapping[str, Entry]) -> dict[str, Entry]:
-        """Return the properties of a service with HTTP.
+        """Return the properties of a service with HTTP. Raises ContextError.
 
         Args:
             path: the path of its table.
@@ -498,7 +497,9 @@ class _OwnFileReader:
         return frozenset(place for place in found if place is not None)
 
     def _lint(self, name: str, table: Mapping[str, Any]) -> tuple[Acceptance, ...]:
-        """Return the findings of lint that a context accepts, each with its rule, its subjects and its reason."""
+        """Return the findings of lint that a context accepts, each with its rule, its subjects and its reason. Raises
+        ContextError.
+        """
         value = table.get("lint", [])
         if value == []:
             return ()
@@ -515,7 +516,7 @@ class _OwnFileReader:
         return tuple(Acceptance(**each, place=str(place)) for each in found)
 
     def _watch(self, name: str, table: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the sets of watched subjects, by name, as text that ``watch`` parses later."""
+        """Return the sets of watched subjects, by name, as text that ``watch`` parses later. Raises ContextError."""
         value = table.get("watch", {})
         place = self._place("contexts", name, "watch")
         if not value:

@@ -59,6 +59,9 @@ class References(Struct):
         Args:
             nested: whether values may contain references.
             lenient: whether unknown references stay in the text, instead of raising ValueError.
+
+        Raises:
+            ValueError: a reference can't be replaced, or is of a kind that only passwords and keys may have.
         """
         if "${" not in text:
             return text

@@ -35,7 +35,7 @@ def parse_yaml(path: Path) -> Table:
     """Return the mapping in a YAML file; empty for an empty file.
 
     Raises:
-        ContextError: it can't be read or is not YAML, with the line of the error.
+        ContextError: the file can't be read, is not YAML (with the line of the error), or has no mapping at the top.
     """
     import yaml
 
@@ -283,7 +283,7 @@ def gather(
     Args:
         values: name, path in the file for messages, and the table, a value of any type.
         make: reads a table; its ContextError makes the context a broken one.
-        current: the tool's name of the current one, case-insensitive.
+        current: the name of the tool's current context, case-insensitive.
         origin: the source of the contexts, for display; the file's path if None.
     """
     shown = f"{tool}, {origin or surroundings.shown(path)}"
