@@ -127,7 +127,9 @@ def _from(host: str) -> str:
 
 
 def _acl_list(given: argparse.Namespace) -> Statements:
-    """Return a `list acls` statement for each named principal and resource; without any, one for all ACLs."""
+    """Return a `list acls` statement for each combination of the named principals, resources and operations; without
+    any of these, one statement for all ACLs.
+    """
     filters = [f"principal={_value(name)}" for name in given.principal] or [""]
     resources = [
         f"resource_type={type_.upper().replace('-', '_')} resource_name={_value(name)}"

@@ -52,7 +52,9 @@ class _Step(NamedTuple):
 
 
 async def cluster_checks(context: Context) -> list[Check]:
-    """Return all checks of a context's cluster, from its bootstrap addresses to the rights that the principal lacks."""
+    """Return all checks of a context's cluster, from its first `MOST_BOOTSTRAP` bootstrap addresses to the rights that
+    the principal lacks; the checks end early if no address works.
+    """
     settings = context.settings
     found: list[Check] = []
     if settings.via is not None:

@@ -430,8 +430,8 @@ def _is_its_cluster(kept: PlanFile, known: Snapshot) -> bool:
 def _unmoved(
     kept: PlanFile, report: StageReport, plan: Plan, known: Snapshot, options: argparse.Namespace
 ) -> tuple[Plan, int]:
-    """Return the plan without edits whose values have changed since the plan was written, unless --force is given, and
-    the exit code so far. Print the refused edits and the changed values.
+    """Return the plan without edits whose values have changed since the plan was written or could not be read again,
+    unless --force is given, and the exit code so far. Print the refused edits and the changed values.
     """
     from console.answers.plan_results import NOT_READ_AGAIN, conflict_table
     from console.answers.results import Printer

@@ -224,7 +224,7 @@ async def _known(client: Client, context: Context, kind: Kind, names: tuple[str,
 
     Raises:
         OptionsError: a group is of another kind.
-        CommandError: not all groups could be listed.
+        CommandError: no names are given, and not all groups could be listed.
     """
     from console.admin.groups import list_groups
     from console.language.errors import CommandError

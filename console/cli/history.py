@@ -93,7 +93,8 @@ def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int
     """Open the lake that the options name, and call `work` with it.
 
     Returns:
-        The exit code from `work`; 1 if the lake can't be read, 2 for a cluster that the lake does not have.
+        The exit code from `work`; 1 if the lake can't be read; 2 if there is no such context, the lake does not have
+        the cluster, or an option is invalid.
     """
     from console.contexts.lake_files import lake_files
     from console.lake.files import LakeError
@@ -144,7 +145,9 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 
 
 def _cluster(options: argparse.Namespace, context: Context | None, tables: Tables) -> str | int | None:
-    """Return the id of the named cluster, else the context's; None for all clusters, an exit code if unknown."""
+    """Return the id of the cluster that the options name, else of the default context's cluster if the lake has it;
+    None for all clusters. Return an exit code after printing why the id is not known.
+    """
     from console.lake.reader import SHOWN
     from console.lake.schema import KRAFT_RECORD
 

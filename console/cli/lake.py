@@ -226,7 +226,7 @@ def run_collect(options: argparse.Namespace) -> int:
 
 
 def contexts_of(options: argparse.Namespace) -> Sequence[Context]:
-    """Return the contexts to poll, and print the problems of contexts."""
+    """Return the contexts to poll, and print the problems of contexts. Empty after printing why there is none."""
     if not hasattr(options, "all"):
         context = context_of(options)
         return () if context is None else (context,)
@@ -314,7 +314,7 @@ def run_package(options: argparse.Namespace) -> int:
     """Write the package for a Spark cluster, and print the command that submits it.
 
     Returns:
-        The exit code: 0 written, 1 not.
+        The exit code: 0 written, 1 not. Raises NoSpark: the jars can't be fetched.
     """
     from console.answers.results import Printer
     from console.collecting.executor_package import submit_lines, write_package

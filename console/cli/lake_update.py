@@ -109,7 +109,7 @@ def _session(plan: Plan, where: OnSpark, progress: Shown, *, is_whole: bool = Fa
 
 
 def run_on(options: argparse.Namespace) -> int:
-    """Update the lake repeatedly, and poll clusters at the same time.
+    """Update the lake repeatedly, and with --every poll clusters at the same time.
 
     Returns:
         The exit code: 0 ended by Ctrl-C or SIGTERM, 1 failed, 2 not understood.
@@ -164,7 +164,7 @@ def _ended_by_signals(stop: threading.Event) -> Iterator[None]:
 def _polling(
     options: argparse.Namespace, lake: Lake, every: float | None, tell: Callable[[str], None], stop: threading.Event
 ) -> Iterator[None]:
-    """Poll clusters in a thread while the block lasts."""
+    """Poll clusters in a thread while the block lasts. every: the interval in seconds; None to poll nothing."""
     if every is None:
         yield
         return
@@ -248,7 +248,9 @@ def inputs_of(where: str) -> Inputs:
 
 
 def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
-    """Return the report of a job; None after printing the reason of a failure, so that no error ends in a traceback."""
+    """Return the report of a job; None after printing the reason of a failure, so that no error ends in a traceback.
+    Raises LakeError, NoSpark and ModuleNotFoundError, which the caller prints, and KeyboardInterrupt.
+    """
     from console.collecting.java import NoSpark
     from console.lake.files import LakeError
 

@@ -363,7 +363,9 @@ def _listing() -> str:
 
 
 def _no_such(name: str, arguments: Sequence[str], options: argparse.Namespace) -> int:
-    """Report an unknown command, with the line that the user probably meant."""
+    """Print that a command is unknown, and the line that the user probably meant, if kac finds one. Return the exit
+    code.
+    """
     from difflib import get_close_matches
 
     from console.language.errors import is_one_slip

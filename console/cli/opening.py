@@ -90,7 +90,7 @@ def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool =
 
 def command_client(context: Context, recorder: Recorder | None = None) -> AdminClient:
     """Return a client for a command, from `client_of`. A command prints nothing until a broker responds: after
-    `SAID_AFTER` seconds a line names the brokers that it waits for.
+    `SAID_AFTER` seconds a line names the brokers for which the command waits.
     """
     client = client_of(context, recorder)
 
@@ -252,7 +252,7 @@ NONE_USABLE = "No context can be used. Mend what is named below, or name a clust
 
 
 def listing(contexts: Contexts, width: int | None = None) -> str:
-    """Return the contexts as lines; `*` marks the default.
+    """Return the contexts as lines, then the broken contexts and the problems; `*` marks the default context.
 
     Args:
         width: the width of the terminal, in cells; None for no limit.

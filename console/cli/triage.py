@@ -233,7 +233,7 @@ def _keeping(keep: Callable[[], Awaitable[str]], *, as_json: bool) -> Iterator[N
     """Write the last half hour of responses into a file on SIGUSR1, while the block lasts.
 
     Args:
-        keep: writes it, and returns a line with its path.
+        keep: writes the file, and returns a line with its path.
         as_json: whether standard output has objects alone.
     """
     loop, writing = asyncio.get_running_loop(), set[asyncio.Task[None]]()

@@ -128,7 +128,9 @@ class Proposals:
         )
 
     def _keep(self, plan: Plan, cluster_id: str) -> Path:
-        """Write the plan file, and return its path. Raises NotProposed."""
+        """Write the plan file, and return its path. Raises NotProposed: `MOST_FILES` files were written already, the
+        file can't be written, or the plan has a secret.
+        """
         from console.files.plan_file import write_plan
         from console.log_file import state_directory
         from console.safe_files import PRIVATE, private_folder, write_whole
@@ -229,7 +231,7 @@ def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Pl
 
     Raises:
         LanguageError: a statement has names or values that do not exist or are invalid on the cluster.
-        NotProposed: an edit is refused, or there are too many.
+        NotProposed: an edit is refused, or there are too many edits.
     """
     from console.answers.plan_results import dropped_lines
     from console.language.interpret import to_edits

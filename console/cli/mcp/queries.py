@@ -143,7 +143,7 @@ class Queries:
 
     async def lint(self, names: Sequence[str]) -> Answered:
         """Return the findings of the rules of lint, and the rules that could not run. names: the names of the rules;
-        empty for all.
+        empty for all. Raises CommandError: there is no such rule.
         """
         from console.answers.lint import did_you_mean, report_data
         from console.lint.report import lint, partly
@@ -237,8 +237,8 @@ class Queries:
         """Return the changes from this host in its journal, the latest first.
 
         Args:
-            entity: the only entity whose changes are returned, as in the command `describe`.
-            text: a text that the returned changes have.
+            entity: the only entity whose changes are returned, as in the command `describe`; None for all.
+            text: a text that the returned changes have; empty for all.
             since: start time, inclusive, as ``2h``, ``14:05`` or ``2026-11-20T14:05``.
             until: end time, exclusive, in the same forms.
         """
