@@ -40,7 +40,7 @@ class Wished(NamedTuple):
 
 
 def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False) -> Wished:
-    """Return the cluster as it will be once the files are applied, the outcome of staging them, a function that tells
+    """Return the cluster as it will be once the files are applied, the outcome of staging them, a function that says
     whether a finding comes from the files, and the parts that no rule checks.
 
     Args:

@@ -126,12 +126,12 @@ def for_cluster(read: Read, given: str | None) -> Read:
     """Return the wanted state of one cluster.
 
     Args:
-        given: the context that the operator names; None if they name none. If files are for several clusters, those
-            with that name are used.
+        given: the context that the operator names; None without a named context. If files are for several clusters,
+            those with that name are used.
 
     Raises:
         FileProblems: the files are for several clusters and the choice is open; or an entity is both in a file for
-            this cluster and in one for any.
+            this cluster and in a file for any cluster.
     """
     if not read.clusters:
         return read

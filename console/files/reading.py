@@ -97,10 +97,11 @@ def _texts(names: Iterable[str], problems: list[yaml_places.FileProblem]) -> Ite
 
 
 def take_text(text: str, source: str, read: Read, folder: FilePath | None = None) -> list[yaml_places.FileProblem]:
-    """Add the wanted state of a file, in any form, to `read`. Returns its problems. Raises FileProblem.
+    """Add the wanted state of a file, in any form, to `read`. Returns the file's problems. Raises FileProblem: the file
+    can't be read as a whole.
 
     Args:
-        folder: the folder of the files that it may name; None without one.
+        folder: the folder of the files that the file may name; None for standard input.
     """
     text = without_log_lines(text)
     beginning = text[:LONGEST_HEAD].lstrip()
