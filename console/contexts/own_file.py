@@ -406,7 +406,9 @@ class _OwnFileReader:
     def _connect(
         self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]
     ) -> tuple[tuple[ConnectSettings, ...], tuple[str, ...]]:
-        """Return the Connect clusters, and warnings. Each has the addresses of one or several workers."""
+        """Return the Connect clusters, and warnings. Each cluster has the addresses of one or several workers. Raises
+        ContextError.
+        """
         path = ("contexts", name, "connect")
         trees = table.get("connect", {})
         if not isinstance(trees, dict) or not all(isinstance(each, dict) for each in trees.values()):
