@@ -551,7 +551,8 @@ def files_of_s3a(spark: SparkSession, where: str) -> files.Filesystem:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the application, as ``spark-submit … --py-files kac-lake.zip kac_lake.py update /mnt/lake inputs.json``, in
     the existing session or a new one. Write the report as JSON to standard output and return 0, or the error to
-    standard error and return 1.
+    standard error and return 1; exit with 2 if the arguments or the inputs are invalid. An error of Spark itself is
+    raised.
     """
     options = argparse.ArgumentParser(prog="kac_lake.py")
     options.add_argument("job", choices=("update", "run"), help="take in once what is new, or go on")

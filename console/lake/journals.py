@@ -52,7 +52,7 @@ _OWN_SOURCES: Mapping[str, tuple[str, ...]] = {
 
 
 def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
-    """Return the attributes that an edit changes.
+    """Return the attributes that an edit changes; empty if the lake has no attribute for the edit.
 
     Args:
         was: the journal's record of the former value.

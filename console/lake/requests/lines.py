@@ -616,7 +616,7 @@ def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
 
 
 def one_line(place: int, line: bytes) -> Line | Damaged | None:
-    """Parse a single line in any layout; None if it is not a line of the request logger."""
+    """Parse a single line in any layout; None if the line does not look as if the request logger wrote it."""
     stripped = line.rstrip(b"\r")
     found = taken(stripped)
     if found is None:
