@@ -262,8 +262,8 @@ def _time(at: datetime | None) -> str:
 
 
 def prometheus_text(status: Status) -> str:
-    """Return the last runs of a lake, for node_exporter's textfile collector: by job, the newest one that did not
-    fail.
+    """Return the last runs of a lake, for node_exporter's textfile collector: of each job, the newest run that did not
+    fail, and whether the job's last run failed.
     """
     newest = {run.job: run for run in reversed(status.runs)}
     done = {job: run for job in newest if (run := status.last(job)) is not None}
