@@ -68,8 +68,8 @@ Decision = Send | Wait | End
 def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision:
     """Return the next action of an operation.
 
-    It plans from the snapshot. Former steps only show which moves and throttles are the operation's own, so any process
-    can call it again after a crash: a move under way is not proposed a second time.
+    The action is planned from the snapshot. Former steps only show which moves and throttles are the operation's own,
+    so any process can call this function again after a crash: a move under way is not proposed a second time.
 
     Args:
         snapshot: a snapshot with `placement.PARTS` and the configs of all topics and brokers, read after the last step
