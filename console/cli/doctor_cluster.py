@@ -354,7 +354,9 @@ def _cluster_id(cluster: ClusterInfo, wanted: str | None) -> Check:
 
 
 async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
-    """Check whether each broker is reachable at its advertised listener, and measure the round trips."""
+    """Check whether each of the first `MOST_BROKERS` brokers that are not fenced is reachable at its advertised
+    listener, and measure the round trips.
+    """
     gate = asyncio.Semaphore(AT_ONCE)
     brokers = [each for each in cluster.brokers if not each.fenced][:MOST_BROKERS]
     missed: dict[admin_settings.Address, bool] = {}  # address -> whether this host can't resolve its name

@@ -92,7 +92,8 @@ def is_scram(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequenc
     """Return whether the change is of SCRAM credentials; False for quotas.
 
     Raises:
-        UsageError: a key that the entity can't have, or both at once.
+        UsageError: a key that the entity can't have, SCRAM credentials together with quotas, or SCRAM credentials of
+            the default user.
     """
     if request.type == IPS:
         unknown = [key for key in (*sorted(added), *deleted) if key not in IP_KEYS]

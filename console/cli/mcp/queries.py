@@ -181,11 +181,14 @@ class Queries:
         return Answered({"events": [EVENTS.data(each) for each in found]}, (*unwatched, *unknown))
 
     async def offsets(self, topic: str, at: str | None) -> Answered:
-        """Return the offsets of a topic's partitions, and the time of each one's newest record; no contents.
+        """Return the offsets of a topic's partitions, and the time of each partition's newest record; no contents.
 
         Args:
-            at: time, as ``2h`` or ``2026-11-20T14:05``; the answer also has the first offset at or after it. None: no
-                such offset.
+            at: time, as ``2h`` or ``2026-11-20T14:05``; the answer also has the first offset at or after that time.
+                None: no such offset.
+
+        Raises:
+            CommandError: there is no such topic, or the time is invalid.
         """
         from console.admin import partitions
         from console.admin.record_times import record_times
