@@ -309,8 +309,7 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voi
         voice: sends each verdict to the receivers and to the readers at ``--listen``; None without either.
 
     Raises:
-        AdminError: no broker responds at the beginning, or without --watch at the end. With a voice, the first answer
-            is awaited.
+        AdminError: no broker responds at the beginning (if there is no voice), or without --watch at the end.
         Refused: the cluster is not the context's.
     """
     from console.admin.errors import AdminError, RequestTimedOut, Unreachable
