@@ -73,8 +73,8 @@ def read_plan(text: str, source: str) -> PlanFile:
         source: the file's name, for messages.
 
     Raises:
-        FileProblem: the text is not a plan file of this version, an edit in it is invalid, or an edit sets a secret,
-            whose value no plan file holds.
+        FileProblem: the text is not a plan file, it has another version, or it has an edit that sets a secret: plan
+            files never contain secrets, so the edit can't be applied from one.
     """
     try:
         document: dict[str, Any] = json_of(text)
