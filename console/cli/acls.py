@@ -83,7 +83,9 @@ def _acl_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _explanation(words: list[str]) -> Statements:
-    """Return ``User:alice READ topic orders from 10.0.0.1`` as a statement. The language's ``on`` is optional."""
+    """Return ``User:alice READ topic orders from 10.0.0.1`` as a statement. The language's ``on`` is optional. Raises
+    OptionsError: words are missing, or the type of the resource is unknown.
+    """
     if len(words) < _SHORTEST:
         raise OptionsError("--explain needs PRINCIPAL OPERATION RESOURCE, as in --explain User:alice READ topic orders")
     principal, operations, *rest = words
@@ -125,7 +127,9 @@ def _from(host: str) -> str:
 
 
 def _acl_list(given: argparse.Namespace) -> Statements:
-    """Return a `list acls` statement for each named principal and resource; without any, one for all ACLs."""
+    """Return a `list acls` statement for each combination of the named principals, resources and operations; without
+    any of these, one statement for all ACLs.
+    """
     filters = [f"principal={_value(name)}" for name in given.principal] or [""]
     resources = [
         f"resource_type={type_.upper().replace('-', '_')} resource_name={_value(name)}"
@@ -149,7 +153,7 @@ def _value(text: str) -> str:
 
 
 def _grants(given: argparse.Namespace) -> list[tuple[str, str]]:
-    """Return (operations, target) for each resource."""
+    """Return (operations, target) for each resource. Raises OptionsError: the options name no resource."""
     prefixed = " prefixed" if given.resource_pattern_type == "prefixed" else ""
 
     def targets(option: str) -> list[str]:

@@ -37,7 +37,7 @@ def bug_report_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_bug_report(options: argparse.Namespace) -> int:
-    """Write the report, and print its contents. Without a cluster among the options it covers only this host.
+    """Write the report, and print its contents. Without a cluster among the options, the report covers only this host.
 
     Returns:
         The exit code: 0 written, whatever the checks found; 1 the file can't be written; 2 there is no such context, or

@@ -79,7 +79,7 @@ def _add(options: argparse.Namespace) -> int:
 
 
 def _entries(options: argparse.Namespace) -> dict[str, str | bool] | None:
-    """Return the keys of a context, prompting for missing ones; None after printing the name of a missing key."""
+    """Return the keys of a context, prompting for missing ones on a terminal; None after printing what is missing."""
     found: dict[str, str | bool] = {}
     given = vars(options)
     can_ask = sys.stdin is not None and sys.stdin.isatty()

@@ -58,8 +58,8 @@ def shared_address_checks(brokers: Sequence[Broker]) -> Iterator[Check]:
 
 
 async def answered_by_others(link: Link, ids: Sequence[int]) -> list[Check]:
-    """Return a failed check for each broker at whose address another one answers, which refuses to describe the first
-    one's configs. Empty without the right to describe configs.
+    """Return a failed check for each broker at whose address another broker answers, which refuses to describe the
+    configs of the first broker. Empty without the right to describe configs.
     """
     from console.admin.configs import describe_configs
     from console.model.config import broker_resource

@@ -52,7 +52,9 @@ class _Step(NamedTuple):
 
 
 async def cluster_checks(context: Context) -> list[Check]:
-    """Return all checks of a context's cluster, from its bootstrap addresses to the rights that the principal lacks."""
+    """Return all checks of a context's cluster, from its first `MOST_BOOTSTRAP` bootstrap addresses to the rights that
+    the principal lacks; the checks end early if no address works.
+    """
     settings = context.settings
     found: list[Check] = []
     if settings.via is not None:
@@ -299,7 +301,9 @@ async def _kafka(address: admin_settings.Address, settings: admin_settings.Conne
 
 
 async def _beyond(link: Link, context: Context) -> list[Check]:
-    """Check everything behind the connection: the cluster, its brokers, clocks, rights and quotas."""
+    """Check everything behind the connection: the cluster, its brokers, clocks, rights and quotas; on a connection to
+    controllers only the cluster's id, the controllers and the rights.
+    """
     from console.admin.cluster import describe_cluster
 
     cluster = await describe_cluster(link)
@@ -350,7 +354,9 @@ def _cluster_id(cluster: ClusterInfo, wanted: str | None) -> Check:
 
 
 async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
-    """Check whether each broker is reachable at its advertised listener, and measure the round trips."""
+    """Check whether each of the first `MOST_BROKERS` brokers that are not fenced is reachable at its advertised
+    listener, and measure the round trips.
+    """
     gate = asyncio.Semaphore(AT_ONCE)
     brokers = [each for each in cluster.brokers if not each.fenced][:MOST_BROKERS]
     missed: dict[admin_settings.Address, bool] = {}  # address -> whether this host can't resolve its name

@@ -96,8 +96,8 @@ def read(names: list[str], context: str | None = None, *, described: bool = Fals
 
 
 def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
-    """Return the options. If the operator names no cluster, they get the context that the files name, which
-    is printed.
+    """Return the options; if the operator names no cluster, with the context that the files name. If the files name a
+    cluster and the options do not name the same context, print which one counts.
     """
     names = ("context", "bootstrap_server", "bootstrap_controller", "command_config")
     given = {name: getattr(options, name, None) for name in names}
@@ -111,8 +111,8 @@ def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
 
 
 def no_plan(options: argparse.Namespace, read: Read) -> str:
-    """Return the reason why a reassignment in the files and the options exclude each other; ``""`` if they do not, or
-    if the files have no reassignment.
+    """Return the reason why a reassignment does not go with other files or with the options, or why --throttle does not
+    go with files without a reassignment; ``""`` if there is no such reason.
     """
     if read.reassign is None:
         return "" if options.throttle is None else "--throttle goes with a file of kafka-reassign-partitions"
@@ -129,7 +129,9 @@ def no_plan(options: argparse.Namespace, read: Read) -> str:
 def _reassign(
     options: argparse.Namespace, front_end: str, read: Read, *, begins: bool, moves: int = opening.DONE
 ) -> int:
-    """Plan the reassignment of a file, and begin its operation. Returns the exit code."""
+    """Plan the reassignment of a file; begin its operation if `begins`. Return the exit code. moves: the exit code if
+    replicas would move.
+    """
     assert read.reassign is not None
     from console.cli.moves import run_goal
 
@@ -428,8 +430,8 @@ def _is_its_cluster(kept: PlanFile, known: Snapshot) -> bool:
 def _unmoved(
     kept: PlanFile, report: StageReport, plan: Plan, known: Snapshot, options: argparse.Namespace
 ) -> tuple[Plan, int]:
-    """Return the plan without edits whose values have changed since it was written, unless forced, and the exit code so
-    far. Prints the refused edits and the changed values.
+    """Return the plan without edits whose values have changed since the plan was written or could not be read again,
+    unless --force is given, and the exit code so far. Print the refused edits and the changed values.
     """
     from console.answers.plan_results import NOT_READ_AGAIN, conflict_table
     from console.answers.results import Printer

@@ -28,8 +28,8 @@ def run_fleet(options: argparse.Namespace) -> int:
     """Look once at the cluster of each context, and print a row for each.
 
     Returns:
-        The exit code: 0 all are healthy; 1 one is in trouble, does not answer, or could not be read whole, because its
-        context can't be used or asks for a secret, too; 2 no context, or one that does not exist.
+        The exit code: 0 all clusters are healthy; 1 a cluster is in trouble, does not answer, or could not be read
+        whole, or its context can't be used or asks for a secret; 2 no context, or a named context does not exist.
     """
     from console import event_loop
     from console.answers.results import Printer, table_of

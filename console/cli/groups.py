@@ -137,7 +137,9 @@ def _meaning(kind: Kind, given: argparse.Namespace, action: str) -> noun.Stateme
 
 
 def _names(given: argparse.Namespace, action: str) -> tuple[str, ...]:
-    """Return the named groups; empty for all. Raises OptionsError unless exactly one of both is given."""
+    """Return the named groups; empty for all groups. Raises OptionsError unless either --group or --all-groups is
+    given.
+    """
     if bool(given.group) == given.all_groups:
         raise noun.OptionsError(f"--{action} needs --group NAME or --all-groups")
     return tuple(dict.fromkeys(given.group))
@@ -222,7 +224,7 @@ async def _known(client: Client, context: Context, kind: Kind, names: tuple[str,
 
     Raises:
         OptionsError: a group is of another kind.
-        CommandError: not all groups could be listed.
+        CommandError: no names are given, and not all groups could be listed.
     """
     from console.admin.groups import list_groups
     from console.language.errors import CommandError

@@ -72,8 +72,8 @@ class Opened(NamedTuple):
     now: datetime
 
     def fresh(self, table: LakeTable) -> list[str]:
-        """Return lines on the freshness of a table: one for each cluster, with its times without a poll; a single one
-        for many clusters.
+        """Return lines on the freshness of a table: a line for each cluster, with the last times without a poll; a
+        single line for more than `FEW` clusters.
         """
         from console.lake.reader import fleet_freshness, freshness, gaps
         from console.present.lake import fleet_text, fresh_text, gap_text
@@ -93,7 +93,8 @@ def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int
     """Open the lake that the options name, and call `work` with it.
 
     Returns:
-        The exit code from `work`; 1 if the lake can't be read, 2 for a cluster that the lake does not have.
+        The exit code from `work`; 1 if the lake can't be read; 2 if there is no such context, the lake does not have
+        the cluster, or an option is invalid.
     """
     from console.contexts.lake_files import lake_files
     from console.lake.files import LakeError
@@ -122,9 +123,9 @@ def lake_of(options: argparse.Namespace, context: Context | None) -> str:
 
 
 def named_context(options: argparse.Namespace) -> Context | int | None:
-    """Return the named context, or the current one; an exit code if the named one can't be used.
+    """Return the named context, or the current context; an exit code if the named context can't be used.
 
-    None without a context: a lake can be read without one.
+    None without a context, or if --lake and --cluster make a context needless: a lake can be read without a context.
     """
     if _names_a_cluster(options):
         context = context_of(options)
@@ -144,7 +145,9 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 
 
 def _cluster(options: argparse.Namespace, context: Context | None, tables: Tables) -> str | int | None:
-    """Return the id of the named cluster, else the context's; None for all clusters, an exit code if unknown."""
+    """Return the id of the cluster that the options name, else of the default context's cluster if the lake has it;
+    None for all clusters. Return an exit code after printing why the id is not known.
+    """
     from console.lake.reader import SHOWN
     from console.lake.schema import KRAFT_RECORD
 

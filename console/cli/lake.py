@@ -226,7 +226,7 @@ def run_collect(options: argparse.Namespace) -> int:
 
 
 def contexts_of(options: argparse.Namespace) -> Sequence[Context]:
-    """Return the contexts to poll, and print the problems of contexts."""
+    """Return the contexts to poll, and print the problems of contexts. Empty after printing why there is none."""
     if not hasattr(options, "all"):
         context = context_of(options)
         return () if context is None else (context,)
@@ -252,7 +252,9 @@ def names_of() -> frozenset[str]:
 
 
 def seconds_between(text: str | None) -> float | None:
-    """Parse ``--every`` into seconds. Raises ValueError for a text that is not a duration, or is too short."""
+    """Parse ``--every`` into seconds; None without the option. Raises ValueError for a text that is not a duration, or
+    is too short.
+    """
     if text is None:
         return None
     from console.plan.amounts import parse_duration
@@ -276,7 +278,7 @@ def run_status(options: argparse.Namespace) -> int:
 
 
 def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
-    """Write the file of ``--prometheus``, if it is given."""
+    """Write the file of ``--prometheus``, if it is given; print the reason if it can't be written."""
     from console.collecting.results import prometheus_text, status
     from console.safe_files import write_whole
 
@@ -312,7 +314,7 @@ def run_package(options: argparse.Namespace) -> int:
     """Write the package for a Spark cluster, and print the command that submits it.
 
     Returns:
-        The exit code: 0 written, 1 not.
+        The exit code: 0 written, 1 not. Raises NoSpark: the jars can't be fetched.
     """
     from console.answers.results import Printer
     from console.collecting.executor_package import submit_lines, write_package

@@ -72,7 +72,7 @@ def on_spark(options: argparse.Namespace) -> OnSpark:
 
 
 def update_once(plan: Plan, where: OnSpark, progress: Shown) -> Report:
-    """Update a lake, and return the report. Spark is not started if there is no new data."""
+    """Update a lake, and return the report. Spark is not started if there is no new data and no topic to read."""
     from console.lake.runs import news, nothing_done, settings_of
 
     with settings_of(plan) as settings:
@@ -109,7 +109,7 @@ def _session(plan: Plan, where: OnSpark, progress: Shown, *, is_whole: bool = Fa
 
 
 def run_on(options: argparse.Namespace) -> int:
-    """Update the lake repeatedly, and poll clusters at the same time.
+    """Update the lake repeatedly, and with --every poll clusters at the same time.
 
     Returns:
         The exit code: 0 ended by Ctrl-C or SIGTERM, 1 failed, 2 not understood.
@@ -164,7 +164,7 @@ def _ended_by_signals(stop: threading.Event) -> Iterator[None]:
 def _polling(
     options: argparse.Namespace, lake: Lake, every: float | None, tell: Callable[[str], None], stop: threading.Event
 ) -> Iterator[None]:
-    """Poll clusters in a thread while the block lasts."""
+    """Poll clusters in a thread while the block lasts. every: the interval in seconds; None to poll nothing."""
     if every is None:
         yield
         return
@@ -248,7 +248,9 @@ def inputs_of(where: str) -> Inputs:
 
 
 def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
-    """Return the report of a job; None after printing the reason of a failure, so that no error ends in a traceback."""
+    """Return the report of a job; None after printing the reason of a failure, so that no error ends in a traceback.
+    Raises LakeError, NoSpark and ModuleNotFoundError, which the caller prints, and KeyboardInterrupt.
+    """
     from console.collecting.java import NoSpark
     from console.lake.files import LakeError
 
@@ -335,7 +337,7 @@ def run_lake_demo(options: argparse.Namespace) -> int:
 
 
 def place(options: argparse.Namespace) -> str:
-    """Return the lake of ``--lake``, else one next to the usual lake: the demo never writes into a lake in use."""
+    """Return the lake of ``--lake``, else a lake next to the usual lake: the demo never writes into a lake in use."""
     named = getattr(options, "lake", None)
     data: dict[str, Any] = {name: os.environ[name] for name in ("XDG_DATA_HOME",) if name in os.environ}
     return str(named or Path(lake_place(None, data, None, Path.home())).with_name(NAME))

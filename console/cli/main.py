@@ -50,7 +50,7 @@ class Command(NamedTuple):
         getattr(module, f"{name}_options")(parser)
 
     def noun(self) -> Noun:
-        """Return the noun of a command that is one. Imports its module."""
+        """Return the noun of a command with `is_noun`. Imports the command's module."""
         noun: Noun = getattr(import_module(self.module), self.name.replace("-", "_").upper())
         return noun
 
@@ -183,7 +183,7 @@ def _columns() -> int:
 
 
 class _Once(argparse.Action):
-    """The action that stores an option's value, and refuses a different second one; argparse would keep the last.
+    """The action that stores an option's value, and refuses a second, different value; argparse would keep the last.
 
     This also refuses two clusters, one before the command's name and one after it.
     """
@@ -363,7 +363,9 @@ def _listing() -> str:
 
 
 def _no_such(name: str, arguments: Sequence[str], options: argparse.Namespace) -> int:
-    """Report an unknown command, with the line that the user probably meant."""
+    """Print that a command is unknown, and the line that the user probably meant, if kac finds one. Return the exit
+    code.
+    """
     from difflib import get_close_matches
 
     from console.language.errors import is_one_slip
@@ -408,7 +410,7 @@ def _meant(name: str, arguments: Sequence[str], options: argparse.Namespace) -> 
 
 
 def _statement(words: Sequence[str]) -> str | None:
-    """Return a shell's words as a statement of the language; None if they are not one."""
+    """Return a shell's words as a statement of the language; None if they are not a statement."""
     from console.language.errors import ParseError
     from console.language.grammar import parse
     from console.language.quoting import as_typed

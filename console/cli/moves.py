@@ -116,7 +116,9 @@ def run_moves(options: argparse.Namespace) -> int:
 
 
 def misused(options: argparse.Namespace) -> str:
-    """Return the reason why the options exclude each other; ``""`` if they do not."""
+    """Return the reason why the options exclude each other or lack another option or a goal; ``""`` without a
+    reason.
+    """
     if options.operation is not None and options.throttle is None and not options.give_up:
         return "--operation changes an operation: add --throttle RATE or --give-up"
     if options.give_up and options.operation is None:
@@ -149,7 +151,7 @@ def run_goal(options: argparse.Namespace, front_end: str, goal: Goal, begin: str
     Args:
         options: the options, of which throttle, script, output, begins and yes are used.
         front_end: the command, for the journal.
-        begin: the operator's command to begin it.
+        begin: the operator's command to begin the operation.
         moves: the exit code if replicas would move.
 
     Returns:
@@ -236,7 +238,9 @@ def _show_or_write(planned: _Planned, options: argparse.Namespace, begin: str, m
 
 
 async def _run(session: Session, planned: _Planned, *, yes: bool) -> int:
-    """Ask for confirmation, begin the operation, and work on it. Returns the exit code."""
+    """Ask for confirmation, begin the operation, and work on it; if the goal is reached already, do nothing. Returns
+    the exit code.
+    """
     from console.answers.moves import moved_text
     from console.plan.amounts import byte_count
     from console.session.operating import begin, work_on
@@ -280,7 +284,7 @@ async def confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
 
 
 def left(operation: Operation) -> int:
-    """Print the state in which an operation was left, and return the exit code."""
+    """Return the exit code for the state in which an operation was left; print if it is stalled."""
     from console.operations.operation import State
 
     if operation.ended is not None:
@@ -302,7 +306,8 @@ def _to_go_on(known: Operations) -> Operation | None:
 
 
 async def ask_operation(session: Session, options: argparse.Namespace) -> int:
-    """Request the end or another throttle of an operation, or go on with the open operation; return the exit code.
+    """Request the end of an operation, another throttle, a pause or the pause's end; or go on with the open operation.
+    Return the exit code.
 
     The process that works on the operation carries it out; without such a process, only an end is carried out here.
     """

@@ -90,7 +90,7 @@ def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool =
 
 def command_client(context: Context, recorder: Recorder | None = None) -> AdminClient:
     """Return a client for a command, from `client_of`. A command prints nothing until a broker responds: after
-    `SAID_AFTER` seconds a line names the brokers that it waits for.
+    `SAID_AFTER` seconds a line names the brokers for which the command waits.
     """
     client = client_of(context, recorder)
 
@@ -109,7 +109,7 @@ def command_client(context: Context, recorder: Recorder | None = None) -> AdminC
 
 def log_in_on_the_way(context: Context) -> None:
     """Log in at the context's SSH host or Kubernetes before the screen is drawn, while the terminal is free for a
-    prompt. The first connection reports a failure.
+    prompt; do nothing without a terminal. The first connection reports a failure.
     """
     if context.settings.via is None:
         return
@@ -252,7 +252,7 @@ NONE_USABLE = "No context can be used. Mend what is named below, or name a clust
 
 
 def listing(contexts: Contexts, width: int | None = None) -> str:
-    """Return the contexts as lines; `*` marks the default.
+    """Return the contexts as lines, then the broken contexts and the problems; `*` marks the default context.
 
     Args:
         width: the width of the terminal, in cells; None for no limit.

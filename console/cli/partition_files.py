@@ -38,7 +38,9 @@ class _File(Struct, frozen=True):
 
 
 def _rows(path: str) -> list[_Row]:
-    """Return the partitions of a file, sorted. Raises OptionsError if it can't be read, or repeats a partition."""
+    """Return the partitions of a file, sorted. Raises OptionsError if the file can't be read, has another form, or
+    names no partition or one partition twice.
+    """
     try:
         with Path(path).expanduser().open("rb") as file:
             rows = json_as(file.read(LIMIT + 1), _File, LIMIT).partitions

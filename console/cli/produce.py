@@ -64,8 +64,9 @@ def run_produce(options: argparse.Namespace) -> int:
     """Read the records, stage them, and apply the plan.
 
     Returns:
-        The exit code: 0 written; 1 some were not written, or their outcome is unknown; 2 a line is no record, and
-        nothing was done; 3 warnings are not accepted, or --plan: nothing was sent.
+        The exit code: 0 written; 1 some were not written, or their outcome is unknown; 2 a file can't be read, a line
+        is not a record, or there is no context, and nothing was done; 3 warnings are not accepted, or --plan: nothing
+        was sent.
     """
     from console.answers.results import Printer
     from console.language.statements import Name

@@ -268,7 +268,9 @@ class _Work:
             return await self._collect(reader, context.mask, stopping, line, masked=masked)
 
     async def _stream(self, reader: RecordReader, about: About, stopping: asyncio.Event, line: StatusLine) -> int:
-        """Write records while they are found. Raises WriteError."""
+        """Write records while they are found, and return the exit code. Raises WriteError, and AdminError or Refused as
+        `_portions`.
+        """
         from console.answers.record_forms import csv_head, separator_text, stream_form
         from console.cli.record_export import Export
         from console.cli.record_output import Output, WriteError

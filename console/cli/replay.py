@@ -23,7 +23,7 @@ Tell = Callable[["Verdict", "Observations"], None]
 
 
 def opened(file: Path) -> FlightReader | None:
-    """Open a record; return None after printing why it can't be read."""
+    """Open a record; return None after printing why the record can't be read, or that it has no answer."""
     from console.flight.answer import RecordError
     from console.flight.flight_reader import FlightReader
 
@@ -120,7 +120,8 @@ def run_replay(options: argparse.Namespace) -> int:
     """Show a record on the screen until the operator leaves the console.
 
     Returns:
-        The console's exit code; 1 if the file can't be read as a record, 2 without a terminal for the screen.
+        The console's exit code; 1 if the file can't be read as a record, 2 without a terminal for the screen or with an
+        invalid --at.
     """
     from console.cli.screen import is_plain, no_screen
 

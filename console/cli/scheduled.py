@@ -169,7 +169,9 @@ def _owners(throttles: Iterable[StaleThrottle], known: Operations) -> dict[Stale
 
 
 def _changes(throttles: Iterable[StaleThrottle], latest: Iterator[Change]) -> dict[StaleThrottle, int]:
-    """Return throttle -> the last applied change of its key, if that set the throttle's present value."""
+    """Return throttle -> the last applied change of its key, if that change set the throttle's present value. latest:
+    the changes, latest first, of which only the first `CHANGES` are searched.
+    """
     from console.journal.history import State
 
     wanted = {each.edit.slot: each for each in throttles}

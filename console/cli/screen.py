@@ -152,7 +152,7 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
     Args:
         options: `lake`, the path of the cluster's history, and `theme`; both override the environment and the settings;
             `plain`, for lines instead of a screen; `request_logs`, those of brokers on this host.
-        contexts: the contexts that it can switch to.
+        contexts: the contexts to which the console can switch.
         tour: the file whose existence means that the tour was seen; None for no tour.
     """
     from msgspec.structs import replace

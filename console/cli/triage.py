@@ -233,7 +233,7 @@ def _keeping(keep: Callable[[], Awaitable[str]], *, as_json: bool) -> Iterator[N
     """Write the last half hour of responses into a file on SIGUSR1, while the block lasts.
 
     Args:
-        keep: writes it, and returns a line with its path.
+        keep: writes the file, and returns a line with its path.
         as_json: whether standard output has objects alone.
     """
     loop, writing = asyncio.get_running_loop(), set[asyncio.Task[None]]()
@@ -309,7 +309,7 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voi
         voice: sends each verdict to the receivers and to the readers at ``--listen``; None without either.
 
     Raises:
-        AdminError: no broker responds at the beginning, if there is no voice, or at the end.
+        AdminError: no broker responds at the beginning (if there is no voice), or without --watch at the end.
         Refused: the cluster is not the context's.
     """
     from console.admin.errors import AdminError, RequestTimedOut, Unreachable
@@ -375,7 +375,7 @@ def _tell_begin(options: argparse.Namespace) -> None:
 
 def _told_again(told: dict[str, str] | None, output: str, asked: str) -> dict[str, str] | None:
     """Print that the brokers or controllers answer again, and return the causes that count as printed. With JSON, print
-    nothing: the next verdict shows it, and is printed even if it is unchanged.
+    nothing and return None: the next verdict shows it, and is then printed even if it is unchanged.
     """
     if output == "json":
         return None

@@ -124,7 +124,7 @@ def collect(
     timeout: float = TIMEOUT,
     names: Collection[str] | None = None,
 ) -> Report:
-    """Poll these clusters and write the results. Raises LakeError: another run writes, the disk is full …
+    """Poll these clusters and write the results. Raises as `write_down`.
 
     Args:
         timeout: the seconds for each cluster.
@@ -144,8 +144,8 @@ def keep_collecting(
     *,
     names: Callable[[], Collection[str] | None] = lambda: None,
 ) -> None:
-    """Poll at an interval, until `stop` is set. While the lake can't be written to, polls are kept and delivered with
-    the next one.
+    """Poll at an interval, until `stop` is set. While the lake can't be written to, the last `KEPT_POLLS` polls of each
+    cluster are kept, and delivered with the next poll.
 
     Args:
         every: the interval in seconds.
@@ -206,7 +206,7 @@ async def poll_context(
     topics_of: Callable[[str], Collection[str]] = lambda _: (),
     timeout: float = TIMEOUT,  # noqa: ASYNC109
 ) -> PollResult:
-    """Poll one cluster, within a timeout in seconds."""
+    """Poll one cluster, within a timeout in seconds. A failure is a part of the result."""
     seen: Observation | Failure
     begun = time.monotonic()
     client = AdminClient(structs.replace(context.settings, read_only=True))
@@ -286,8 +286,9 @@ def _taken_id(claim: Claim, others: Sequence[str]) -> Failure:
 
 
 def write_down(taken: Sequence[PollResult], states: LastStates, names: Collection[str] | None = None) -> Report:
-    """Deliver results as one file, which the lake's streams read. names: see `refused_claims`. Raises LakeBusy: another
-    process delivers; OSError: the disk is full …
+    """Deliver the results of polls as one file, which the lake's streams read; no file if there is nothing to deliver.
+    The result of a failed poll is a row, if the cluster's id is known. names: see `refused_claims`. Raises LakeBusy:
+    another process delivers; LakeError; OSError: the disk is full …
     """
     lake, run_id = states.lake, new_run_id()
     with lake.files.lock(lake.path("collect/lock"), this_process(run_id, "collect")):
@@ -302,7 +303,7 @@ def write_down(taken: Sequence[PollResult], states: LastStates, names: Collectio
 def _polls(
     states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
 ) -> tuple[list[Landed], Iterable[ClusterReport], Mapping[str, tuple[Owner, State]]]:
-    """Return the polls to deliver, the reports, and the states of the clusters that answered."""
+    """Return the polls to deliver, the reports, and the states of the clusters whose answers are delivered."""
     owners = states.owners()
     known = {owner.context: cluster_id for cluster_id, owner in owners.items()}
     answers = [(each.context, each.seen.cluster_id) for each in taken if not isinstance(each.seen, Failure)]
@@ -597,7 +598,9 @@ def state_rows(state: State) -> list[Row]:
 
 
 def status_rows(seen: Observation) -> list[Row]:
-    """Return one heartbeat with the types that were read completely, separated by commas, and a row for each error."""
+    """Return a heartbeat with the types that were read completely, separated by commas, if there are such types; and a
+    row for each error.
+    """
     incomplete = {*(entity_type for entity_type, _ in seen.failed), *seen.unasked}
     complete = [each for each in (*TYPES, *OF_SERVICES) if each not in incomplete]
     failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]

@@ -85,8 +85,8 @@ def _java(javas: list[collecting_java.Java]) -> Iterator[Check]:
 
 
 def _jars(environ: Mapping[str, str], lake: str | None, javas: list[collecting_java.Java]) -> Iterator[Check]:
-    """Yield a check of the jars that the lake needs, and of others if they are in the cache. If one is missing, it is
-    fetched as a test of the connection.
+    """Yield a check of the jars that the lake needs, and of others if they are in the cache. If needed jars are
+    missing, one of them is fetched as a test of the connection.
     """
     java = next((each.program for each in javas if each.works), Path("java"))
     why: str | None = None

@@ -104,7 +104,7 @@ def is_local(master: str | None) -> bool:
 
 @contextmanager
 def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
-    """Set environment variables for the context; None unsets one."""
+    """Set environment variables for the context; None unsets a variable."""
     before = {name: os.environ.get(name) for name in variables}
     try:
         _set(variables)
@@ -168,7 +168,7 @@ def _conf_folders() -> list[Path]:
 
 
 def _scratch(settings: Mapping[str, str]) -> str | None:
-    """Return Spark's own folder for temporary files, if it is set and exists."""
+    """Return Spark's own folder for temporary files; None if it is not set or does not exist."""
     named = settings.get("spark.local.dir")
     return named if named and Path(named).is_dir() else None
 
@@ -210,7 +210,7 @@ def begin_java(
     log: IO[bytes] | None,
 ) -> None:
     """Start Java and append it to the list. No interrupt is raised in here (`console.lake.spark`): Java would be in no
-    list.
+    list. Raises NotStarted: the program can't be run.
     """
     try:
         begun.append(
@@ -227,7 +227,9 @@ def begin_java(
 
 
 def _gateway(process: subprocess.Popen[bytes], told: Path) -> Mapping[str, str]:
-    """Wait until Java writes its port and secret: 4 bytes, 4 bytes of the secret's length, the secret."""
+    """Wait until Java writes its port and secret (4 bytes, 4 bytes of the secret's length, the secret), and return them
+    as environment variables. Raises NotStarted: Java ended before.
+    """
     while not told.exists():
         if process.poll() is not None:
             raise NotStarted(f"Java ended with {process.returncode} before Spark was there")

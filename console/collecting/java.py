@@ -65,7 +65,7 @@ def find_java(environ: Mapping[str, str]) -> Java:
     """Return the first Java that runs Spark.
 
     Raises:
-        NoSpark: no Java does; the text lists those inspected.
+        NoSpark: no Java runs Spark; the text lists the inspected ones.
     """
     tried: list[Java] = []
     for found in candidates(environ):
@@ -200,8 +200,8 @@ def own_folder(folder: Path) -> Path:
     """Create a folder of the cache that only its owner may enter.
 
     Raises:
-        UntrustedPath: it is a link, or another user may replace it.
-        OSError: it can't be created.
+        UntrustedPath: the folder is a link, or another user may replace it.
+        OSError: the folder can't be created.
     """
     private_folder(folder)
     if folder.is_symlink():
@@ -235,11 +235,11 @@ def spark_jars(
     """Return the jars' paths, fetched and verified.
 
     Args:
-        java: the program that runs Ivy, if Maven is not installed.
+        java: the program that runs Ivy, if Maven is not installed or does not fetch all jars.
         say: called with a line when jars are fetched.
 
     Raises:
-        NoSpark: they can't be fetched; the text has their source and a remedy.
+        NoSpark: the jars can't be fetched or have other content, or their folder can't be used.
     """
     folder = jar_folder(environ)
     try:
@@ -267,7 +267,7 @@ def fetched_to_try(environ: Mapping[str, str], jar: Jar, java: Path) -> str:
 
 
 def digest_of(file: Path) -> str:
-    """Return the SHA-256 of a regular file of this user; empty for anything else, also a link."""
+    """Return the SHA-256 of a regular file of this user; empty for anything else, such as a link or a missing file."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -455,7 +455,8 @@ def usable(archive: Archive) -> bool:
 
 
 def start_options(archive: Archive, recording: Path | None) -> list[str]:
-    """Return the Java options that use the archive; without one, those that record the loaded classes in a file.
+    """Return the Java options that use the archive. If it is not usable, return the options that record the loaded
+    classes in a file, or none if a dump of the archive has failed.
 
     Args:
         recording: the file; None to record nothing.

@@ -68,7 +68,9 @@ class Status:
     """The lines of logs that were deleted before kac read them."""
 
     def last(self, job: str) -> Report | None:
-        """Return the last run of a job that ended and did not fail, or still runs."""
+        """Return the last run of a job that did not fail and has reported, even if it still runs; None without such a
+        run.
+        """
         mine = (run for run in self.runs if run.job == job and run.status != "failed" and run.ended is not None)
         return next(mine, None)
 
@@ -119,7 +121,7 @@ def _at(values: Any, path: tuple[str, ...]) -> datetime | None:
 
 
 def _run(about: Mapping[str, Any]) -> Report | None:
-    """Return the content of a run's file; None if it is not one."""
+    """Return the report in the content of a run's file; None if the content is not a report."""
     with suppress(msgspec.ValidationError):
         return msgspec.convert({**about, "ended": about.get("ended") or None}, built(Report))
     return None
@@ -260,8 +262,8 @@ def _time(at: datetime | None) -> str:
 
 
 def prometheus_text(status: Status) -> str:
-    """Return the last runs of a lake, for node_exporter's textfile collector: by job, the newest one that did not
-    fail.
+    """Return the last runs of a lake, for node_exporter's textfile collector: of each job, the newest run that did not
+    fail, and whether the job's last run failed.
     """
     newest = {run.job: run for run in reversed(status.runs)}
     done = {job: run for job in newest if (run := status.last(job)) is not None}

@@ -190,7 +190,7 @@ def topics_of(
     """Return the topics for Spark, and the text of the login file (empty if no login is needed).
 
     Raises:
-        LakeError: Spark's source does not support a login.
+        LakeError: Spark's source does not support a login, or the topics need several logins.
         ContextError: a context is unknown or unusable.
     """
     made, logins = [], set()

@@ -210,7 +210,9 @@ def _first_error(path: Path, start: int) -> str:
 
 @contextmanager
 def _log(environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
-    """Open Spark's log, 0600; rotate it to one former log if it has grown."""
+    """Open Spark's log, 0600; rotate it to one former log if it has grown beyond `MOST_LOG`. Raises NoSpark: the log
+    can't be written.
+    """
     path = spark_log(environ)
     try:
         private_folder(path.parent)

@@ -24,7 +24,9 @@ def with_context(text: str, name: str, entries: Mapping[str, str | bool]) -> str
 
 
 def _toml(value: str | bool) -> str:
-    """Return a value in TOML: in a basic string, printable text only needs two characters escaped."""
+    """Return a value in TOML: in a basic string, printable text only needs two characters escaped. Raises ContextError:
+    the text has control characters.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if not value.isprintable():
@@ -39,8 +41,9 @@ def add_context(name: str, entries: Mapping[str, str | bool], surroundings: Surr
         entries: the keys of the context, kac's and Java's.
 
     Raises:
-        ContextError: the name is in use, the new text can't be used, or others may read the file.
-        OSError: the file can't be written.
+        ContextError: the name is in use, the new text can't be used, or the entries have a password and others may read
+            the file.
+        OSError: the file can't be read or written.
     """
     path = own_path(surroundings)
     before = read_text(path, _LARGEST) if path.exists() else ""

@@ -108,11 +108,11 @@ def is_provider_key(key: str) -> bool:
 
 
 def declared(entries: Mapping[str, str]) -> dict[str, Provider]:
-    """Return the providers of a file, by their names. As in Kafka, one without a class is omitted.
+    """Return the providers of a file, by their names. As in Kafka, a provider without a class is omitted.
 
     Raises:
-        ValueError: Kafka also refuses it, or it has the name of our own source of secrets; the message starts with the
-            key.
+        ValueError: a provider's allowed paths or its pattern are invalid, as for Kafka, or a provider has the name of
+            one of kac's sources of secrets; the message starts with the key.
     """
     found = {}
     for name in filter(None, map(str.strip, entries.get(PROVIDERS, "").split(","))):

@@ -103,7 +103,7 @@ class Context(Struct, frozen=True):
 
     @property
     def schemas(self) -> HttpSettings | None:
-        """The schema registry of its records."""
+        """The schema registry of the cluster's records; None without a registry."""
         return self.settings.schemas
 
     @property
@@ -165,7 +165,7 @@ def parse_bootstrap(text: str, default_port: int | None = DEFAULT_PORT) -> Addre
         default_port: the port of addresses without one; None if each must have one.
 
     Raises:
-        ValueError: an address is invalid; the message names it and the problem.
+        ValueError: there is no address, or an address is invalid; the message names the problem.
     """
     if "@" in text:
         # The text before the @ may be a password, so the message does not repeat the address.
@@ -188,7 +188,7 @@ def check_schemes(text: str, protocol: str) -> None:
         protocol: security.protocol of the connection to them.
 
     Raises:
-        ValueError: a scheme contradicts the protocol: the connection would lack encryption or a login.
+        ValueError: a scheme contradicts the protocol about encryption, or implies a login that the protocol lacks.
     """
     for part in text.split(","):
         match = _SCHEME.match(part)
@@ -214,7 +214,9 @@ def format_bootstrap(addresses: Addresses) -> str:
 
 
 def address_of(part: str, default_port: int | None = DEFAULT_PORT) -> tuple[str, int]:
-    """Return host and port of one address, as `parse_bootstrap` reads it. Raises ValueError."""
+    """Return host and port of one address, as `parse_bootstrap` reads it. Raises ValueError. default_port: the port of
+    an address without one; None to refuse such an address.
+    """
     text = part.strip()
     match = _ADDRESS.fullmatch(text)
     if match is None:

@@ -19,7 +19,7 @@ def http_settings(values: Values) -> HttpSettings:
     """Return the settings of a service at one address.
 
     Args:
-        values: the keys of the service; their `warnings` get a line for a login without encryption.
+        values: the keys of the service; their `warnings` get a line for an unsafe login or a key without effect.
 
     Raises:
         ContextError: a value is missing or invalid; one line with file, line and key.

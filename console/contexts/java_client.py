@@ -101,7 +101,9 @@ def tls_settings(values: Values) -> admin_settings.TlsSettings:
 
 
 def _store(values: Values, which: str, inline_key: str) -> admin_settings.Store | None:
-    """Return the store at ``ssl.<which>.location``, or the inline one."""
+    """Return the store at ``ssl.<which>.location``, or the inline store; None without a store. Raises ContextError:
+    both are set, or the type of the store is not supported.
+    """
     location, certificates = f"ssl.{which}.location", values.text(inline_key)
     path = values.path(location)
     if certificates:
@@ -382,7 +384,9 @@ def _milliseconds(options: Values, name: str) -> str | None:
 
 
 def _token_command(values: Values) -> dict[str, str]:
-    """Return the options of a command that prints a token. No other user may be able to change it."""
+    """Return the options of the command that prints a token. Raises ContextError: it is not a command line, or another
+    user can change the file that names it.
+    """
     text = values.command(TOKEN_COMMAND) or ""
     try:
         arguments = shlex.split(text)
@@ -430,7 +434,9 @@ def assertion_options(values: Values) -> dict[str, str]:
 
 
 def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]) -> admin_settings.SaslSettings:
-    """Return the unsecured token that Kafka's own login creates without a token endpoint (KIP-255)."""
+    """Return the unsecured token that Kafka's own login creates without a token endpoint (KIP-255). Raises
+    ContextError: the options have no subject for the token.
+    """
     subject = options.text(_UNSECURED_SUBJECT)
     if not subject:
         given = sorted(key for key in options if not key.startswith("extension_"))
@@ -444,7 +450,9 @@ def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]
 
 
 def _endpoint_tls(options: Values) -> admin_settings.TlsSettings | None:
-    """Return the TLS settings of the token endpoint, which are options of the login module (JaasOptionsUtils)."""
+    """Return the TLS settings of the token endpoint, which are options of the login module (JaasOptionsUtils); None
+    without such options.
+    """
     return tls_settings(options) if any(key.startswith("ssl.") for key in options) else None
 
 
@@ -484,7 +492,9 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> admin
 
 
 def _bootstrap(values: Values, protocol: str) -> tuple[Addresses, bool]:
-    """Return the addresses, and whether they are controllers' (AdminBootstrapAddresses)."""
+    """Return the addresses, and whether they are controllers' (AdminBootstrapAddresses). Raises ContextError: both
+    kinds, or none, are set.
+    """
     servers, controllers = "bootstrap.servers", "bootstrap.controllers"
     key = controllers if values.text(controllers) else servers
     if key == controllers and values.text(servers):
@@ -493,7 +503,9 @@ def _bootstrap(values: Values, protocol: str) -> tuple[Addresses, bool]:
 
 
 def addresses_at(values: Values, key: str, protocol: str) -> Addresses:
-    """Return the addresses at a key, none of which contradicts the protocol. Raise ContextError without addresses."""
+    """Return the addresses at a key. Raises ContextError: there is no address, or an address is invalid or contradicts
+    the protocol.
+    """
     text = values.text(key)
     if not text:
         raise _no_addresses(values)

@@ -30,7 +30,8 @@ def lake_files(where: str) -> Filesystem | None:
     """Return the files of a lake at ``s3://`` or ``s3a://``; None for another place. No request is sent yet.
 
     Raises:
-        LakeError: the bucket or store is missing, a package is missing, or AWS' files can't be read.
+        LakeError: the bucket or the folder in it is missing, a package is not installed, AWS' files can't be read, or
+            AWS_ENDPOINT_URL is not the address of a store.
     """
     at = urlsplit(where)
     if at.scheme not in ("s3", "s3a"):

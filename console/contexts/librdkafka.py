@@ -184,7 +184,9 @@ def _oauthbearer(values: Values) -> settings.SaslSettings:
 
 
 def _unsecured_token(values: Values, options: Mapping[str, str]) -> settings.SaslSettings:
-    """Return the unsecured token of ``sasl.oauthbearer.config``: ``name=value`` pairs, separated by blanks."""
+    """Return the unsecured token of ``sasl.oauthbearer.config``: ``name=value`` pairs, separated by blanks. Raises
+    ContextError: the principal is missing, or the token has other claims.
+    """
     pairs = dict(each.partition("=")[::2] for each in (values.text(_UNSECURED) or "").split())
     if not pairs.get("principal"):
         raise values.error(_UNSECURED, "it needs principal=NAME")

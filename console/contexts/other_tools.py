@@ -49,7 +49,9 @@ def _kaf_settings(part: tool_file.Part) -> admin_settings.ConnectionSettings:
 
 
 def _kaf_sasl(part: tool_file.Part, *, has_protocol: bool) -> admin_settings.SaslSettings:
-    """Return the SASL settings as kaf reads them: PLAIN for any mechanism, unless security-protocol is for SASL."""
+    """Return the SASL settings as kaf reads them: without a security-protocol for SASL, PLAIN in place of any mechanism
+    except that of MSK.
+    """
     mechanism = part.text("mechanism").upper() if has_protocol or part.text("mechanism").upper() == _MSK else ""
     if mechanism != "OAUTHBEARER":
         return part.sasl(mechanism or "PLAIN", user="username", password="password")  # noqa: S106
@@ -155,7 +157,9 @@ def _kafkactl_settings(part: tool_file.Part) -> admin_settings.ConnectionSetting
 
 
 def _script_tokens(options: tool_file.Part, part: tool_file.Part) -> admin_settings.SaslSettings:
-    """Return the settings of tokens of a script, which is run when the context is used."""
+    """Return the settings of tokens of a script, which is run when the context is used. Raises ContextError: the script
+    is missing, or another user can change the file that names it.
+    """
     script = options.text("script")
     if not script:
         raise options.error("script is missing, which writes the token")
@@ -233,7 +237,7 @@ _SWITCHES = {
 
 
 def read_kcl(surroundings: Surroundings) -> Found:
-    """Return the profiles of kcl. Environment variables override the current one, as in kcl.
+    """Return the profiles of kcl. Environment variables override the current profile, as in kcl.
 
     Raises:
         ContextError: the file can't be read, is not TOML, or its `profiles` are not a table.

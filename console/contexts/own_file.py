@@ -207,7 +207,7 @@ def _parsed(text: str, path: Path) -> Mapping[str, Any]:
 
 
 class _OwnFileReader:
-    """A reader of one parsed file. Messages name the line."""
+    """A reader of one parsed file. Its methods raise ContextError for an invalid value; the message names the line."""
 
     def __init__(
         self, path: Path, table: Mapping[str, Any], lines: Mapping[KeyPath, int], surroundings: context.Surroundings
@@ -316,14 +316,18 @@ class _OwnFileReader:
         )
 
     def _lake(self, name: str, table: Mapping[str, Any]) -> str | None:
-        """Return the lake of a context: a path, relative to the file's folder, or a URI."""
+        """Return the lake of a context: an absolute path, or a URI; None if it is not set. The file may have a path
+        relative to its folder.
+        """
         text = self._text(name, "lake", table)
         if text is None or "://" in text:
             return text
         return str(self._surroundings.path(text, (self._path.absolute().parent,)))
 
     def _via(self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]) -> Via | None:
-        """Return the way of a context: a text, or a table with a proxy's login."""
+        """Return the way of a context, which is a text or a table with a proxy's login; None if it is not set. Raises
+        ContextError.
+        """
         value = table.get("via")
         if value is None:
             return None
@@ -370,10 +374,13 @@ class _OwnFileReader:
         raise context.ContextError(f"{self._place('contexts', name, 'records')}: records is {legal}, not {value!r}")
 
     def _mask(self, name: str, table: Mapping[str, Any]) -> tuple[MaskPath, ...]:
-        """Return the masked fields. An invalid one makes the context unusable: the field must not be shown."""
+        """Return the masked fields. Raises ContextError for an invalid path: the context is then unusable, because the
+        field must not be shown.
+        """
         value = table.get("mask", [])
         if value == []:
             return ()
+        # Import the parser only for a context that has masks, as every start reads this file.
         from console.model.record_masks import mask_path
 
         place = self._place("contexts", name, "mask")
@@ -381,8 +388,6 @@ class _OwnFileReader:
             raise context.ContextError(f'{place}: mask is a list of paths, as ["$.card", "$.**.email"], not {value!r}')
         if not value:
             return ()
-        # Import the parser only for a context that has masks, as every start reads this file.
-
         try:
             return tuple(map(mask_path, value))
         except ValueError as error:
@@ -401,7 +406,9 @@ class _OwnFileReader:
     def _connect(
         self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]
     ) -> tuple[tuple[ConnectSettings, ...], tuple[str, ...]]:
-        """Return the Connect clusters, and warnings. Each has the addresses of one or several workers."""
+        """Return the Connect clusters, and warnings. Each cluster has the addresses of one or several workers. Raises
+        ContextError.
+        """
         path = ("contexts", name, "connect")
         trees = table.get("connect", {})
         if not isinstance(trees, dict) or not all(isinstance(each, dict) for each in trees.values()):
@@ -435,7 +442,7 @@ class _OwnFileReader:
         return tuple(found), tuple(warnings)
 
     def _service(self, path: KeyPath, tree: Any, of_context: Mapping[str, Entry]) -> dict[str, Entry]:
-        """Return the properties of a service with HTTP.
+        """Return the properties of a service with HTTP. Raises ContextError.
 
         Args:
             path: the path of its table.
@@ -492,7 +499,9 @@ class _OwnFileReader:
         return frozenset(place for place in found if place is not None)
 
     def _lint(self, name: str, table: Mapping[str, Any]) -> tuple[Acceptance, ...]:
-        """Return the findings of lint that a context accepts, each with its rule, its subjects and its reason."""
+        """Return the findings of lint that a context accepts, each with its rule, its subjects and its reason. Raises
+        ContextError.
+        """
         value = table.get("lint", [])
         if value == []:
             return ()
@@ -509,7 +518,7 @@ class _OwnFileReader:
         return tuple(Acceptance(**each, place=str(place)) for each in found)
 
     def _watch(self, name: str, table: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the sets of watched subjects, by name, as text that ``watch`` parses later."""
+        """Return the sets of watched subjects, by name, as text that ``watch`` parses later. Raises ContextError."""
         value = table.get("watch", {})
         place = self._place("contexts", name, "watch")
         if not value:
@@ -537,7 +546,9 @@ class _OwnFileReader:
         return read_entries(self._surroundings.path(path, (self._path.absolute().parent,)))
 
     def _properties(self, name: str, tree: Mapping[str, Any]) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
-        """Return Java's properties and warnings. ``a.b = 1`` is a table in TOML, ``"a.b" = 1`` a key; both are a.b."""
+        """Return Java's properties and warnings. ``a.b = 1`` is a table in TOML, ``"a.b" = 1`` a key; both are a.b.
+        Raises ContextError for an unknown key without a dot, which may be a misspelt safeguard.
+        """
         from console.contexts.config_providers import is_provider_key
         from console.contexts.java_client import JAVA_KEYS, TOKEN_COMMAND
         from console.contexts.properties import Entry
@@ -601,7 +612,9 @@ def _leaves(tree: Mapping[str, Any], above: KeyPath = ()) -> list[tuple[KeyPath,
 
 
 def _property_text(key: str, value: Any, place: context.Place) -> str:
-    """Return the form of a value in a properties file: lists with commas, true and false in lower case."""
+    """Return the form of a value in a properties file: lists with commas, true and false in lower case. Raises
+    ContextError: it is neither a text, a number, a boolean nor a list of texts.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):

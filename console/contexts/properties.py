@@ -59,6 +59,9 @@ class References(Struct):
         Args:
             nested: whether values may contain references.
             lenient: whether unknown references stay in the text, instead of raising ValueError.
+
+        Raises:
+            ValueError: a reference can't be replaced, or is of a kind that only passwords and keys may have.
         """
         if "${" not in text:
             return text
@@ -105,7 +108,9 @@ class References(Struct):
         )
 
     def _of_provider(self, provider: config_providers.Provider, target: str) -> str:
-        """Return a value as Kafka's own class of that name reads it."""
+        """Return a value as Kafka's own class of that name reads it. Raises ValueError: the provider is other Java
+        code, or does not return the value.
+        """
         if provider.kind is None:
             raise ValueError(
                 f"{provider.name} is {provider.java_class}, Java code that kac can't run; "
@@ -281,7 +286,9 @@ class Values:
         return self._entries.get(key)
 
     def secret(self, key: str) -> Secret | None:
-        """Return the value, untrimmed; None if the key is missing."""
+        """Return the value, untrimmed; None if the key is missing. If the value refers to a source of secrets, it is a
+        `Locked`, which is fetched later.
+        """
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -308,7 +315,9 @@ class Values:
         return references.surroundings.path(text, references.bases) if text else None
 
     def seconds(self, key: str) -> float | None:
-        """Return a number of milliseconds in seconds; None if the key is missing."""
+        """Return a number of milliseconds in seconds; None if the key is missing. Raises ContextError: it is not a
+        whole number.
+        """
         text = self.text(key)
         if text is None:
             return None
@@ -317,7 +326,9 @@ class Values:
         return int(text) / 1000
 
     def flag(self, key: str, default: bool) -> bool:
-        """Return ``true`` or ``false``, in upper or lower case, as a bool."""
+        """Return whether the value is ``true``, in upper or lower case; the default if the key is missing. Raises
+        ContextError: it is neither ``true`` nor ``false``.
+        """
         text = self.text(key)
         if text is None or text.lower() in ("true", "false"):
             return default if text is None else text.lower() == "true"

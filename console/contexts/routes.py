@@ -66,7 +66,7 @@ def address_rules(table: Mapping[str, object]) -> tuple[AddressRule, ...]:
 
 
 def _end(text: str) -> tuple[str, int | None]:
-    """Return host and port of an address; None for one without a port."""
+    """Return host and port of an address; the port is None if the address has none."""
     host, port = address_of(text)
     return host, port if re.search(r":[0-9]+\Z", text.strip()) else None
 
@@ -79,7 +79,9 @@ def _ssh(at: str, user: str | None) -> SshHost:
 
 
 def _kube(parts: list[str]) -> KubeNamespace:
-    """Return a namespace. Two parts are a namespace and its service; with a slash behind them, a context before it."""
+    """Return a namespace. Two parts are the namespace and its service; three parts begin with kubectl's context, and
+    the last one may be empty. Raises ValueError: a part is not a name of Kubernetes.
+    """
     context = parts[0] if len(parts) == 3 else None
     namespace, *service = filter(None, parts[1:] if len(parts) == 3 else parts)
     for each in (namespace, *service):

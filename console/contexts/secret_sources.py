@@ -157,7 +157,7 @@ def _of_command(command: str, folder: Path, ask: bool, limit: float) -> str:
 
 
 def _one_secret(output: bytes, source: str) -> str:
-    """Return the output without its last line end."""
+    """Return the output without its last line end. Raises ValueError: it is empty, or not UTF-8."""
     try:
         text = re.sub(r"\r?\n\Z", "", output.decode())
     except UnicodeDecodeError:
@@ -169,7 +169,7 @@ def _one_secret(output: bytes, source: str) -> str:
 
 def _of_keyring(target: str, ask: bool, limit: float) -> str:
     """Return a secret from the package keyring if it is installed, else from secret-tool, which finds the secrets that
-    that package has stored with the Secret Service.
+    the package has stored with the Secret Service. Raises ValueError.
     """
     service, _, user = target.rpartition(":")
     if not service or not user:
@@ -200,7 +200,7 @@ def _of_keyring(target: str, ask: bool, limit: float) -> str:
 
 
 def _of_kube(target: str, ask: bool, limit: float) -> str:
-    """Return a key of a Secret of Kubernetes, by kubectl."""
+    """Return the value of a key of a Secret of Kubernetes, by kubectl. Raises ValueError."""
     import base64
     import binascii
     import shlex

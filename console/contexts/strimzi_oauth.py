@@ -55,10 +55,11 @@ _INSTEAD = {
 
 
 def renamed(options: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the options under Kafka's own names; other options of the module are unchanged.
+    """Return the options under Kafka's own names, without those that have no effect; other options of the module are
+    unchanged.
 
     Raises:
-        ValueError: an option has no counterpart; the message names it and its replacement.
+        ValueError: an option has no counterpart; the message names the option, and what to write in its place.
     """
     found: dict[str, str] = {}
     for name, text in options.items():

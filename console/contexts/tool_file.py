@@ -35,7 +35,7 @@ def parse_yaml(path: Path) -> Table:
     """Return the mapping in a YAML file; empty for an empty file.
 
     Raises:
-        ContextError: it can't be read or is not YAML, with the line of the error.
+        ContextError: the file can't be read, is not YAML (with the line of the error), or has no mapping at the top.
     """
     import yaml
 
@@ -137,7 +137,7 @@ class Part:
         return next((number for number, line in enumerate(lines, start=1) if text in line), None)
 
     def flag(self, key: str) -> bool:
-        """Return a boolean, also from a text."""
+        """Return a boolean, also from a text; False if it is missing. Raises ContextError: it is not a boolean."""
         text = self.text(key).lower()
         if text in ("", "false", "0", "no", "off"):
             return False
@@ -186,7 +186,7 @@ class Part:
         return ConnectionSettings(self.addresses(addresses, protocol, default), protocol, sasl=sasl, tls=tls)
 
     def addresses(self, key: str, security_protocol: str, default: str = "") -> tuple[tuple[str, int], ...]:
-        """Return bootstrap addresses, none of which contradicts the protocol."""
+        """Return bootstrap addresses. Raises ContextError: an address is invalid or contradicts the protocol."""
         text = ",".join(self.texts(key)) or default
         try:
             addresses = context.parse_bootstrap(text)
@@ -196,14 +196,18 @@ class Part:
             raise self.error(f"{key}: {error}") from None
 
     def pem(self, key: str) -> Store | None:
-        """Return a PEM file. A relative path starts in the working folder, else in the folder of the tool's file."""
+        """Return a PEM file; None if the key is missing. A relative path starts in the working folder, or in the folder
+        of the tool's file if the file exists only there.
+        """
         text = self.text(key)
         if not text:
             return None
         return Store("PEM", path=self.surroundings.path(text, (self.surroundings.cwd, self.file.parent)))
 
     def tls(self, *, ca: str, cert: str, key: str, insecure: str, password: str = "") -> TlsSettings:
-        """Return TLS settings from PEM files. The arguments are the tool's keys."""
+        """Return TLS settings from PEM files. The arguments are the tool's keys. Raises ContextError: a certificate is
+        given without its key, or a key without its certificate.
+        """
         chain, private = self.pem(cert), self.pem(key)
         if (chain is None) != (private is None):
             given, missing = (cert, key) if chain else (key, cert)
@@ -221,8 +225,15 @@ class Part:
         )
 
     def sasl(self, mechanism: str, *, user: str, password: str) -> SaslSettings:
-        """Return a user and a password. The arguments are the tool's keys. mechanism: the mechanism in any tool's
-        spelling.
+        """Return the SASL settings of a mechanism: IAM of Amazon MSK, Kerberos, or PLAIN or SCRAM with a user and a
+        password.
+
+        Args:
+            mechanism: the mechanism in any tool's spelling.
+            user, password: the tool's keys of the two.
+
+        Raises:
+            ContextError: another mechanism, or the file lacks the user or the password.
         """
         plain = re.sub(r"[-_\s]", "", mechanism.lower())
         if plain == "awsmskiam":
@@ -272,7 +283,7 @@ def gather(
     Args:
         values: name, path in the file for messages, and the table, a value of any type.
         make: reads a table; its ContextError makes the context a broken one.
-        current: the tool's name of the current one, case-insensitive.
+        current: the name of the tool's current context, case-insensitive.
         origin: the source of the contexts, for display; the file's path if None.
     """
     shown = f"{tool}, {origin or surroundings.shown(path)}"
@@ -292,7 +303,9 @@ def gather(
 
 
 def named_items(tool: str, key: str, items: Any, path: Path) -> list[tuple[str, str, Any]]:
-    """Return (name, path, table) of each item of a list. An item without a name gets one from its index."""
+    """Return (name, path, table) of each item of a list; empty if the list is missing. An item without a name gets a
+    name from its index. Raises ContextError: it is not a list.
+    """
     if items in _NULL:
         return []
     if not isinstance(items, list):

@@ -73,7 +73,9 @@ def _secret_of_new(named: ConfigResource, key: str, name: str) -> Obstacle:
 
 
 def _in_cluster(named: ConfigResource, snapshot: Snapshot) -> ConfigResource | None:
-    """Return a connector with its cluster: the only one, if the file names none; None if there are others."""
+    """Return a connector with its cluster. If the file names no cluster, that is the only Connect cluster; None if
+    there are several or none.
+    """
     cluster, name = connect.split_name(named.name)
     if cluster:
         return named

@@ -141,7 +141,7 @@ def config_value(node: Node) -> str:
 
     Raises:
         FileProblem: it has no value, is a mapping, has a control character, is a number whose digits YAML reads as
-            another one, such as 010 or 0x1F, or has a unit, which Kafka does not support.
+            another number, such as 010 or 0x1F, or has a unit, which Kafka does not support.
     """
     if isinstance(node.data, list):
         return ",".join(map(config_value, node.items()))
@@ -173,7 +173,8 @@ def acl_of(words: AclWords) -> Acl:
     """Return the binding. A word may be in any case, with or without its underscores: ``ClusterAction``.
 
     Raises:
-        ValueError: unknown type, pattern, operation or permission. The message is for the operator.
+        ValueError: unknown type, pattern, operation or permission, or a wrong name of the cluster. The message is for
+            the operator.
     """
     type_ = AclResourceType.parse(_joined(words.type, AclResourceType))
     if type_ == AclResourceType.parse("CLUSTER") and words.name != CLUSTER_NAME:

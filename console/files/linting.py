@@ -40,8 +40,8 @@ class Wished(NamedTuple):
 
 
 def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False) -> Wished:
-    """Return the cluster as it will be once the files are applied, and a function that returns which findings come from
-    the files.
+    """Return the cluster as it will be once the files are applied, the outcome of staging them, a function that says
+    whether a finding comes from the files, and the parts that no rule checks.
 
     Args:
         read: the files of one cluster.
@@ -77,8 +77,9 @@ def _with_registry(seen: Seen, wanted: Mapping[ConfigResource, WantedSubject]) -
 
 
 def _placed(snapshot: Snapshot, made: Iterable[NewTopic]) -> Snapshot:
-    """Return the snapshot with replicas of the new topics on brokers, in turn through the racks, as a controller would
-    place them: a prediction has only the number of replicas.
+    """Return the snapshot with replicas of the new topics on brokers that are not fenced, in turn through the racks, as
+    a controller would place them: a prediction has only the number of replicas. New topics with assignments stay as
+    they are.
     """
     brokers = [broker for broker in snapshot.cluster.brokers if not broker.fenced]
     seen: Counter[str | None] = Counter()

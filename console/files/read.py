@@ -88,7 +88,7 @@ class Read:
         return self.clusters.setdefault(name, Read()) if name else self
 
     def begin(self, target: Target, name: str, source: str, line: int) -> Iterator[FileProblem]:
-        """Record the place of an entity; yield a problem if it already has one.
+        """Record the place of an entity; yield a problem if the entity already has a place.
 
         Args:
             name: the entity, for messages.
@@ -126,12 +126,12 @@ def for_cluster(read: Read, given: str | None) -> Read:
     """Return the wanted state of one cluster.
 
     Args:
-        given: the context that the operator names; None if they name none. If files are for several clusters, those
-            with that name are used.
+        given: the context that the operator names; None without a named context. If files are for several clusters,
+            those with that name are used.
 
     Raises:
         FileProblems: the files are for several clusters and the choice is open; or an entity is both in a file for
-            this cluster and in one for any.
+            this cluster and in a file for any cluster.
     """
     if not read.clusters:
         return read

@@ -73,7 +73,9 @@ def read_files(names: Iterable[str], *, described: bool = False) -> Read:
 
 
 def _texts(names: Iterable[str], problems: list[yaml_places.FileProblem]) -> Iterator[tuple[str, str, FilePath | None]]:
-    """Yield the name, the text and the folder of each file."""
+    """Yield the name, the text and the folder of each file; standard input has no folder. problems: gets the files that
+    can't be read, and the folders without a file.
+    """
     for name in names:
         if name == STDIN:
             try:
@@ -95,10 +97,11 @@ def _texts(names: Iterable[str], problems: list[yaml_places.FileProblem]) -> Ite
 
 
 def take_text(text: str, source: str, read: Read, folder: FilePath | None = None) -> list[yaml_places.FileProblem]:
-    """Add the wanted state of a file, in any form, to `read`. Returns its problems. Raises FileProblem.
+    """Add the wanted state of a file, in any form, to `read`. Returns the file's problems. Raises FileProblem: the file
+    can't be read as a whole.
 
     Args:
-        folder: the folder of the files that it may name; None without one.
+        folder: the folder of the files that the file may name; None for standard input.
     """
     text = without_log_lines(text)
     beginning = text[:LONGEST_HEAD].lstrip()
@@ -137,11 +140,11 @@ def take(document: yaml_places.Document, read: Read, folder: FilePath | None = N
     """Add the wanted state of a document in kac's own form to `read`.
 
     Args:
-        folder: the folder of the files that it may name; None without one.
+        folder: the folder of the files that the document may name; None for standard input.
 
     Returns:
-        Its problems, each with its line. A document that does not match the schema adds nothing; others add all their
-        valid parts.
+        The document's problems, each with its line. A document that does not match the schema adds nothing; others add
+        all their valid parts.
     """
     if document.data is None:
         return [

@@ -80,8 +80,8 @@ def file_edits(
         owned: configs of running moves, from `session.owned_reading.read_owned`: they stay unchanged.
 
     Returns:
-        Edits in the order topics, configs, quotas, ACLs, connectors, schemas, pruned ones. Nothing is validated here:
-        staging may refuse one.
+        The edits in the order topics, configs, quotas, ACLs, connectors, schemas, pruned entities; and the obstacles.
+        Nothing is validated here: staging may refuse edits.
     """
     moves = owned or {}
     found = [*_listed(wanted, snapshot)]

@@ -104,7 +104,7 @@ def wanted_subject(part: SubjectPart, files: Neighbours, wrong: list[tuple[str, 
 
     Args:
         part: checked by the files' schema.
-        files: the files that it may name.
+        files: the files that the part may name.
         wrong: gets the keys whose values can't be taken, each with the reason and a hint.
     """
     schema = None
@@ -186,7 +186,9 @@ def listed_subjects(wanted: Mapping[ConfigResource, WantedSubject]) -> frozenset
 def values_of(
     left: WantedSubject | None, right: WantedSubject | None
 ) -> tuple[dict[str, str] | None, dict[str, str] | None]:
-    """Return the values of a subject on both sides of a comparison; texts of the same schema are equal."""
+    """Return the values of a subject on both sides of a comparison; None for a side without the subject. If a side
+    has the subject without a schema, the values have no schema; two texts of the same schema become equal.
+    """
     with_schema = all(each.schema is not None for each in (left, right) if each is not None)
     sides = [None if each is None else dict(each.configs) for each in (left, right)]
     for values, each in zip(sides, (left, right), strict=True):
@@ -229,7 +231,7 @@ def other_version(name: str, wanted: subjects.SchemaSource, snapshot: Snapshot) 
 
 
 def unjudged(wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot, *, alone: bool) -> Iterator[str]:
-    """Yield the schemas that the comparisons leave out, a line each, with the reason.
+    """Yield lines with the schemas that the comparisons leave out, and the reasons.
 
     Args:
         snapshot: the registry as it will be.
@@ -264,8 +266,8 @@ ConfigEdits = Callable[
 def subject_edits(
     wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot, config_edits: ConfigEdits
 ) -> Iterator[plan_edits.Edit | Obstacle]:
-    """Yield the edits of subjects, levels first, and the obstacles. If the registry could not be read, yield nothing:
-    it is among the unread parts.
+    """Yield the edits of subjects, levels first, and the obstacles. Without a registry in the context, each subject is
+    an obstacle. If the registry could not be read, yield nothing: the registry is among the unread parts.
     """
     versions: list[plan_edits.Edit] = []
     if Part.SCHEMAS not in snapshot.read_at:
@@ -299,7 +301,9 @@ def subject_edits(
 
 
 def registry_of_files(snapshot: Snapshot, wanted: Mapping[ConfigResource, WantedSubject], at: datetime) -> Snapshot:
-    """Return the snapshot with a registry in which each subject has only the earlier versions that the files list."""
+    """Return the snapshot with a registry in which each subject has only the earlier versions that the files list, and
+    the default compatibility is BACKWARD.
+    """
     found: dict[str, subjects.Subject] = {}
     texts: dict[tuple[str, int], subjects.SchemaSource] = {}
     for resource, each in wanted.items():

@@ -133,7 +133,8 @@ def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
 
 
 def wanted_of(snapshot: Snapshot, owned: Mapping[config.ConfigPlace, str] | None = None) -> Wanted:
-    """Return a cluster as a wanted state: all topics except internal ones, and all overrides of entities.
+    """Return a cluster as a wanted state: all topics except internal ones, all overrides of entities that files can
+    list, and all quotas, ACLs, connectors and subjects that were read.
 
     Configs of running moves are omitted.
 

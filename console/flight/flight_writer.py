@@ -80,7 +80,7 @@ class FlightWriter(Store):
         """Write the waiting answers, sync the file to the disk, and close it.
 
         Raises:
-            OSError: it can't be written or synced; it is closed nevertheless.
+            OSError: the file can't be written or synced; it is closed nevertheless.
         """
         try:
             self.flush()

@@ -63,8 +63,8 @@ class Pseudonyms:
         return name if known else self.name(name)
 
     def config_value(self, key: str, value: str | None, type_: int) -> str | None:
-        """Return a config's value. Numbers, booleans and Kafka's own words stay; each other item of a list gets a
-        pseudonym.
+        """Return a config's value; None for None. Numbers in configs of numeric types, lists of throttled replicas,
+        booleans and Kafka's own words stay; each other item of a list gets a pseudonym.
         """
         if not value:
             return value

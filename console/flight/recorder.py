@@ -58,7 +58,7 @@ class Recorder:
         self._thread: threading.Thread | None = None
 
     def take(self, answer: Answer) -> None:
-        """Queue an answer. Thread-safe; never blocks."""
+        """Queue an answer; if too many bytes wait, drop and count it. Thread-safe; never blocks."""
         with self._counting:
             if self._waiting_bytes > self._most_waiting:
                 self.lost += 1

@@ -121,7 +121,7 @@ class Store:
         self._first = self._last = self._first_ms = self._last_ms = 0
 
     def add(self, answer: Answer) -> None:
-        """Add an answer. It is committed with those of the next WAIT_MS, or by `flush_changed`; an unchanged one may
+        """Add an answer. It is committed with those of the next WAIT_MS, or by `flush_changed`; an unchanged answer may
         wait SAME_WAIT_MS.
 
         Raises:
@@ -267,7 +267,9 @@ class Store:
         yield first
 
     def _put(self, data: bytes, bases: list[_Payload | None]) -> _Payload:
-        """Add a payload, compressed with the first of these bases that the limits allow and that makes it smaller."""
+        """Add a payload, compressed with the first of these bases that the limits allow, or alone if that base does not
+        make it much smaller.
+        """
         base = next((each for each in bases if each is not None and _fits(each, len(data))), None)
         cell = (
             record_file.squeezed(data, record_file.payload_of(self.database, base.id, self._raw))

@@ -125,7 +125,8 @@ class Tap:
         self._keep(answer.Answer(at, round(took * 1000), node, *address, answer.HANDSHAKE, 0, name, body, problem))
 
     def service_answered(self, key: int, body: bytes, took: float) -> None:
-        """Record the answer of a service next to the brokers.
+        """Record the answer of a service next to the brokers; in place of an answer of more than `MOST_OF_SERVICE`
+        bytes, record a problem.
 
         Args:
             key: the pseudo API key of the service.

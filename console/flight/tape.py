@@ -93,8 +93,8 @@ class Track:
         return self._changes[place - 1] if place else 0
 
     def well(self, at_ms: int) -> flight_answer.Answer | None:
-        """Return the last answer without a problem up to a time, else the first such one after it; None if all have a
-        problem.
+        """Return the last answer without a problem up to a time, else the first such answer after it; None if all
+        answers have a problem.
         """
         place = bisect_right(self._times, at_ms)
         found = (each.read() for each in (*reversed(self._entries[:place]), *self._entries[place:]))
@@ -188,7 +188,9 @@ class Tape:
         return self.at_ms
 
     def changes(self, api_key: int) -> int:
-        """Return the number of different answers of an API up to now: while it stays the same, so do the answers."""
+        """Return the number of different answers of an API up to now: while it stays the same, so do the answers. For
+        CLOCK, return the time.
+        """
         if api_key == CLOCK:
             return self.at_ms
         return bisect_right(self._changes.get(api_key, ()), self.at_ms)
@@ -217,7 +219,9 @@ class Tape:
         return found.newest(self.at_ms) if found is not None else None
 
     def service_at_all(self, key: int) -> flight_answer.Answer | None:
-        """Return the last answer of a service without a problem, also one from a later time."""
+        """Return the last answer of a service without a problem up to now, else the first such answer after it; None if
+        there is no such answer.
+        """
         found = self._services.get(key)
         return found.well(self.at_ms) if found is not None else None
 
@@ -233,7 +237,9 @@ class Tape:
         return [(track.address, names, track.changes(at)) for track, names, at in asked if since_ms < at]
 
     def refusal(self, address: Address) -> flight_answer.Problem | None:
-        """Return the problem of a failed connection to an address; None if the connection works."""
+        """Return the problem of a failed connection to an address; None if the connection works, or if the record has
+        no connection to the address.
+        """
         found = self._contact(address)
         return found.problem if found is not None else None
 
@@ -292,8 +298,8 @@ class Tape:
         return contact is not None and contact.problem is not None and contact.at_ms >= answer.at_ms
 
     def _best(self, tracks: Iterable[Track]) -> flight_answer.Answer | None:
-        """Return the best one of several brokers' answers: an answer without a problem comes before others, among these
-        the answer of a connected broker, among these the newest.
+        """Return the best one of several brokers' answers; None without an answer. An answer without a problem comes
+        before others, among these the answer of a connected broker, among these the newest.
         """
         answers = [(answer, track) for track in tracks if (answer := track.newest(self.at_ms)) is not None]
         if not answers:

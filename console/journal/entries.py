@@ -121,7 +121,9 @@ def still_runs(origin: journal_lines.Origin, *, elsewhere: bool = False) -> bool
 
 
 def _started(pid: int) -> str:
-    """Return the kernel's start time of a process, which distinguishes processes with the same id."""
+    """Return the kernel's start time of a process, which distinguishes processes with the same id; ``""`` if unknown,
+    as after the process has ended.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -205,7 +207,7 @@ MOST_MESSAGE = 500
 @lru_cache(64)
 def _kept(message: str) -> str:
     """Return a broker's message, shortened and without secrets. Cached, since most of a plan's edits fail with the same
-    one.
+    message.
     """
     return without_secrets(message[: 2 * MOST_MESSAGE], "…")[:MOST_MESSAGE]
 

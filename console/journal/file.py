@@ -248,7 +248,7 @@ class JournalFile:
                     yield entries.record(line)
 
     def around(self, number: int) -> Contents:
-        """Return the records of a change, and of the later ones that touch the same places. Raises JournalError as
+        """Return the records of a change, and of the later changes that touch the same places. Raises JournalError as
         `read` does.
         """
         wanted, touches = {number}, Touches(())
@@ -361,7 +361,7 @@ class JournalFile:
             raise _failed(self.path, "opened", error) from error
 
     def _known_segments(self) -> list[journal_segments.Segment]:
-        """Return the segments as of now, listed under the lock; lines added later are not in them."""
+        """Return the present segments, listed under the lock; lines added later are not in them."""
         if not self._segments():
             return []
         with self._locked(write=False) as (_, all_):
@@ -376,7 +376,9 @@ class JournalFile:
 
     @contextmanager
     def _writable(self, full: int | None) -> Iterator[tuple[int, list[journal_segments.Segment]]]:
-        """Yield the last segment, locked and whole; a new one if it has `full` bytes."""
+        """Yield the last segment, locked and whole, and all segments; first create a new segment if the last one has
+        `full` bytes or more (None: never). Raises JournalError, also if the last line was cut.
+        """
         while True:
             with self._locked(write=True) as (descriptor, all_):
                 if not _whole(descriptor):
@@ -392,7 +394,7 @@ class JournalFile:
 
     @contextmanager
     def _locked(self, *, write: bool) -> Iterator[tuple[int, list[journal_segments.Segment]]]:
-        """Yield the last segment, locked, and all segments as they are then."""
+        """Yield the last segment, locked, and all segments as they are under the lock. Raises JournalError."""
         while True:
             all_ = self._segments()
             path = all_[-1].path if all_ else self.path
@@ -440,7 +442,9 @@ def _create(journal: Path, path: Path) -> None:
 
 
 def _write(journal: Path, descriptor: int, data: bytes) -> None:
-    """Write and sync all of it, or nothing: a record that does not fit is truncated again."""
+    """Write and sync all of the data, or nothing: after a failure the file is truncated to its former size. Raises
+    JournalError.
+    """
     size = os.fstat(descriptor).st_size
     try:
         written = 0
@@ -502,7 +506,9 @@ def _first_number(segment: journal_segments.Segment) -> int | None:
 
 
 def _segment_of(all_: Sequence[journal_segments.Segment], number: int) -> int:
-    """Return the segment in which a change begins; later changes begin in no earlier segment."""
+    """Return the number of the segment in which a change begins; 0 if no segment begins with that change or an earlier
+    one. Later changes begin in no earlier segment.
+    """
     for segment in reversed(all_):
         first = _first_number(segment)
         if first is not None and first <= number:

@@ -77,7 +77,7 @@ class Change(Struct, frozen=True):
         return State.NOT_SENT if found is None else State(found)
 
     def failure(self, place: int) -> Failure | None:
-        """Return the failure of an edit, if known."""
+        """Return the failure of an edit; None if it did not fail, or if its outcome is unknown."""
         ended = self.ended.get(place)
         return ended.failure if ended is not None else None
 
@@ -121,8 +121,8 @@ class History(Struct, frozen=True):
         return tuple(change for change in self.changes.values() if change.interrupted and not change.told)
 
     def touched_later(self, number: int, slot: Slot) -> Change | None:
-        """Return the first later change that may have changed the same place, and was neither reverted nor reverts a
-        later one; None without one.
+        """Return the first later change that may have changed the same place; None without such a change. Changes that
+        were reverted there, and reverts of changes after `number`, do not count.
         """
         for change in self.changes.values():
             if change.number > number:
@@ -228,7 +228,7 @@ def _at_work(change: Change, at_work: Callable[[journal_lines.Origin], bool]) ->
 
 
 def undone_edits(changes: Mapping[int, Change]) -> dict[int, dict[int, journal_lines.Place]]:
-    """Return change -> its edits that edits of other changes reverted, with these."""
+    """Return change -> place of its reverted edit -> place of the edit, in another change, that reverted it."""
     found: dict[int, dict[int, journal_lines.Place]] = {}
     for change in changes.values():
         for place in change.in_state(State.APPLIED):

@@ -129,7 +129,7 @@ class OpenChanges(Generic[Where]):
 
 
 def _lasting(change: Change) -> Iterator[int]:
-    """Yield the applied edits with an expiry time that was not closed."""
+    """Yield the applied edits with an expiry time that was not closed, without reverts."""
     for place in change.in_state(State.APPLIED):
         entry = change.entries[place]
         if entry.until is not None and entry.staged.reverts is None and place not in change.closed:

@@ -78,7 +78,9 @@ def operation_line(number: int, at: datetime, what: Noted) -> journal_lines.Oper
 
 
 def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
-    """Return the operations among records in order, by number. Lines in another release's form are skipped."""
+    """Return number -> operation, from records in the order of the journal. Lines in another release's form are
+    skipped.
+    """
     folded = Folded()
     folded.take(records)
     return {number: folded.operation(number) for number in folded.begun}
@@ -167,7 +169,7 @@ class Lease:
         self._mine = mine
 
     def take(self, now: datetime) -> Holder | None:
-        """Take or renew the lease. Return None, or the other process that holds it."""
+        """Take or renew the lease. Return None, or the other process that holds the lease."""
         descriptor = self._locked()
         try:
             holder = _holder(os.pread(descriptor, LARGEST_LEASE, 0))
@@ -189,7 +191,7 @@ class Lease:
             os.close(descriptor)
 
     def holder(self, now: datetime) -> Holder | None:
-        """Return the holder of the lease, without taking it."""
+        """Return the holder of the lease, without taking it; None if no process holds it."""
         try:
             found = _holder(read_regular(self._path, LARGEST_LEASE))
         except FileNotFoundError:

@@ -90,7 +90,7 @@ class Application:
     # -- streams -------------------------------------------------------------------------------------------------------
 
     def take(self, name: str) -> None:
-        """Process the new data of a source, or of bronze, once."""
+        """Process the new data of a source, or of bronze, once; if its topic was created again, try a second time."""
         try:
             self._take(name)
         except Exception:
@@ -182,7 +182,7 @@ class Application:
         return stream.trigger(**trigger).foreachBatch(each).start()
 
     def _check_lock(self) -> None:
-        """Raise LeaseLost if another run took the lock: after a long pause this one must not write at the same time."""
+        """Raise LeaseLost if another run took the lock, as during a long pause: two runs must not write at a time."""
         if not self._is_alone():
             raise files.LeaseLost(
                 f"Another run took the lock of the lake at {self._lake.where} while this one paused; what it did until "
@@ -257,8 +257,8 @@ class Application:
         """Return the identity of a batch's topic; None for a source that is not a topic.
 
         Raises:
-            LakeError: it is not the topic that was read until now: nothing of the batch may be written. A topic that
-                was created again is read from its first record when the stream starts again.
+            LakeError: another topic has the name now, or another cluster answers: nothing of the batch may be written.
+                A topic that was created again is read from its first record when the stream starts again.
         """
         topic = self._topics.get(name)
         if topic is None:
@@ -330,8 +330,8 @@ class Application:
         self, name: str, of: lake_streams.Identity, end: Mapping[str, Any], number: int
     ) -> list[lake_streams.Skipped]:
         """Return the records that a topic deleted before the batch read them: from the end of the batch before or, for
-        a new checkpoint, from the end in bronze's commits. For a topic that was created again, also the unread records
-        that its former may have had.
+        a new checkpoint, from the end in bronze's commits. For a topic that was created again, also the records that
+        the deleted topic may have had and kac had not read.
         """
         topic = self._topics[name]
         start = lake_runs.offsets(self._lake, name, number - 1)[0] if number else self._noted(name)[0]
@@ -553,7 +553,8 @@ def files_of_s3a(spark: SparkSession, where: str) -> files.Filesystem:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the application, as ``spark-submit … --py-files kac-lake.zip kac_lake.py update /mnt/lake inputs.json``, in
     the existing session or a new one. Write the report as JSON to standard output and return 0, or the error to
-    standard error and return 1.
+    standard error and return 1; exit with 2 if the arguments or the inputs are invalid. An error of Spark itself is
+    raised.
     """
     options = argparse.ArgumentParser(prog="kac_lake.py")
     options.add_argument("job", choices=("update", "run"), help="take in once what is new, or go on")

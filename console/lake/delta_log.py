@@ -288,8 +288,8 @@ def newer(files: Filesystem, folder: str, known: TableFiles) -> TableFiles:
 
 
 def newest(files: Filesystem, folder: str, tries: int = 5) -> TableFiles:
-    """Return the newest version of the table at that path. Raises DamagedLake. tries: limit for listings of the log; it
-    is listed again if a version was deleted meanwhile because of newer ones.
+    """Return the newest version of the table at that path. Raises DamagedLake. tries: limit for listings of the log;
+    the log is listed again if a version was deleted meanwhile because of newer versions.
     """
     log = listed(files, folder)
     if log.newest is None:
@@ -334,7 +334,7 @@ def _actions(files: Filesystem, folder: str, version: int) -> list[dict[str, Any
 
 @contextmanager
 def reading(folder: str, name: str) -> Iterator[None]:
-    """Convert errors in the context to DamagedLake, with the file of the lake."""
+    """Convert errors of missing or invalid content in the context to DamagedLake, which names the file of the lake."""
     try:
         yield
     except FileNotFoundError:
@@ -358,8 +358,8 @@ def damaged(folder: str, name: str, why: object) -> DamagedLake:
 
 
 def _within(folder: str, path: str) -> str:
-    """Return a path of the log relative to the table: other programs also write absolute ones, and encode all of them.
-    Raises ValueError: it is outside the table.
+    """Return a path of the log relative to the table: other programs also write absolute paths, and encode every path.
+    Raises ValueError: the path is outside the table.
     """
     plain = unquote(path)
     if plain.startswith("/") or _URI.match(plain):

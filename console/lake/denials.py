@@ -29,15 +29,16 @@ class Denied(NamedTuple):
 
     Attributes:
         denials: the number of denials in the window.
-        since: the first denial after the last time that it was allowed; the first one if the lake has no such time.
+        since: the first denial after the access was last allowed before `last`; the first denial of all if the lake has
+            no such time.
         last: the last denial.
-        last_allowed: the last time that it was allowed, before or after; None if unknown: brokers log this only at
-            DEBUG.
-        hosts: the addresses from which it was denied.
+        last_allowed: the last time that the access was allowed, before or after the denials; None if unknown: brokers
+            log this only at DEBUG.
+        hosts: the addresses from which the access was denied.
         requests: the requests that were denied, by Kafka's names.
         rule: the rule of the last denial, as the broker writes it; None if the broker does not write it.
         change: the change that most likely caused the denials: the removal of an allow, or a deny; else a change that
-            may have, of the ACLs of others on the resource, or of the user's SCRAM credentials. None if there is none.
+            may have, of the ACLs of others on the resource, or of the user's SCRAM credentials. None if no change fits.
     """
 
     cluster_id: str
@@ -109,7 +110,9 @@ def denials(tables: reader.Tables, wanted: Wanted, limit: int = MOST) -> list[De
 
 
 def _denied(row: Sequence[Any]) -> tuple[Denied, datetime | None]:
-    """Convert a row of `_DENIED`: also return the last time that it was allowed before."""
+    """Convert a row of `_DENIED`; also return the last time before the last denial that the access was allowed, None if
+    unknown.
+    """
     *thing, count, since, last, allowed, hosts, requests, rule, before = row
     times = (reader.known_time(since), reader.known_time(last), reader.time(allowed))
     asked = sorted({name for each in requests for name in each.split(", ")})
@@ -141,7 +144,7 @@ def _with_changes(tables: reader.Tables, rows: Sequence[tuple[Denied, datetime |
 
 def maker_of(row: Denied, allowed: datetime | None, makers: Collection[Maker]) -> reader.Change | None:
     """Return the change that most likely caused the denials; None if no change fits in time and content. allowed: the
-    last time before them that it was allowed; None if unknown.
+    last time before the last denial that the access was allowed; None if unknown.
     """
     since = row.since - BEFORE if allowed is None else allowed
     fitting = []
@@ -153,7 +156,7 @@ def maker_of(row: Denied, allowed: datetime | None, makers: Collection[Maker]) -
 
 
 def _rank(row: Denied, maker: Maker) -> int | None:
-    """Return 0 for a change that takes the right away, 1 for one that may; None for any other."""
+    """Return 0 for a change that takes the right away, 1 for a change that may do so; None for any other change."""
     acl, removed = maker.acl, maker.change.is_deleted
     if acl is None:
         return 1 if row.principal == f"User:{maker.change.entity_key}" else None

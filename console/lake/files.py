@@ -92,7 +92,7 @@ def this_process(run_id: str, job: str) -> Holder:
 
 
 def holder_of(text: bytes) -> Holder | None:
-    """Return the holder in the lock's file; None if the text is empty, incomplete, or not one of ours."""
+    """Return the holder in the lock's file; None if the text is empty, incomplete, or names no run of kac."""
     try:
         holder = Holder(**json_of(text))
     except (ValueError, TypeError):
@@ -139,7 +139,7 @@ class LakeBusy(LakeError):
 
 
 class LeaseLost(LakeError):
-    """Another run took the lock while this one paused, which therefore stops writing."""
+    """Another run took the lock while this run paused; this run therefore stops writing."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ class Filesystem:
     @contextmanager
     def lent(self) -> Iterator[str]:
         """Yield the path of a file that only this user can read: with it, `plans.borrowed` has access to the same files
-        in another process. Empty for this machine's files. It is deleted at the end of the context.
+        in another process. Empty for this machine's files. The file is deleted at the end of the context.
         """
         yield ""
 
@@ -286,7 +286,7 @@ class Filesystem:
             holder: written into the file, for other processes to report.
 
         Raises:
-            LakeBusy: another process holds it; its `holder` is the one in the file.
+            LakeBusy: another process holds the lock; `holder` is the run that the file names.
             LakeError: the path is a link or a pipe, or its file has a second hard link; the lock leaves it unchanged.
         """
         Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -187,9 +187,9 @@ def reached(former: Covered | None, now: Covered | None, polls: Iterable[PollTim
     """Return the time from which events of a cluster may count differently, in microseconds; None if no event does.
     Raises `All` if any event may.
 
-    The first poll after a change shows it, if the log does not cover it; it is sure up to the last poll that the log
-    reaches. So a new poll affects the changes since the poll before it, and a log that extends affects the changes
-    since the last sure poll.
+    If the log does not cover a change, the first poll after the change shows it. Polls are sure up to the last poll
+    that the log reaches. So a new poll affects the changes since the poll before it, and a log that extends affects the
+    changes since the last sure poll.
     """
     of_polls = list(polls)
     if any(each.is_late for each in of_polls):
@@ -682,7 +682,9 @@ def make_usage(
 
 
 def _parts_of(hours: Iterable[tuple[str, int]], whole: frozenset[str]) -> list[tuple[str, int]]:
-    """Return the parts of these hours (clusters, and parts since 1970), without those of whole clusters."""
+    """Return the parts of these hours and of the hours after them (clusters, and parts since 1970), without those of
+    whole clusters.
+    """
     # A rate reaches back ten seconds: so the next hour is also made again.
     wanted = {(cluster, hour + more) for cluster, hour in hours for more in (0, 1) if cluster not in whole}
     in_hour = quota_usage.HOUR // quota_usage.PART_SECONDS
@@ -747,7 +749,7 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _minutes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the minutes of one part of an hour of a cluster. batches: first the limits of its users and clients, then
-    its packed seconds, by minute. Those are most of the rows, and are never held at once.
+    its packed seconds, by minute. The seconds are most of the rows, and are never held all at once.
     """
     rows = (pa.Table.from_batches([batch]) for batch in batches)
     head = []

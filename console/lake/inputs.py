@@ -45,7 +45,7 @@ class AuthorizerLog(LogOfBroker, frozen=True):
 
 
 class Journals(_Input, frozen=True):
-    """A folder with journals of kac, or one of them: ``CLUSTER-ID.jsonl``."""
+    """A folder with journals of kac, or one journal: ``CLUSTER-ID.jsonl``."""
 
     path: str
 
@@ -141,7 +141,8 @@ def owned(logs: Sequence[Log], noun: str, metadata_logs: Sequence[MetadataLog]) 
         noun: the noun for the logs, as `request log`.
 
     Raises:
-        UnreadableInput: there is no such cluster, or more than one; an id is refused.
+        UnreadableInput: a log names no cluster, and the metadata logs are not of exactly one cluster; or an id is
+            refused.
     """
     for log in logs:
         if log.cluster_id and (problem := id_problem(log.cluster_id)):

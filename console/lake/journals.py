@@ -52,7 +52,7 @@ _OWN_SOURCES: Mapping[str, tuple[str, ...]] = {
 
 
 def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
-    """Return the attributes that an edit changes.
+    """Return the attributes that an edit changes; empty if the lake has no attribute for the edit.
 
     Args:
         was: the journal's record of the former value.
@@ -266,8 +266,8 @@ def journal_stats(path: Path) -> list[list[int]]:
 
 
 def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
-    """Return the rows of `journal` for all changes in a journal, with its further segments next to it; none if it is
-    gone. Raises OSError if it can't be read.
+    """Return the rows of `journal` for all changes and unreadable lines in a journal, with its further segments next to
+    it; none if the journal is gone. Raises OSError if it can't be read.
 
     Args:
         at: the time of the read, in microseconds since 1970.

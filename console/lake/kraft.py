@@ -160,7 +160,7 @@ def plan_log(
     pass the high watermark, as DescribeQuorum reports it, as `end_offset` if the controller may still lose its last
     records. With one controller, or in a copy that is a minute old, everything is committed.
 
-    Snapshots are read if they end behind `start_offset`. An incomplete one is left out: every entity that it lacks
+    Snapshots are read if they end behind `start_offset`. An incomplete snapshot is left out: every entity that it lacks
     would seem deleted.
 
     Args:
@@ -328,7 +328,7 @@ class Settled:
 
 
 def markers(window: Window) -> Iterator[Marker]:
-    """Yield the transaction markers in whole batches. Batches that can't contain one are not decoded."""
+    """Yield the transaction markers in whole batches. Batches that can't contain a marker are not decoded."""
     starts = [batch.at - window.at for batch in window.batches]
     matches = _MARKER.finditer(window.data, starts[0], window.batches[-1].end - window.at)
     suspects = sorted({bisect_right(starts, found.start()) - 1 for found in matches})
@@ -345,8 +345,8 @@ def settle(found: Iterable[Marker], first_offset: int) -> Settled:
 
     Records between a BeginTransactionRecord and an AbortTransactionRecord never take effect; those behind a
     BeginTransactionRecord without an end do not yet. If the broker has deleted the beginning of a transaction, only its
-    end is left. If the end of one is damaged, only its beginning is left; nothing proves that it counts, so it is left
-    out.
+    end is left. If the end of a transaction is damaged, only its beginning is left; nothing proves that the transaction
+    counts, so its records are left out.
     """
     aborted: list[Range] = []
     begun: int | None = None
@@ -460,7 +460,9 @@ _COMPRESSED = "compressed, as no batch of a metadata log is"
 
 
 class Batch(NamedTuple):
-    """A whole batch: its first byte in the file and the one behind it (`end`), its first and last offset."""
+    """A whole batch: the positions of its first byte in the file and of the byte behind it (`end`), and its first and
+    last offset.
+    """
 
     at: int
     end: int
@@ -535,8 +537,8 @@ class _Walk:
             at = end
 
     def _window(self, start: int) -> tuple[Window, str | None]:
-        """Return the whole batches from a position on, up to `WINDOW` bytes; and the reason if the next one is damaged,
-        else None.
+        """Return the whole batches from a position on, up to `WINDOW` bytes; and the reason if the next batch is
+        damaged, else None.
         """
         data = self._read(start, WINDOW)
         batches: list[Batch] = []
@@ -580,8 +582,8 @@ class _Walk:
         return None
 
     def _next(self, at: int) -> int | None:
-        """Return the position of the next batch after a damaged one: by the damaged one's length, else by a search for
-        a whole batch.
+        """Return the position of the next batch after a damaged one: by the damaged batch's length, else by a search
+        for a whole batch. None if there is no further batch, or if the file ends within the damaged header.
         """
         head = self._header(at)
         if head is None:
@@ -602,7 +604,9 @@ class _Walk:
         return None
 
     def _may_follow(self, found: int, damaged: int) -> Header | None:
-        """Return the header at a position if it may follow a damaged batch: each record takes at least a byte."""
+        """Return the header at a position; None if none is there that may follow a damaged batch. Each record takes at
+        least a byte.
+        """
         head = self._header(found)
         fits = head is not None and _is_plausible(head) and 0 <= head.base_offset - self._expected <= found - damaged
         return head if fits else None
@@ -660,7 +664,9 @@ def _readers() -> Mapping[bytes, tuple[RecordSchema, Read]]:
 
 
 def _decoded(schema: RecordSchema, read: Read, data: bytes) -> tuple[bytes, list[str]]:
-    """Return a record's fields as a JSON object, with bytes in base64; and the secrets that `HIDDEN` replaces in it."""
+    """Return a record's fields as a JSON object, with bytes in base64; and the secrets that `HIDDEN` replaces in it.
+    Raises MalformedRecordError: the fields end before the record or behind it.
+    """
     fields, end = read(data, 0)
     if end != len(data):  # don't return a cut value: it may be the beginning of a secret
         raise MalformedRecordError(f"its fields end at byte {end}, the record at byte {len(data)}")
@@ -887,7 +893,9 @@ def _newer(d: bytes, p: int, end: int) -> str:
 
 
 def _type(d: bytes, p: int, end: int) -> tuple[int, int]:
-    """Return the number and version of a record's type."""
+    """Return the number and version of a record's type. Raises MalformedRecordError: the frame's version is unknown, or
+    the record ends before its fields.
+    """
     frame, at = uvarint(d, p)
     if frame != FRAME_VERSION:
         raise MalformedRecordError(f"unknown frame version {frame}")

@@ -103,8 +103,9 @@ class Lake:
 
         Raises:
             NoLake: there is no lake.
-            DamagedLake: lake.json can't be read.
-            LakeError: it is a lake of a newer kac, or on an unsupported filesystem.
+            DamagedLake: lake.json is not a JSON object.
+            LakeError: lake.json can't be read or has another format (a newer kac's), or the filesystem is not
+                supported.
         """
         lake = Lake.at_path(where, files)
         if (found := lake.about().get("format")) != FORMAT:
@@ -115,15 +116,18 @@ class Lake:
 
     @staticmethod
     def create(where: str, files: Filesystem | None = None) -> Lake:
-        """Open the lake at a location, or create one with its own key.
+        """Open the lake at a location, or create a lake there, with a new key if neither the location nor the
+        environment has one.
 
         Args:
-            where: the place, as for `open`; a folder that is not a lake has to be empty except for the operator's
-                files.
+            where: the location, as for `open`; a folder that is not a lake has to be empty except for hidden files and
+                the operator's files.
 
         Raises:
-            DamagedLake: lake.json can't be read.
-            LakeError: it is a lake of another kac, or the folder has other content.
+            DamagedLake: lake.json is not a JSON object.
+            LakeError: lake.json or the key can't be read, the key is too short, lake.json has another format (a newer
+                kac's), the folder has other content, or the filesystem is not supported.
+            OSError: the lake can't be written.
         """
         lake = Lake.at_path(where, files)
         with suppress(NoLake):
@@ -141,10 +145,10 @@ class Lake:
 
     @staticmethod
     def at_path(where: str, files: Filesystem | None = None) -> Lake:
-        """Return a lake at a location, whether or not it can be read.
+        """Return a lake at a location, whether or not a lake is there.
 
         Raises:
-            LakeError: it is on an unsupported filesystem.
+            LakeError: the filesystem is not supported.
         """
         parsed = urlsplit(where)
         if files is not None:
@@ -171,8 +175,8 @@ class Lake:
 
         Raises:
             NoLake: the file is missing.
-            DamagedLake: it is not a JSON object.
-            LakeError: it can't be read.
+            DamagedLake: the file is not a JSON object.
+            LakeError: the file can't be read.
         """
         try:
             text = self.files.read(self.path("lake.json"))
@@ -238,7 +242,7 @@ class Lake:
         """Hold the lake's lock for the context, in which no other application writes to the lake.
 
         Raises:
-            LakeBusy: another application has it.
+            LakeBusy: another application holds the lock.
         """
         with self.files.lock(self.path("lock"), this_process(run_id, job)) as lock:
             yield lock
@@ -247,7 +251,7 @@ class Lake:
         """Return the key of HMACs, 16 bytes or more.
 
         Raises:
-            LakeError: it can't be read, or is shorter.
+            LakeError: the key can't be read, or has fewer bytes.
         """
         named = os.environ.get(KEY_FILE)
         try:
@@ -268,13 +272,15 @@ class Lake:
         return key
 
     def put_run(self, run_id: str, about: Mapping[str, Any]) -> None:
-        """Write the report of a run, replacing its former one; delete the oldest reports."""
+        """Write the report of a run, in place of the run's former report; delete the oldest reports of other runs."""
         self.files.replace(self.path(f"runs/{run_id}.json"), json_text(about).encode() + b"\n")
         for name in self._run_names()[KEPT_RUNS:]:
             self.files.remove(self.path(f"runs/{name}"))
 
     def runs(self) -> Iterator[dict[str, Any]]:
-        """Yield the reports of the last runs, newest first. Raises LakeError: one can't be read."""
+        """Yield the reports of the last runs, newest first, without those that are not JSON or were deleted meanwhile.
+        Raises LakeError: a report can't be read.
+        """
         for name in self._run_names():
             try:
                 found = {**json_of(self.files.read(self.path(f"runs/{name}")))}

@@ -53,8 +53,8 @@ class BadLanding(ValueError):
 
 
 def deliver(lake: Lake, polls: Iterable[Landed], name: str) -> str:
-    """Write polls as one file, whole, into a lake's folder of polls. name: prefix of its name. Return its path. Raises
-    OSError, LakeError.
+    """Write polls atomically to one file in the lake's folder of polls, and return its path. name: the file's name
+    without its suffix. Raises OSError, LakeError.
     """
     packer = zlib.compressobj(wbits=31)
     encode = msgspec.json.encode
@@ -65,7 +65,9 @@ def deliver(lake: Lake, polls: Iterable[Landed], name: str) -> str:
 
 
 def landed_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
-    """Return the files that are whole and owned by this user, by name."""
+    """Return the files of a folder that are whole and owned by this user, by name; empty if the folder does not exist.
+    Files that are links, hidden, or have unprintable names are left out.
+    """
     own = []
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
         for each in found:
@@ -86,7 +88,9 @@ def delivered(files: Filesystem, folder: str, suffix: str = SUFFIX) -> list[str]
 
 
 def journal_tags(files: Filesystem, folder: str) -> dict[str, list[list[Any]]]:
-    """Return the journals in a delivery folder, each with tags that change with it or its segments."""
+    """Return path -> tags for the journals in a delivery folder. The tags change if the journal or one of its further
+    segments changes.
+    """
     if "://" not in folder:
         return {str(path): journal_stats(path) for path in landed_files(Path(folder), JOURNAL_SUFFIX)}
     found = {each.name: each for each in files.entries(folder)}
@@ -133,7 +137,7 @@ def _is_own(found: os.stat_result) -> bool:
 
 
 def opened_own(path: Path) -> IO[bytes]:
-    """Open a landed file. Raises FileNotFoundError; BadLanding: it is a link, or another user's."""
+    """Open a landed file. Raises FileNotFoundError; BadLanding: it is not a regular file of this user, or is a link."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as wrong:
@@ -147,8 +151,8 @@ def opened_own(path: Path) -> IO[bytes]:
 
 
 def read_polls(path: Path | str, files: Filesystem | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `snapshot` in a landed file; none if it is gone. files: access to the bucket, if the file is in
-    one. Raises BadLanding.
+    """Yield the rows of `snapshot` in a landed file; none if the file is gone. files: access to the bucket, if the file
+    is in a bucket. Raises BadLanding.
     """
     try:
         with opened_own(Path(path)) if files is None else BytesIO(files.read(str(path))) as file:

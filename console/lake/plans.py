@@ -74,7 +74,7 @@ class Source(ABC):
     Attributes:
         name: the name of its format, and of its stream.
         table: the bronze table of the source.
-        given: the field of `Inputs` that names it; empty: every lake has it.
+        given: the field of `Inputs` that names the source; empty: every lake has the source.
         beginning: the offset before all of its data.
     """
 
@@ -140,7 +140,7 @@ class Source(ABC):
         return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
 
     def _judge(self, what: str, bad: int, total: int, where: str) -> None:
-        """Raise TooMuchIsBad if the unreadable share is above the limit."""
+        """Raise TooMuchIsBad if the unreadable share of at least `FEW` lines or rows is above the limit."""
         if bad > self._settings.max_bad_ratio * total and total >= log_files.FEW:
             raise TooMuchIsBad(
                 f"{bad} of {total} {what} of {where} can't be read: {bad / total:.1%}, and "
@@ -183,7 +183,9 @@ class MetadataLogs(RecordSource):
     name, given = "kraft_log", "metadata_logs"
 
     def newest(self, start: Offset) -> Offset:
-        """Return the offset behind the last completed transaction of each log."""
+        """Return the offset behind the last completed transaction of each log. Raises UnreadableInput: a folder has no
+        metadata log, or another folder than before has the log of a cluster whose id `inputs` does not name.
+        """
         now = dict(start)
         logs = self._settings.inputs.metadata_logs
         named = {log.cluster_id for log in logs}
@@ -346,10 +348,14 @@ class PlannedLogs(NamedTuple):
 
 
 def plan_broker_logs(inputs: Mapping[str, Any], logs: Sequence[LogOfBroker], logger: Logger = REQUESTS) -> PlannedLogs:
-    """Return the new ranges of the logs of brokers. inputs: the progress of the last run.
+    """Return the ranges of the brokers' log files that no run has read, and the progress to remember.
+
+    Args:
+        inputs: the remembered progress, by ``cluster/broker``.
 
     Raises:
-        UnreadableInput: no file matches, a file is truncated or of two brokers, or a zone is unknown.
+        UnreadableInput: no file matches, a file is truncated, a file is given for two brokers, two brokers wrote the
+            files of one, or a time zone is unknown.
         LogChangedError: a file was deleted just now.
         OSError: a file can't be read.
     """
@@ -372,7 +378,8 @@ def plan_broker_logs(inputs: Mapping[str, Any], logs: Sequence[LogOfBroker], log
         if found.spans:
             of = (log.cluster_id, log.broker_id)
             brokers.append(log_files.BrokerLog(*of, found.spans, log.time_zone, log.paths, logger.name))
-    if logger is REQUESTS:  # not in the authorizer's log, where clients choose names and could forge addresses
+    if logger is REQUESTS:
+        # not for authorizer logs: clients choose the names in them, and could forge a broker's address
         _refuse_two_brokers(brokers)
     return PlannedLogs(tuple(brokers), remember)
 
@@ -404,8 +411,8 @@ def _still_known(found: log_files.Plan, before: Mapping[str, Any]) -> dict[str, 
 
 
 def _refuse_two_brokers(brokers: Iterable[log_files.BrokerLog]) -> None:
-    """Raise UnreadableInput if two brokers wrote files that are configured as one broker's: their lines are of the same
-    time, and they have no server address in common.
+    """Raise UnreadableInput if two brokers wrote files that are configured as one broker's: the lines of two files are
+    of the same time for longer than `OVERLAP`, and the files have no server address in common.
     """
     files: dict[tuple[str, int], list[tuple[log_files.Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
     for broker in brokers:
@@ -428,7 +435,9 @@ def _refuse_two_brokers(brokers: Iterable[log_files.BrokerLog]) -> None:
 
 
 def _found(log: LogOfBroker, noun: str) -> list[str]:
-    """Return local files by pattern, without broken links; a URI names one file."""
+    """Return the files at a log's paths: the local files that match a pattern, without broken links; a URI names one
+    file. Raises UnreadableInput: there is no file.
+    """
     found = [
         path
         for pattern in log.paths
@@ -482,7 +491,9 @@ class Polls(Source):
         return [] if start == end else [(name, self._lent) for name in end["files"]]
 
     def most_rows(self, start: Offset, end: Offset) -> int | None:
-        """Return the most rows that the local files can have, if they were compressed as well as any file is."""
+        """Return the most rows that the local files can have, if they were compressed as well as any file is; None if a
+        file is in a bucket or can't be read.
+        """
         paths = [Path(self._folder, Path(name).name) for name, lent in self.parts(start, end) if not lent]
         if len(paths) < len(end["files"]):
             return None

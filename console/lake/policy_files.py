@@ -121,7 +121,7 @@ class Policy:
 
     @property
     def counts_missing(self) -> bool:
-        """Whether it judges entities without a value."""
+        """Whether the policy judges entities without a value."""
         return self.expected.is_set is True or self.expected.set_on_one or bool(self.inherits or self.default)
 
     @property
@@ -196,7 +196,7 @@ def read_policies(text: str, file: str = POLICIES_FILE) -> tuple[Policy, ...]:
 
 
 def default_policies() -> tuple[Policy, ...]:
-    """Return kac's own policies."""
+    """Return kac's own policies. Raises FileProblem: their file is missing or invalid."""
     # Use pkgutil, as executors may import this module from a zip.
     data = pkgutil.get_data("console.lake", "default_policies.yaml")
     if data is None:

@@ -235,7 +235,8 @@ class Tables:
         Args:
             where: a path or a URI.
             files: the filesystem of a lake that is not on this machine.
-            former: an instance for the same lake. Its caches and its connection are reused: closing one closes both.
+            former: an instance for the same lake. The new instance takes over its caches and its connection: closing
+                either instance closes both.
 
         Raises:
             NoLake, DamagedLake, LakeError: the lake can't be read; the text has a remedy.
@@ -279,7 +280,7 @@ class Tables:
             )
 
     def files(self, table: schema.Table) -> TableFiles:
-        """Return the pinned version of a table, and its files. It stays pinned until a file can't be read.
+        """Return a table's pinned version, and its files. The version is the newest one at the first call.
 
         Raises:
             LakeError: the table's log can't be read.
@@ -441,8 +442,11 @@ class Change(NamedTuple):
         return self.entity_type == CLUSTER and self.attr == FIRST_POLL
 
     def is_first_seen(self, first_poll: datetime | None) -> bool:
-        """Return whether the cluster's first poll returned the value. Such a row is no change: the value is older, by
-        an unknown time.
+        """Return whether the cluster's first poll, or first snapshot of the log, had the value. Such a row is not a
+        change: the value is older, by an unknown time.
+
+        Args:
+            first_poll: the cluster's time in `first_polls`; None if it has none.
         """
         is_new = self.old_value is None and not self.is_deleted and not self.is_gap
         return is_new and self.source in POLL_SOURCES and self.valid_from == first_poll
@@ -612,7 +616,8 @@ def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool 
     """Return the latest changes, the latest first.
 
     Args:
-        folded: replace the values that the first poll of a cluster returned by one row (`Change.is_first_poll`).
+        folded: show one row (`Change.is_first_poll`) in place of all values of a cluster's first poll, if they are at
+            least `_FOLDED_FROM`.
 
     Raises:
         LakeError: as `Tables.select`, like all functions here that read tables.
@@ -652,7 +657,7 @@ _WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted
 
 
 def _folded_polls(tables: Tables, wanted: Wanted) -> list[Change]:
-    """Return a row for each cluster in place of the values of its first poll, if they are many (`_FOLDED_FROM`)."""
+    """Return a row for each cluster whose first poll returned at least `_FOLDED_FROM` of the wanted values."""
     rows = tables.rows(schema.HISTORY, Part.of(wanted.cluster_id))
     if rows is None:
         return []
@@ -684,7 +689,7 @@ def _changes_where(wanted: Wanted) -> Where:
 
 
 def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime]:
-    """Return cluster id -> the time of its first poll in UTC, for the clusters that were polled."""
+    """Return cluster id -> the time in UTC at which a poll, or a snapshot of the log, first showed the cluster."""
     where = Where().add("list_contains(?, source)", POLL_SOURCES).add("attr <> ?", UNOBSERVED)
     part = Part(tuple(clusters))
     found = tables.select("cluster_id, epoch_us(min(valid_from))", schema.HISTORY, part, where, "GROUP BY cluster_id")
@@ -725,7 +730,7 @@ class Gone(NamedTuple):
 
 def gone_lines(tables: Tables) -> list[Gone]:
     """Return the parts of request logs and authorizer logs that were lost before kac read them, by cluster, file and
-    place; at most MOST_ROWS of each.
+    place; at most MOST_ROWS parts of each of the two kinds.
     """
     where = Where().add("quarantined IS NOT NULL").add("contains(quarantined.reason, ?)", f" {schema.LOST}: ")
     columns = "cluster_id, quarantined.file, quarantined.byte_pos, quarantined.reason"
@@ -857,7 +862,7 @@ def _latest(
 
 def settled(tables: Tables, window: Window) -> Window | None:
     """Return the window with both ends in UTC; None if the cluster has no usage. Without `until` it ends after the last
-    minute with usage.
+    minute with usage, and without `since` it begins `WINDOW` before its end.
     """
     newest = _latest(tables, schema.QUOTA_USAGE, [window.cluster_id]).get(window.cluster_id)
     if newest is None:

@@ -35,7 +35,7 @@ _KEPT = frozenset(" []{}():,.\"'=-_/\\")
 
 def is_secret(entity_type: str, name: str) -> bool:
     """Return whether an attribute's value is secret. Attributes that are not configs (``:partitions``, quotas, ACLs …)
-    are never secret. Unknown names and types are.
+    are never secret. Attributes of unknown names or types always are.
 
     Args:
         entity_type: the type in the spelling of `console.lake.entities`.

@@ -61,7 +61,9 @@ def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
 
 
 def news(lake: Lake, settings: Settings) -> list[str]:
-    """Return the streams that have work to do. Raises UnreadableInput, OSError: an input can't be read."""
+    """Return the streams that have work to do; release the data that the other streams have read. Raises
+    UnreadableInput, OSError: an input can't be read.
+    """
     found = []
     for name, make in SOURCES.items():
         source = make(settings)
@@ -76,7 +78,9 @@ def news(lake: Lake, settings: Settings) -> list[str]:
 
 
 def is_behind(lake: Lake) -> bool:
-    """Return whether gold is behind bronze or the operator's files, or was made by another version of kac."""
+    """Return whether gold is behind bronze or the operator's files, or was made by another version of kac. A lake
+    without bronze tables is not behind.
+    """
     versions = [lake.version(table) for table in schema.BRONZE]
     if max(versions) < 0:
         return False
@@ -200,8 +204,9 @@ def begins(lake: Lake) -> dict[str, Offset]:
 
 
 def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
-    """Return the start offset of a source that has lost its checkpoint: the end offset in bronze's commits. None if it
-    has a checkpoint with a completed batch, or bronze has no commit; until the first batch Spark asks for the start.
+    """Return the start offset of a source that has lost its checkpoint: the end offset in bronze's commits. None if the
+    source's checkpoint has a completed batch, because Spark asks for the start only before that; or if bronze has no
+    commit of the source.
     """
     if batches(lake, stream)[1] is not None:
         return None
@@ -276,8 +281,8 @@ _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|File too lar
 
 
 def message_of(wrong: BaseException) -> str | None:
-    """Return the lake's own message of an error, also if it was raised within Spark; None for an error of Spark
-    itself.
+    """Return the lake's own message of an error, also if it was raised within Spark, or a message about a full disk;
+    None for any other error of Spark.
     """
     text = str(wrong)
     if isinstance(wrong, LakeError | SparkFailed):
@@ -291,8 +296,8 @@ def message_of(wrong: BaseException) -> str | None:
 
 @contextmanager
 def in_words() -> Iterator[None]:
-    """Convert Spark's errors to LakeError or SparkFailed: they get their text from Java, which ends with the
-    session.
+    """Convert Spark's errors in the context to LakeError or SparkFailed, because they get their text from Java, which
+    ends with the session. Raises KeyboardInterrupt if an interrupt came before the error.
     """
     try:
         yield

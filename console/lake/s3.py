@@ -94,7 +94,7 @@ class _Loan(msgspec.Struct, frozen=True):
 
 
 class _Lease(NamedTuple):
-    """The object of a lease; an empty one is free."""
+    """The object of a lease. If the object is empty, the lease is free."""
 
     text: bytes
     tag: str
@@ -104,7 +104,7 @@ class _Lease(NamedTuple):
 
     @property
     def holder(self) -> files.Holder | None:
-        """The holder that the object names."""
+        """The holder that the object names; None if it names none."""
         return files.holder_of(self.text)
 
 
@@ -297,7 +297,13 @@ class S3Files(files.Filesystem):
                     self._put_if(path, b"", lease.tag)
 
     def _take(self, path: str, holder: files.Holder) -> files.Holder | None:
-        """Take the lease; return the holder of the dead lease that it replaces. Raises LakeBusy, StoreError."""
+        """Take the lease; return the holder of the dead lease that it replaces, None if the lease was free or names no
+        holder.
+
+        Raises:
+            LakeBusy: another run holds the lease.
+            StoreError: the store can't be reached, refuses a request, or ignores If-None-Match.
+        """
         there = self._find(path)
         former = there and there.holder
         if there is not None and there.text and not (former is not None and files.is_dead(former)):

@@ -151,8 +151,8 @@ def failures() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def stopping(spark: SparkSession) -> Iterator[None]:
-    """Stop Spark afterwards. An interrupt may have broken the connection to Java: errors of the stop do not replace the
-    interrupt.
+    """Stop Spark afterwards. If the context ended with an error, errors of the stop do not replace it: an interrupt may
+    have broken the connection to Java.
     """
     try:
         yield
@@ -177,7 +177,8 @@ _DEAF = frozenset({"__del__", "_garbage_collect_object", BEGINS_JAVA})
 
 @contextmanager
 def heard() -> Iterator[None]:
-    """Raise interrupts as KeyboardInterrupt in the main thread, for the context; restore the former handler afterwards.
+    """Raise interrupts as KeyboardInterrupt for the context; restore the former handler afterwards. Does nothing in
+    other threads than the main thread.
 
     Call `listen` again after code that installs its own handler.
     """
@@ -193,7 +194,7 @@ def heard() -> Iterator[None]:
 
 
 def listen() -> None:
-    """Install the handler of interrupts; does nothing outside of the main thread."""
+    """Install the handler of interrupts; does nothing outside of the main thread, or if interrupts are ignored."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupt)
 

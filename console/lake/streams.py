@@ -54,7 +54,9 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._source.initial()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: ARG002, N802 - Spark's
-        """Return the offset at the end of the present data; `start` if there is no new data."""
+        """Return the offset at the end of the present data; `start` if there is no new data, or at each further call if
+        the trigger is availableNow.
+        """
         if self._is_once and self._was_asked:
             return start
         self._was_asked = True
@@ -180,8 +182,8 @@ def gone_of(end: Mapping[str, int]) -> list[Skipped]:
 
 
 def lost_of(spark: SparkSession, topic: Topic, start: Mapping[str, int], end: Mapping[str, int]) -> list[Skipped]:
-    """Return the offsets of a batch that were already deleted. start, end: offsets by partition, in Spark's form. Sends
-    requests to the brokers.
+    """Return the offsets of a batch that brokers had already deleted. start, end: offsets by partition, in Spark's
+    form. Sends requests to the brokers.
     """
     java: Any = spark._jvm
     settings = _client_settings(java, topic)

@@ -66,7 +66,9 @@ class _Flow:
         self.banned: set[tuple[int, int, int]] = set()
 
     def solved(self) -> list[tuple[int, ...]]:
-        """Return the replicas of each partition, once no move improves the result."""
+        """Return the replicas of each partition after the search. It ends when no move improves the result, or at the
+        limits `MOST_WORK` and `MOST_CYCLES`.
+        """
         self._smallest_first()
         if len(self.brokers) * sum(self.count.values()) <= MOST_WORK:
             for _ in range(MOST_CYCLES):
@@ -94,8 +96,8 @@ class _Flow:
                     self._go(index, source, to)
 
     def _fits(self, index: int, source: int, to: int) -> bool:
-        """Return whether a replica can move to a broker: the broker has no replica of the partition yet and has room,
-        and the partition is not in fewer racks afterwards.
+        """Return whether a replica can move to a broker: the partition has a leader and does not move yet, the broker
+        has no replica of it and has room, and the partition is not in fewer racks afterwards.
         """
         each, now = self.placement.partitions[index], self.now[index]
         # A partition without a leader has no source that a new replica could copy from.

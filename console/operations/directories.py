@@ -188,7 +188,9 @@ class _Sorting:
 
 
 def _opposes(goal: DrainDir | MoveIntoDir, topic: str, number: int, copy: DirCopy) -> bool:
-    """Return whether a copy moves a replica out of the directory that the goal wants, or into one that it drains."""
+    """Return whether a copy moves a replica out of the directory that the goal wants, or into the directory that the
+    goal drains.
+    """
     if isinstance(goal, DrainDir):
         return copy.after == goal.path
     return copy.before == goal.path and topic == goal.topic and goal.partition in (None, number)

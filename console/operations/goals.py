@@ -117,7 +117,7 @@ Goal = Worded | Reassign | Redrive
 
 
 def brokers_of(goal: Goal) -> frozenset[int]:
-    """Return the ids of the brokers in a goal."""
+    """Return the ids of the brokers that a goal names; none for `Restore`, and for goals that name no brokers."""
     match goal:
         case Drain(brokers=brokers) | MoveTopic(brokers=brokers):
             return frozenset(brokers)

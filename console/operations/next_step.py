@@ -68,8 +68,8 @@ Decision = Send | Wait | End
 def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision:
     """Return the next action of an operation.
 
-    It plans from the snapshot. Former steps only show which moves and throttles are the operation's own, so any process
-    can call it again after a crash: a move under way is not proposed a second time.
+    The action is planned from the snapshot. Former steps only show which moves and throttles are the operation's own,
+    so any process can call this function again after a crash: a move under way is not proposed a second time.
 
     Args:
         snapshot: a snapshot with `placement.PARTS` and the configs of all topics and brokers, read after the last step
@@ -133,7 +133,9 @@ def _proposed(operation: Operation, placement: Placement) -> tuple[Proposal, tup
 
 
 def _beginning(proposal: Proposal, under_way: int) -> Proposal:
-    """Return the moves that begin now. under_way: number of running ones."""
+    """Return the moves that begin now: none while more than half of `PARTITIONS_AT_ONCE` run. under_way: the number of
+    running moves.
+    """
     # Begin moves in halves instead of one by one, as each step is a change in the journal and sets throttles again.
     if under_way > PARTITIONS_AT_ONCE // 2:
         return Proposal()
@@ -156,9 +158,9 @@ def _patience(new: Proposal, placement: Placement, throttle: int | None) -> time
 
 
 def _elections(operation: Operation, snapshot: Snapshot) -> Iterator[ElectPreferred]:
-    """Yield elections for the partitions that the operation moved and that their preferred replica does not lead. A
-    partition whose preferred replica is down or out of sync keeps its leader: the goal is reached, and the operation
-    can't repair that replica.
+    """Yield elections for the partitions that the operation moved and that their preferred replica does not lead, at
+    most `MOST_ELECTIONS` times for each. A partition whose preferred replica is down or out of sync keeps its leader:
+    the goal is reached, and the operation can't repair that replica.
     """
     tries = Counter(place for step in operation.steps for place in step.elects)
     for topic, number in operation.moves():
@@ -199,7 +201,9 @@ def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision
 
 
 def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
-    """Return the brokers that may or may not copy between their directories for the operation."""
+    """Return the brokers that may or may not copy between their directories for the operation; none if the operation
+    gives up such brokers.
+    """
     if operation.gives_up:
         return ()
     read = read_log_dirs(snapshot)

@@ -64,8 +64,8 @@ def check(goal: goals.Goal, placement: Placement) -> None:
     """Check that a goal is possible in this cluster. Brokers to drain may be gone already.
 
     Raises:
-        UnknownPlace: it names a broker or topic that the cluster does not have, or contradicts itself. The message is
-        for the operator.
+        UnknownPlace: it names a broker, topic or partition that the cluster does not have, or contradicts itself. The
+            message is for the operator.
     """
     match goal:
         case goals.MoveTopic(brokers=brokers):
@@ -262,7 +262,8 @@ class _Filling:
         return min(roomy, key=lambda b: (rack(b) in racks, leads[b], count[b], held[b], b))
 
     def _as_listed(self, each: Placed) -> tuple[int, ...]:
-        """Return the replicas that the goal lists for the partition, such as its former ones.
+        """Return the replicas that the goal lists for the partition, such as its former ones; its present replicas if
+        the goal does not list it.
 
         Raises:
             _NoPlace: one of their brokers is not alive, or has no room.

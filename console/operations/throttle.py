@@ -168,8 +168,8 @@ def throttle_change(
     later: bool = False,
     gives_up: bool = False,
 ) -> ThrottleChange:
-    """Return the edits that set the throttles of these moves and remove all others of the operation's. Throttles of
-    other owners are neither changed nor removed.
+    """Return the edits that set the throttles of these moves and remove all other throttles of the operation. Throttles
+    of other owners are neither changed nor removed.
 
     Args:
         snapshot: a snapshot with the configs of all topics and brokers. A broker whose configs are unknown gets no

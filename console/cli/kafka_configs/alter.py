@@ -71,7 +71,9 @@ def near_keys(added: Mapping[str, str], known: ConfigSet | None) -> str:
 
 
 def _without_unit(key: str, value: str) -> str:
-    """Return a hint if a value has a unit: kafka-configs sends values unchanged, `kac set` converts them."""
+    """Return a hint if a value has a unit, else ``""``: kafka-configs sends values unchanged, whereas `kac set`
+    converts them.
+    """
     try:
         bare = parse_value(key, ConfigType(0), value)
     except ValueError:
@@ -90,7 +92,8 @@ def is_scram(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequenc
     """Return whether the change is of SCRAM credentials; False for quotas.
 
     Raises:
-        UsageError: a key that the entity can't have, or both at once.
+        UsageError: a key that the entity can't have, SCRAM credentials together with quotas, or SCRAM credentials of
+            the default user.
     """
     if request.type == IPS:
         unknown = [key for key in (*sorted(added), *deleted) if key not in IP_KEYS]
@@ -152,7 +155,9 @@ def quota_changes(
 
 
 def _quota(key: str, text: str) -> float:
-    """Parse a quota like Java's Double.parseDouble. NaN is refused: brokers store it, with an undefined effect."""
+    """Parse a quota like Java's Double.parseDouble. Raises UsageError: it is not a number, or is NaN, which brokers
+    store, with an undefined effect.
+    """
     stripped = text.strip()
     if not _DOUBLE.fullmatch(stripped):
         raise UsageError(f"Cannot parse quota configuration value for {key}: {text}", "a plain number, as 1048576")
@@ -257,7 +262,7 @@ async def config_change(
 
 async def until_described(client: Client, request: ConfigsRequest, change: Asked) -> None:
     """Wait until a broker describes the change, so that a describe right after this command does not show the old
-    value.
+    value; at most `_SEEN_TRIES` reads. Loggers need no wait.
     """
     if request.type in QUOTA_TYPES:
         await _until_quotas_seen(client, request, change.staged)
@@ -308,7 +313,9 @@ async def _credentials(client: Client, user: str) -> Callable[[plan_edits.ScramE
 
 
 async def _until_seen(client: Client, resource: ConfigResource, edits: Sequence[plan_edits.ConfigEdit]) -> None:
-    """Wait until the describing broker has the change: a describe right after it must not show the old value."""
+    """Wait until the describing broker has the change, at most `_SEEN_TRIES` reads: a describe right after the change
+    should not show the old value.
+    """
     for _ in range(_SEEN_TRIES):
         known = (await read_configs(client, [resource])).sets.get(resource)
         if known is None or all(_is_seen(edit, known) for edit in edits):
@@ -326,5 +333,5 @@ async def _until_quotas_seen(client: Client, request: ConfigsRequest, staged: Se
 
 
 def _is_seen(edit: plan_edits.ConfigEdit, known: ConfigSet) -> bool:
-    """Return whether a config has the edit's value. A hidden value counts as the one that was set."""
+    """Return whether a config has the edit's value. A hidden value counts as the edit's value."""
     return wanted(edit, known.get(edit.key)) is not False

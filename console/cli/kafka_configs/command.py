@@ -376,7 +376,9 @@ def connection(arguments: command_line.Arguments, before: argparse.Namespace) ->
 
 
 def _run_old(argv: Sequence[str]) -> int:
-    """Replace this process by the kafka-configs on PATH (KIP-248's USE_OLD_COMMAND)."""
+    """Replace this process by the kafka-configs on PATH (KIP-248's USE_OLD_COMMAND). If that fails, print the reason
+    and return the exit code.
+    """
     name = next(filter(is_found, OLD_COMMANDS), OLD_COMMANDS[0])
     try:
         become(of_user([name, *argv]))

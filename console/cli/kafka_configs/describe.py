@@ -98,7 +98,7 @@ async def describe(client: Client, request: ConfigsRequest) -> list[Described]:
         The read parts and, as `Unread`, the failures.
 
     Raises:
-        UsageError: a name that topics can't have.
+        UsageError: a name that topics can't have, without --all.
         AdminError: no broker could be reached.
     """
     if request.type in QUOTA_TYPES:

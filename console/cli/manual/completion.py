@@ -287,7 +287,8 @@ def main(argv: Sequence[str], _options: argparse.Namespace) -> int:
 
 
 def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
-    """Return the lines for the shell's script: only `FILES`, or the completions of the word.
+    """Return the lines for the shell's script: only `FILES`, or the completions of the word. Empty for a line that is
+    invalid in the shell.
 
     Args:
         word: in bash, the part of the line to replace, as typed.

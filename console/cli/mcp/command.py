@@ -42,7 +42,8 @@ def run_mcp(options: argparse.Namespace) -> int:
     """Serve an agent until standard input ends, or the client stops reading.
 
     Returns:
-        The exit code: 0 served, 1 the package is missing, 2 no context, or standard input is a terminal.
+        The exit code: 0 served, 1 the package is missing, 2 no context, standard input is a terminal, or the folder for
+        plans does not exist.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         say(ABOUT)

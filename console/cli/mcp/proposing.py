@@ -75,7 +75,8 @@ class Proposals:
         Raises:
             NotProposed: the text is not understood, contains a statement that can't be proposed, or stages nothing; the
             brokers refuse it; or no file can be written. Its data repeats the statements, and its remedy names a
-            command for a person. Refused, AdminError: as for reads.
+            command for a person.
+            Refused, AdminError: as for reads.
         """
         try:
             return await self._proposed(text)
@@ -127,7 +128,9 @@ class Proposals:
         )
 
     def _keep(self, plan: Plan, cluster_id: str) -> Path:
-        """Write the plan file, and return its path. Raises NotProposed."""
+        """Write the plan file, and return its path. Raises NotProposed: `MOST_FILES` files were written already, the
+        file can't be written, or the plan has a secret.
+        """
         from console.files.plan_file import write_plan
         from console.log_file import state_directory
         from console.safe_files import PRIVATE, private_folder, write_whole
@@ -176,8 +179,8 @@ def edits_of(text: str) -> tuple[EditStatement, ...]:
     """Return the statements of a proposal, without reading the cluster or any file.
 
     Raises:
-        LanguageError: the text is not understood or too long, or has a statement that stages nothing, needs a secret,
-            reads a file, or holds only for a time.
+        LanguageError: the text is not understood or too long, has too many statements, or has a statement that stages
+            nothing, needs a secret, reads a file, or holds only for a time.
     """
     if len(text) > LONGEST:
         long = f"it has {len(text):,} characters; a proposal has at most {LONGEST:,}"
@@ -220,14 +223,15 @@ def _text_of(statement: Statement) -> str:
 
 
 def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Plan, list[str], list[str]]:
-    """Return the plan of statements, the edits that are not needed, and those that a later one replaced.
+    """Return the plan of statements, the edits that are not needed, and a remark for each value that a later statement
+    replaced.
 
     Args:
         snapshot: a snapshot with the parts that the statements need.
 
     Raises:
         LanguageError: a statement has names or values that do not exist or are invalid on the cluster.
-        NotProposed: an edit is refused, or there are too many.
+        NotProposed: an edit is refused, or there are too many edits.
     """
     from console.answers.plan_results import dropped_lines
     from console.language.interpret import to_edits

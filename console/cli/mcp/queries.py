@@ -143,7 +143,7 @@ class Queries:
 
     async def lint(self, names: Sequence[str]) -> Answered:
         """Return the findings of the rules of lint, and the rules that could not run. names: the names of the rules;
-        empty for all.
+        empty for all. Raises CommandError: there is no such rule.
         """
         from console.answers.lint import did_you_mean, report_data
         from console.lint.report import lint, partly
@@ -181,11 +181,14 @@ class Queries:
         return Answered({"events": [EVENTS.data(each) for each in found]}, (*unwatched, *unknown))
 
     async def offsets(self, topic: str, at: str | None) -> Answered:
-        """Return the offsets of a topic's partitions, and the time of each one's newest record; no contents.
+        """Return the offsets of a topic's partitions, and the time of each partition's newest record; no contents.
 
         Args:
-            at: time, as ``2h`` or ``2026-11-20T14:05``; the answer also has the first offset at or after it. None: no
-                such offset.
+            at: time, as ``2h`` or ``2026-11-20T14:05``; the answer also has the first offset at or after that time.
+                None: no such offset.
+
+        Raises:
+            CommandError: there is no such topic, or the time is invalid.
         """
         from console.admin import partitions
         from console.admin.record_times import record_times
@@ -237,8 +240,8 @@ class Queries:
         """Return the changes from this host in its journal, the latest first.
 
         Args:
-            entity: the only entity whose changes are returned, as in the command `describe`.
-            text: a text that the returned changes have.
+            entity: the only entity whose changes are returned, as in the command `describe`; None for all.
+            text: a text that the returned changes have; empty for all.
             since: start time, inclusive, as ``2h``, ``14:05`` or ``2026-11-20T14:05``.
             until: end time, exclusive, in the same forms.
         """
@@ -302,7 +305,7 @@ def one_statement(text: str, kind: type[QueryStatement]) -> QueryStatement:
     """Return the only query of a text.
 
     Raises:
-        LanguageError: it is not understood, or is another statement, or several.
+        LanguageError: the text is not understood, is another statement, or has several statements.
     """
     found: tuple[Statement, ...] = parse(text)
     if len(found) == 1 and isinstance(only := found[0], kind):

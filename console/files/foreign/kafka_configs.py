@@ -107,7 +107,9 @@ class _Listing:
         self._source, self._is_all = source, is_all
 
     def is_own(self, synonyms: str) -> bool:
-        """Return whether an entry is set on the entity itself: by its synonyms; without any, true unless with --all."""
+        """Return whether an entry is set on the entity itself. Its synonyms show that; an entry without synonyms counts
+        as set, unless the listing was made with --all.
+        """
         return synonyms.startswith(f"{self._source}:") or (not synonyms and not self._is_all)
 
 

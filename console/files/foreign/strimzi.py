@@ -249,7 +249,7 @@ _STATES = {"running": connect.RUNNING, "paused": connect.PAUSED, "stopped": conn
 
 
 def _connector(name: str, node: Node, spec: Node | None, _part: Read, read: Read, problems: list[FileProblem]) -> None:
-    """Add a connector; its label names the KafkaConnect, which is kac's name of the Connect cluster."""
+    """Add a connector. Its label has the name of the KafkaConnect, which kac uses as the Connect cluster's name."""
     if spec is None:
         node.fail("spec is missing", "add it")
     metadata, found = node.named()["metadata"], foreign_form.given(spec)
@@ -585,7 +585,9 @@ def _is_name(text: str) -> bool:
 
 
 def _name_for(text: str, taken: set[str]) -> str:
-    """Return an unused name that Kubernetes accepts: the text itself if it is one."""
+    """Return an unused name that Kubernetes accepts: the text itself if Kubernetes accepts it. Add the name to
+    `taken`.
+    """
     name = text
     if not _is_name(text):
         digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -184,8 +184,8 @@ class _Open(NamedTuple):
     """Whether all lines together may be one message."""
 
     def given_up(self) -> Iterator[Check | Damaged]:
-        """Yield the held decisions and damaged lines, once no end of the name can come. A line behind a cut one may
-        have that end: then neither is a decision, and one damaged line has the text of all.
+        """Yield the held decisions and damaged lines, once no end of the name can come. If the message is cut, lines
+        behind it may have that end: then none of them is a decision, and one damaged line has the text of all.
         """
         if self.is_cut and len(self.text) > 1:
             yield Damaged.of(self.place, b"\n".join(self.text), AMBIGUOUS)

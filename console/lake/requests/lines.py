@@ -203,7 +203,7 @@ def _is_other(name: Raw) -> bool:
 
 
 def time_of(before: bytes) -> At | None:
-    """Return the last time in the text before a message."""
+    """Return the last time in the text before a message; None if it has no valid time."""
     if not before:
         return None
     if usual := _USUAL.fullmatch(before):
@@ -221,7 +221,9 @@ def _read(day: bytes, clock: bytes, fraction: bytes, zone: bytes) -> At | None:
 
 @lru_cache(16)
 def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
-    """Return the time in seconds; the cache returns one object for equal bytes. Raises ValueError."""
+    """Return the time to the second, in UTC if it has a zone. The cache returns one object for equal bytes. Raises
+    ValueError: it is not a time of a log.
+    """
     at = datetime.fromisoformat(f"{day.decode()} {clock.decode()}")
     if at.year not in _YEARS:
         raise ValueError("no year of a log")
@@ -234,8 +236,8 @@ def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
 
 @lru_cache(16)
 def _at_of(raw: bytes) -> At | None:
-    """Return the time of a value: a text, a number since 1970, a number as a text, or log4j's instant. Many lines in a
-    row have the same.
+    """Return the time of a JSON value: a text, a number since 1970, a number as a text, or log4j's instant; None for
+    another value. Many lines in a row have the same value.
     """
     with suppress(*_NO_TIME):
         if raw.startswith(b"{"):
@@ -321,7 +323,7 @@ OF_BINARY = Form("no text", "Name a request log, as it was written or as .gz.")
 
 
 def form_of(text: bytes, message: bytes = MESSAGE, others: Form = OF_OTHERS) -> Form:
-    """Return the form of lines without a readable one.
+    """Return the form of lines of which none is readable.
 
     Args:
         message: the text with which the logger's messages begin.
@@ -614,7 +616,7 @@ def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
 
 
 def one_line(place: int, line: bytes) -> Line | Damaged | None:
-    """Parse a single line in any layout; None if it is not a line of the request logger."""
+    """Parse a single line in any layout; None if the line does not look as if the request logger wrote it."""
     stripped = line.rstrip(b"\r")
     found = taken(stripped)
     if found is None:

@@ -107,8 +107,8 @@ class LogBytes:
 
     @cached_property
     def nuls(self) -> int:
-        """The count of NUL bytes before the first line: a log that was emptied while its writer had it open has one for
-        each byte that the writer had written before. Raises OSError, EOFError.
+        """The count of NUL bytes before the first line: a log that was emptied while its writer had it open has a NUL
+        for each byte that the writer had written before. Raises OSError, EOFError.
         """
         at = 0
         while (read := self._read(at, BLOCK_BYTES)) == _NULS[: len(read)] and read:
@@ -211,7 +211,7 @@ class LogBytes:
             raise OSError(f"{self.path}: no end of a line in {LONGEST_LINE >> 20} MiB {where}: no log")
 
     def _read(self, at: int, size: int) -> bytes:
-        """Return up to `size` bytes; a read may be short."""
+        """Return up to `size` bytes; a read may be short. Raises OSError; EOFError (truncated gzip)."""
         try:
             if self._bytes.tell() != at:
                 self._bytes.seek(at)
@@ -406,8 +406,8 @@ def fold_at(file: LogBytes, zone: str, end: int, message: bytes = REQUESTS.messa
 
 
 def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | None:
-    """Return `fold_at` of a file whose lines all lie inside an hour that clocks show twice. last: the time of its last
-    line.
+    """Return `fold_at` of a file whose lines all lie inside an hour that clocks show twice, by the time of the file's
+    last change. last: the time of the last line. Raises AmbiguousHourError: the last change does not show the pass.
     """
     clock = ZoneInfo(zone)
     first_pass, second_pass = (last.replace(tzinfo=clock, fold=fold).astimezone(timezone.utc) for fold in (0, 1))
@@ -455,7 +455,9 @@ def _times(file: LogBytes, start: int, end: int, message: bytes) -> Iterator[tup
 
 
 def _span(file: LogBytes, end: int, message: bytes) -> tuple[datetime, datetime] | None:
-    """Return the times of the first and the last line; for a gzip file the latest time that the last line may have."""
+    """Return the times of the first and the last line, or for a gzip file the latest time that the last line may have;
+    None if no line has a time without its own zone.
+    """
     first = next((at for _, at in _times(file, 0, end, message)), None)
     if first is None:
         return None
@@ -674,7 +676,9 @@ class BrokerLog:
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
-    """A piece of a file, with everything that the rows of its lines need."""
+    """A piece of a log file, with everything that a task needs to recognize the file and to turn the piece's lines into
+    rows.
+    """
 
     cluster_id: str
     broker_id: int
@@ -774,8 +778,8 @@ def form_of_part(part: Part) -> Form:
 
 
 def unread_form(log: BrokerLog) -> Form | None:
-    """Return the form of a log without a readable line; None if it has one, or has only a few lines. Raises as
-    `form_of_part`.
+    """Return the form of a log without a readable line; None if a line is readable, or if the log has only a few lines.
+    Raises as `form_of_part`.
     """
     logger = LOGGERS[log.logger]
     lines = tried = 0

@@ -65,7 +65,7 @@ class Polls:
         return times[reached - 1] if reached else None
 
     def shown(self, entity_type: str, after: int, covered: Covered | None) -> int | None:
-        """Return the first poll from a time on; None if it does not exist, or the log covers it."""
+        """Return the first poll from a time on; None if there is no such poll, or if the log covers its time."""
         times = self.times.get(entity_type, ())
         place = bisect_left(times, after)
         if place == len(times):
@@ -83,7 +83,8 @@ TIMES_THE_USUAL = 3
 def coverage_gaps(
     times: Mapping[str, Sequence[int]], covered: Covered | None, until: int
 ) -> Iterator[tuple[int, int | None]]:
-    """Yield (begin, end) of the gaps without polls that no metadata log covers; end: None while a gap lasts.
+    """Yield (begin, end) of the gaps without polls that no metadata log covers and that are longer than
+    `TIMES_THE_USUAL` usual intervals; end: None while a gap lasts.
 
     Args:
         times: entity type -> the times of its polls, in order. The usual interval is the median for the type with the

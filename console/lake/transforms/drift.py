@@ -61,7 +61,9 @@ def _row(
 
 
 def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
-    """Yield the peers that differ from the majority. peers: all compared peers, also those without a value."""
+    """Yield the peers that differ from the majority; none if several values are equally frequent and inheritance does
+    not decide between them. peers: all compared peers, also those without a value.
+    """
     alike: dict[str | None, list[Peer]] = defaultdict(list)
     for peer in peers:
         alike[peer.holds and as_it_counts(peer.attr, peer.holds)].append(peer)
@@ -78,7 +80,7 @@ def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
     majority_since = min(times) if len(times) == len(winner) else None  # one unknown time makes the majority's unknown
     for holds, each in alike.items():
         for peer in each if holds != winners[0] else ():
-            # The peer differs since the later of the two values was set.
+            # The peer has differed since its own value or the majority's was set, whichever was later.
             since = max((at for at in (peer.since, majority_since) if at is not None), default=None)
             yield _row(peer, scope, shown, (len(peers), len(peers) - len(winner)), since)
 
@@ -122,7 +124,7 @@ _STATIC = "STATIC_BROKER_CONFIG"
 
 
 def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] = ()) -> pa.Table:
-    """Return DRIFT's rows within one cluster: of brokers, and of the user's baseline.
+    """Return DRIFT's rows within one cluster: of brokers, and of the operator's baseline.
 
     Args:
         current: the current rows of `history` of its brokers (with a baseline: of all entities), with `first_poll`: the
@@ -140,7 +142,7 @@ def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] =
 
 
 def drift_between(current: pa.Table, everywhere: Collection[str]) -> pa.Table:
-    """Return DRIFT's rows between clusters.
+    """Return DRIFT's rows between clusters, for entities in more than `A_PAIR` of them.
 
     Args:
         current: the current values, as for `drift_within`, complete for each entity in it.

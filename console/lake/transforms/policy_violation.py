@@ -115,7 +115,9 @@ class OfCluster:
     """The values of the brokers by attribute: those of the common default, and of the first broker that has any."""
 
     def inherited(self, policy: Policy) -> Iterator[_Event]:
-        """Yield the values that a policy's entities inherit. A broker inherits from no other."""
+        """Yield the values that a policy's entities inherit: those of the brokers' common default, and for entities
+        other than brokers those of the first broker that has any.
+        """
         by_broker = self.brokers.get(policy.inherits or "", {})
         for held in by_broker.get(DEFAULT, ()):
             yield held.since, "default", held.value
