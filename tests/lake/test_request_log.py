@@ -1073,6 +1073,10 @@ UNREAD: dict[str, tuple[str, lines.Form]] = {
     "no time": (f"DEBUG {message(_ASKED)}", forms.OF_NO_TIME),
     "the clock alone": (f"10:00:00,123 DEBUG {message(_ASKED)}", forms.OF_NO_TIME),
     "cut": (plain(_ASKED)[:150], forms.OF_CUT),
+    "stern": (f"kafka-0 kafka {plain(_ASKED)}", forms.OF_WORDS),
+    "logcli": (f'{WRONG} {{app="kafka", pod="kafka-0"}} {plain(_ASKED)}', forms.OF_WORDS),
+    "fluentd": (f"{WRONG}\tkube.kafka-0\t{plain(_ASKED)}", forms.OF_WORDS),
+    "stern without a logger": (f"kafka-0 kafka {plain(_ASKED).removesuffix(LOGGER)}", forms.OF_UNKNOWN),
     "no text": ("\0\1\2" * 30, forms.OF_BINARY),
 }
 
@@ -1105,6 +1109,43 @@ def test_a_log_of_which_no_line_can_be_read_is_refused_with_its_form(tmp_path: P
     with path.open("a") as file:
         file.write(f"{OTHER}\n")
     assert tails.read().unread == {}
+
+
+def test_each_log_that_is_refused_has_a_line(tmp_path: Path) -> None:
+    logs = []
+    for broker, name in enumerate(("stern", "docker's cut", "before 2.8")):
+        (tmp_path / f"{broker}.log").write_text(f"{UNREAD[name][0]}\n" * 120)
+        logs.append(RequestLog((str(tmp_path / f"{broker}.log"),), "c", broker))
+    reading = plans.RequestLogs(plans.Settings("", Inputs(request_logs=tuple(logs)), ""))
+    with pytest.raises(UnreadableInput) as refused:
+        reading.newest(reading.initial())
+    said = str(refused.value).split("\n")
+    assert [forms.OF_WORDS.what in said[0], "jq -j .log FILE" in said[1], forms.OF_OLD.what in said[2]] == [True] * 3
+    assert [line.split("request log of ")[1][:3] for line in said] == ["c/0", "c/1", "c/2"]
+    # A message that comes out of Spark is as long.
+    trace = f"Traceback:\n  File \"x\"\nconsole.lake.inputs.UnreadableInput: {refused.value}\n\n\tat org.x"
+    assert runs.message_of(RuntimeError(trace)) == str(refused.value)
+
+
+def test_the_reason_and_a_place_of_too_many_lines_that_can_not_be_read_are_told(tmp_path: Path) -> None:
+    path, good = tmp_path / "request.log", f"{plain(_ASKED)}\n"
+    cut = f"{plain(_ASKED)[:150]}\n"
+    path.write_text(good * 90 + cut + OLD_LINE + "\n" + good * 90 + cut * 2)
+    reading = source(path)
+    (part,) = reading.parts(reading.initial(), reading.newest(reading.initial()))
+    with pytest.raises(plans.TooMuchIsBad) as refused:
+        _read(reading, part)
+    said = str(refused.value)
+    assert said.startswith(f"4 of 184 lines of {path} can't be read: 2.2%, and 1.0% may be. Nothing was taken in. ")
+    assert f"{forms.NO_END} (3 of them, the first in {path} at byte {90 * len(good):,})" in said
+    assert forms.CUTTERS in said
+    assert "\n" not in said
+    path.write_text(good * 90 + f"{OLD_LINE}\n" * 10)
+    reading = source(path)
+    (part,) = reading.parts(reading.initial(), reading.newest(reading.initial()))
+    with pytest.raises(plans.TooMuchIsBad, match=forms.OLD) as old:
+        _read(reading, part)
+    assert forms.CUTTERS not in str(old.value)
 
 
 def test_a_source_with_any_line_that_can_be_read_is_not_refused_as_a_form(tmp_path: Path) -> None:
