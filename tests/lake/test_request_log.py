@@ -8,6 +8,7 @@ import math
 import os
 import re
 import shutil
+import subprocess
 import tracemalloc
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -1186,6 +1187,14 @@ def test_a_log_of_which_no_line_can_be_read_is_refused_with_its_form(tmp_path: P
     with path.open("a") as file:
         file.write(f"{OTHER}\n")
     assert tails.read().unread == {}
+
+
+@pytest.mark.parametrize("name", ["stern", "logcli", "fluentd"])
+def test_the_remedy_for_words_before_a_request_gives_lines_that_can_be_read(name: str) -> None:
+    found = re.search(r"sed '([^']*)' FILE", forms.OF_WORDS.remedy)
+    assert found is not None
+    made = subprocess.run(["sed", found[1]], input=UNREAD[name][0].encode(), capture_output=True, check=True)
+    assert made.stdout.decode() == plain(_ASKED)
 
 
 def test_each_log_that_is_refused_has_a_line(tmp_path: Path) -> None:
