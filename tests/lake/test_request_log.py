@@ -995,6 +995,10 @@ def test_a_file_of_pieces_gives_the_same_sums_however_it_is_cut_and_grows(
     for cut in (300, 811, 2500, len(text)):
         found = Rows(parts_of([log], cut))
         assert (found.seconds(), found.of("quarantined")) == (wanted.seconds(), []), cut
+    # A log of which each request is in pieces is not refused.
+    path.write_text(text * 10)
+    reading = source(path)
+    assert len(reading.newest(reading.initial())["parts"]) == 1
     # A log that grows by a piece at a time: the pieces of a request wait for its last one.
     progress: dict[str, Any] = {}
     path.write_text("")

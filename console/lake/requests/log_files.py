@@ -32,7 +32,7 @@ from console.lake.redact import Damaged
 from console.lake.requests.counted import Whose, damaged_row
 from console.lake.requests.lines import Form, clocks, form_of
 from console.lake.requests.loggers import LOGGERS, REQUESTS
-from console.lake.requests.pieces import LONGEST_JOINED, end_of_rest, kept_together, open_end
+from console.lake.requests.pieces import LONGEST_JOINED, end_of_rest, joined, kept_together, open_end
 from console.lake.schema import arrow_schema
 from console.safe_files import open_plain
 
@@ -809,14 +809,12 @@ def unread_form(log: BrokerLog) -> Form | None:
     sample = b""
     for span in log.spans:
         with opened_as_planned(span.path, span.checks, log.patterns) as file:
-            for _, text in file.blocks(span.start, span.end):
+            for _, text in kept_together(file.blocks(span.start, span.end)):
                 lines += text.count(b"\n")
                 if logger.message not in text:
                     sample = sample or text
                     continue
-                for line in text.split(b"\n"):
-                    if logger.message not in line:
-                        continue
+                for line in _asked(text, logger.message):
                     if logger.is_readable(line):
                         return None
                     sample = sample if tried else text
@@ -824,3 +822,14 @@ def unread_form(log: BrokerLog) -> Form | None:
                 if tried >= _MOST_TRIED:
                     return form_of(sample, logger.message, logger.others)
     return form_of(sample, logger.message, logger.others) if max(lines, tried) >= FEW else None
+
+
+def _asked(text: bytes, message: bytes) -> Iterator[bytes]:
+    """Yield the lines of a block that have a message, with their pieces joined."""
+    begin = 0
+    while (found := text.find(message, begin)) >= 0:
+        begin, end = text.rfind(b"\n", 0, found) + 1, text.find(b"\n", found)
+        end = len(text) if end < 0 else end
+        line, end = joined(text, begin, end) or (text[begin:end], end)
+        yield line
+        begin = end + 1
