@@ -6,6 +6,7 @@ import argparse
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -121,17 +122,38 @@ def run_lake(options: argparse.Namespace) -> int:
     from console.lake.files import LakeError
 
     try:
-        job = JOBS[options.job]
-        code = int(getattr(import_module(job.module), job.function)(options))
-        if code != USAGE and hasattr(options, "prometheus"):
-            write_metrics(options, open_lake(options))
-        return code
+        return _measured(options, JOBS[options.job])
     except (LakeError, NoSpark) as error:
-        return leave(FAILED, str(error))
+        for line in str(error).splitlines():
+            complain(line.strip())
+        return FAILED
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.partition(".")[0] in ("console", "widgets", "themes"):
             raise
         return leave(FAILED, f"{missing.name} is not installed: {how_to_add('lake')}, then run this again")
+
+
+def _measured(options: argparse.Namespace, job: Job) -> int:
+    """Return the exit code of a job, and write its metrics also if it fails: alerts read them."""
+    from console.lake.files import LakeError
+
+    try:
+        code = int(getattr(import_module(job.module), job.function)(options))
+    except BaseException:
+        with suppress(LakeError, ModuleNotFoundError):
+            _write_metrics_of(options)
+        raise
+    _write_metrics_of(options)
+    return code
+
+
+def _write_metrics_of(options: argparse.Namespace) -> None:
+    """Write the file of ``--prometheus``, if there is a lake. Raises LakeError."""
+    from console.lake.lake import NoLake
+
+    if hasattr(options, "prometheus"):
+        with suppress(NoLake):
+            write_metrics(options, open_lake(options))
 
 
 def _given(options: argparse.Namespace) -> list[str]:

@@ -8,8 +8,8 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -73,13 +73,14 @@ def on_spark(options: argparse.Namespace) -> OnSpark:
 
 def update_once(plan: Plan, where: OnSpark, progress: Shown) -> Report:
     """Update a lake, and return the report. Spark is not started if there is no new data and no topic to read."""
-    from console.lake.runs import news, nothing_done, settings_of
+    from console.lake.runs import begun_report, news, nothing_done, refusals_recorded, settings_of
 
-    with settings_of(plan) as settings:
-        wanted = news(plan.lake, settings)
-    if not wanted and not plan.topics:
-        return nothing_done()
-    from console.lake.app import update
+    with refusals_recorded(plan.lake, begun_report("update")):
+        with settings_of(plan) as settings:
+            wanted = news(plan.lake, settings)
+        if not wanted and not plan.topics:
+            return nothing_done()
+        from console.lake.app import update
 
     # `is_whole` lets the session record its classes for Java's archive: an update that reads logs and makes gold loads
     # every class that any other update needs.
@@ -205,17 +206,13 @@ def _plan(options: argparse.Namespace) -> Plan | int:
         inputs = inputs_of(where)
         days = parse_duration(options.keep) / 1000 / DAY if hasattr(options, "keep") else None
     except FileProblems as wrong:
-        for problem in wrong.problems:
-            complain(str(problem))
-        return USAGE
+        return _refused(options, USAGE, list(map(str, wrong.problems)))
     except (ValueError, OSError) as wrong:
-        return leave(USAGE, str(wrong))
+        return _refused(options, USAGE, [str(wrong)])
     if days is not None and days < 1:
         return leave(USAGE, f"--keep {options.keep}: a day or more")
     if absent := list(missing(inputs)):
-        for line in absent:
-            complain(line)
-        return FAILED
+        return _refused(options, FAILED, absent)
     lake = cli_lake.open_lake(options, create=True)
     ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
     plan = Plan(lake, inputs, ratio, keep_days=days)
@@ -227,9 +224,23 @@ def _plan(options: argparse.Namespace) -> Plan | int:
         try:
             topics, login = topics_of(inputs.request_topics, os.environ)
         except ContextError as wrong:
-            return leave(USAGE, str(wrong))
+            return _refused(options, USAGE, [str(wrong)])
         plan = replace(plan, topics=topics, login=login)
     return plan
+
+
+def _refused(options: argparse.Namespace, code: int, why: Sequence[str]) -> int:
+    """Return the exit code after printing why the inputs are refused; the lake, if there is one, keeps that as a failed
+    run.
+    """
+    from console.lake.files import LakeError
+    from console.lake.runs import begun_report, keep_failure
+
+    for line in why:
+        complain(line)
+    with suppress(LakeError):
+        keep_failure(cli_lake.open_lake(options), begun_report(options.job), "; ".join(why))
+    return code
 
 
 def inputs_of(where: str) -> Inputs:

@@ -278,9 +278,10 @@ def prometheus_text(status: Status) -> str:
         for kind, counts in run.taken.items()
         for quality, count in counts.items()
     }
-    failed = {_labels(job=job): int(run.status == "failed") for job, run in newest.items()}
+    # The report of a run that goes on while one of its sources fails has that failure.
+    failed = {_labels(job=job): int(run.message is not None) for job, run in newest.items()}
     metrics = (
-        ("failed", "1 if the last run of the job failed.", failed),
+        ("failed", "1 if the last run of the job failed, or a source fails in a run that goes on.", failed),
         (
             "end_seconds",
             "When it last ended well, since 1970.",

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -127,6 +127,7 @@ class Application:
                         if name in failed and query.lastProgress is not None:
                             told(f"{name}: it works again")
                             del failed[name]
+                            self._note(failed)
                         continue
                     waits[name] = waits.get(name, 0) + 1
                     if waits[name] == 1:
@@ -135,6 +136,7 @@ class Application:
                         if failed.get(name) != why:
                             told(f"{name}: {why.rstrip('.')}. It is tried again")
                         failed[name] = why
+                        self._note(failed)
                     elif waits[name] * _TICK > _AGAIN:
                         waits[name] = 0
                         if name == lake_runs.GOLD:
@@ -148,6 +150,10 @@ class Application:
         finally:
             for query in streams.values():
                 query.stop()
+
+    def _note(self, failed: Mapping[str, str]) -> None:
+        """Put the streams that fail now into the report. failed: stream -> the reason."""
+        self._report.message = "; ".join(f"{name}: {why}" for name, why in failed.items()) or None
 
     @property
     def _wanted(self) -> list[str]:
@@ -456,8 +462,8 @@ def update(plan: lake_runs.Plan, session: Session, progress: lake_runs.Listener 
     """Process the new data once, and make everything that follows from it. Raises LakeBusy; UnreadableInput, LakeError,
     OSError.
     """
-    report = Report(files.new_run_id(), "update", datetime.now(timezone.utc), versions=lake_runs.versions())
-    with lake_runs.settings_of(plan) as settings:
+    report = lake_runs.begun_report("update")
+    with lake_runs.refusals_recorded(plan.lake, report), lake_runs.settings_of(plan) as settings:
         wanted = news(plan.lake, settings) or ([lake_runs.GOLD] if plan.topics else [])
         if not wanted:
             return lake_runs.ended(report)
@@ -489,8 +495,9 @@ def run(
         told: called with a line for each failure, and for each batch that wrote rows.
         now_and_then: called at intervals of some seconds, after the report is saved.
     """
-    report = Report(files.new_run_id(), "run", datetime.now(timezone.utc), versions=lake_runs.versions())
+    report = lake_runs.begun_report("run")
     with (
+        lake_runs.refusals_recorded(plan.lake, report),
         lake_runs.settings_of(plan) as settings,
         plan.lake.alone(report.run_id, report.job) as lock,
         _application(plan, settings, report, session, lock) as (app, keep),

@@ -71,6 +71,10 @@ class Report:
     notes: list[str] = field(default_factory=list)
     """Remarks for the operator."""
 
+    def fail(self, message: str) -> None:
+        """Note that the run failed."""
+        self.status, self.message = "failed", message
+
     @property
     def seconds(self) -> float | None:
         """The duration so far; None before the first report."""

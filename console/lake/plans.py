@@ -8,7 +8,7 @@ import os
 import re
 import time
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ from console.lake.kraft import NoMetadataLogError, Split, Trouble, plan_log, rea
 from console.lake.redact import Damaged
 from console.lake.requests import log_files
 from console.lake.requests.counted import damaged_row
-from console.lake.requests.lines import Form, clocks
+from console.lake.requests.lines import CUTTERS, OF_CUT_LINES, Form, clocks
 from console.lake.requests.log_files import plan
 from console.lake.requests.loggers import AUTHORIZER, LOGGERS, REQUESTS, Logger
 from console.lake.schema import KRAFT_RECORD, LOST, arrow_schema
@@ -139,13 +139,16 @@ class Source(ABC):
         """The present access to the lake's bucket: a copy for each task, since keys expire."""
         return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
 
-    def _judge(self, what: str, bad: int, total: int, where: str) -> None:
-        """Raise TooMuchIsBad if the unreadable share of at least `FEW` lines or rows is above the limit."""
+    def _judge(self, what: str, bad: int, total: int, where: str, why: str = "") -> None:
+        """Raise TooMuchIsBad if the unreadable share of at least `FEW` lines or rows is above the limit. why: the
+        reason, as sentences.
+        """
         if bad > self._settings.max_bad_ratio * total and total >= log_files.FEW:
             raise TooMuchIsBad(
                 f"{bad} of {total} {what} of {where} can't be read: {bad / total:.1%}, and "
-                f"{self._settings.max_bad_ratio:.1%} may be. Nothing was taken in. Look whether the files and their "
-                "options are right; if they are, and the damage is known, run it again with a higher --max-bad-ratio."
+                f"{self._settings.max_bad_ratio:.1%} may be. Nothing was taken in. {why}Look whether the files and "
+                "their options are right; if they are, and the damage is known, run it again with a higher "
+                "--max-bad-ratio."
             )
 
 
@@ -288,7 +291,7 @@ class BrokerLogs(Source):
         """Raise UnreadableInput if logs that are read for the first time have no readable line."""
         unread = [(each, form) for each in logs if (form := log_files.unread_form(each)) is not None]
         if unread:
-            raise UnreadableInput(" ".join(_in_form(log, ", ".join(log.patterns), form) for log, form in unread))
+            raise UnreadableInput("\n  ".join(_in_form(log, ", ".join(log.patterns), form) for log, form in unread))
 
     def parts(self, start: Offset, end: Offset) -> Sequence[log_files.Part]:
         """Return the parts planned with the offset, in the time zones that are configured now."""
@@ -305,12 +308,17 @@ class BrokerLogs(Source):
         file does not come back.
         """
         lines = damaged = 0
+        reasons: Counter[str] = Counter()
+        places: dict[str, int] = {}
         read_any = False
         try:
             for batch in log_files.read_part(part):
                 read_any = True
                 lines += pc.sum(batch.column("lines")).as_py() or 0
                 damaged += pc.sum(batch.column("damaged")).as_py() or 0
+                for each in batch.column("quarantined").drop_null().to_pylist():
+                    reasons[each["reason"]] += 1
+                    places.setdefault(each["reason"], each["byte_pos"])
                 yield batch
         except log_files.LogChangedError as gone:
             if read_any:
@@ -318,7 +326,7 @@ class BrokerLogs(Source):
             yield _lost(part, str(gone))
         if damaged == lines >= log_files.FEW and self._settings.max_bad_ratio < 1:
             raise TooMuchIsBad(_in_form(part, part.path, log_files.form_of_part(part)))
-        self._judge("lines", damaged, lines, part.path)
+        self._judge("lines", damaged, lines, part.path, _most_frequent(reasons, places, part.path))
 
 
 class RequestLogs(BrokerLogs):
@@ -457,6 +465,16 @@ def _in_form(log: log_files.BrokerLog | log_files.Part, where: str, form: Form) 
         f"The {LOGGERS[log.logger].noun} of {_whose(log)} (cluster/broker) at {where} is in the form of {form.what}: "
         f"no line of it can be read, and nothing was taken in. {form.remedy}"
     )
+
+
+def _most_frequent(reasons: Counter[str], places: Mapping[str, int], path: str) -> str:
+    """Return sentences with the most frequent reason for unreadable lines, its first place, and its usual causes."""
+    if not reasons:
+        return ""
+    reason, lines = reasons.most_common(1)[0]
+    place = f"{path} at byte {places[reason]:,}{' of the unpacked text' if path.endswith('.gz') else ''}"
+    causes = f"Something may cut long lines: {CUTTERS}. " if reason in OF_CUT_LINES else ""
+    return f"The most frequent reason: {reason} ({lines:,} of them, the first in {place}). {causes}"
 
 
 def _lost(part: log_files.Part, why: str) -> pa.RecordBatch:

@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 from console.lake import delta_log, policy_files, schema
-from console.lake.files import LakeError
+from console.lake.files import LakeError, new_run_id
 from console.lake.inputs import Inputs, Topic, UnreadableInput
 from console.lake.lake import Lake, Report
 from console.lake.plans import MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings
@@ -228,12 +228,40 @@ def recorded(lake: Lake, report: Report) -> Iterator[Callable[[], None]]:
     try:
         yield keep
     except BaseException as wrong:
-        report.status, report.message = "failed", message_of(wrong) or type(wrong).__name__
+        report.fail(_said_of(wrong))
         raise
     finally:
         ended(report)
         with suppress(OSError):
             keep()
+
+
+def begun_report(job: str) -> Report:
+    """Return the report of a run that begins now."""
+    return Report(new_run_id(), job, datetime.now(timezone.utc), versions=versions())
+
+
+@contextmanager
+def refusals_recorded(lake: Lake, report: Report) -> Iterator[None]:
+    """Keep the report of a run that fails before `recorded` begins, for example since an input is refused."""
+    try:
+        yield
+    except BaseException as wrong:
+        if report.status != "failed":  # else `recorded` has kept it
+            keep_failure(lake, report, _said_of(wrong))
+        raise
+
+
+def keep_failure(lake: Lake, report: Report, message: str) -> None:
+    """Keep the report of a run as failed with this message, if the lake can be written."""
+    report.fail(message)
+    with suppress(OSError, LakeError):
+        lake.put_run(report.run_id, ended(report).data())
+
+
+def _said_of(wrong: BaseException) -> str:
+    """Return the message of an error for a report: without values, unless it is the lake's own."""
+    return message_of(wrong) or type(wrong).__name__
 
 
 def nothing_done() -> Report:
@@ -271,10 +299,12 @@ class SparkFailed(Exception):
 
 _TOLD = re.compile(
     r"^(?:\w+\.)*(UnreadableInput|TooMuchIsBad|LogChangedError|ChangedWhileReadError|BadLanding|LeaseLost|StoreError"
-    r"|LakeError): (.+)$",
+    r"|LakeError): (.+(?:\n {2}\S.*)*)$",
     re.MULTILINE,
 )
-"""The last line of a traceback from one of Spark's Python workers, for the errors of the lake."""
+"""The end of a traceback from one of Spark's Python workers, for the errors of the lake: a line, and the indented lines
+below it.
+"""
 
 
 _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|File too large")

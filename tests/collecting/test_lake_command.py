@@ -96,6 +96,37 @@ def test_all_that_is_wrong_in_sources_is_said_with_lines(tmp_path: Path, capsys:
     assert "there is no journal at /not/there" in capsys.readouterr().err
 
 
+def test_a_refused_update_is_in_status_and_in_the_metrics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake, file = Lake.create(str(tmp_path / "lake")), tmp_path / "kac.prom"
+    sources, log = Path(lake.where, "sources.yaml"), tmp_path / "server.log"
+
+    def updated(text: str) -> tuple[int, str, bool]:
+        """The exit code, what status says of the last run, and whether the metrics say that it failed."""
+        sources.write_text(text)
+        code = run(["lake", "update", "--lake", lake.where, "--prometheus", str(file)])
+        capsys.readouterr()
+        assert run(["lake", "status", "--lake", lake.where, "--output", "json"]) == 0
+        runs = json.loads(capsys.readouterr().out)["runs"]
+        is_failed = 'kac_lake_failed{job="update"} 1' in file.read_text()
+        file.unlink()
+        return code, runs[0]["message"] if runs else "", is_failed
+
+    (tmp_path / "journals").mkdir()
+    assert updated(f"version: 1\njournals: {tmp_path}/journals\n") == (0, "", False)
+    log.write_text("[2026-11-21 10:00:00,123] INFO up (kafka.server.KafkaServer)\n" * 200)
+    code, said, is_failed = updated(
+        f"version: 1\nclusters:\n - id: a\n   request-logs: [{{broker: 1, files: {log}}}]\n"
+    )
+    assert (code, is_failed) == (1, True)
+    assert "lines of other loggers" in said
+    code, said, is_failed = updated("version: 1\njournals: [/not/there]\n")
+    assert (code, said, is_failed) == (1, "there is no journal at /not/there", True)
+    code, said, is_failed = updated("version: 2\n")
+    assert (code, is_failed) == (2, True)
+    assert f"{sources}:1: " in said
+    assert len([*lake.runs()]) == 3
+
+
 def test_without_the_extra_it_says_what_to_install(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -173,6 +204,9 @@ def test_a_lake_that_is_being_written_is_named_with_who_does_it(
     said = capsys.readouterr().err
     assert f"The lake at {lake.where} is being written by `run` of" in said
     assert "Wait for it to end" in said
+    ((status, kept),) = [(each["status"], each["message"]) for each in lake.runs()]
+    assert status == "failed"
+    assert kept in said
 
 
 @pytest.mark.slow  # it fetches jars

@@ -34,7 +34,7 @@ def ran(lake: Lake, number: int, job: str = "update", outcome: str = "done", **m
         "status": outcome,
         "rows": {"history": number},
         "taken": {"kraft_log": {"good": 10 * number, "bad": 1}, "request_log": {"good": 0, "bad": 2}},
-        "message": None if outcome == "done" else "the disk is full",
+        "message": "the disk is full" if outcome == "failed" else None,
         "bytes": 5,
         "lag_ms": 1500,
         "versions": {"kac": f"{number}"},
@@ -108,6 +108,8 @@ def test_metrics_are_of_the_newest_run_that_did_not_fail(lake: Lake) -> None:
         'quarantined{job="update"}': "3",
     }
     assert 'end_seconds{job="run"}' in found
+    ran(lake, 5, "run", "running", message="request_log: it is refused")
+    assert metrics(status(lake))['failed{job="run"}'] == "1"
     assert not any("collect" in name for name in found if not name.startswith("failed"))
 
 

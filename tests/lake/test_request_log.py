@@ -8,6 +8,7 @@ import math
 import os
 import re
 import shutil
+import subprocess
 import tracemalloc
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -58,6 +59,7 @@ from console.lake.requests.log_files import (
     read_part,
     shown_twice,
 )
+from console.lake.requests.pieces import kept_together
 from console.lake.runs import Plan as RunPlan
 from console.session.request_log_tail import RequestLogTails
 from tests.lake import known_requests, request_lines
@@ -944,6 +946,86 @@ def test_a_request_in_any_form_gives_the_rows_of_the_plain_one(asked: list[tuple
     assert rows_of("".join(f"{FORMS[form](each)}\n" for each in requests).encode()) == wanted
 
 
+def in_docker_pieces(line: str, size: int) -> list[str]:
+    """As the json-file driver splits a line: by size, also within a character's escape in an inner JSON text."""
+    parts = [f"{line}\n"[at : at + size] for at in range(0, len(line) + 1, size)]
+    return [json.dumps({"log": part, "stream": "stdout", "time": WRONG}, separators=(",", ":")) for part in parts]
+
+
+def in_cri_pieces(line: str, size: int) -> list[str]:
+    parts = [line[at : at + size] for at in range(0, len(line), size)]
+    return [f"{CRI.replace(' F ', ' P ')}{part}" for part in parts[:-1]] + [f"{CRI}{parts[-1]}"]
+
+
+IN_PIECES = st.sampled_from([in_docker_pieces, in_cri_pieces])
+OF_STDERR = "2026-11-21T11:11:11.1Z stderr F up"
+
+
+@given(st.lists(st.tuples(ASKED, st.sampled_from([plain, ecs])), min_size=1, max_size=4), IN_PIECES, st.data())
+def test_pieces_of_a_runtime_are_joined_wherever_a_block_ends(
+    asked: list[tuple[Logged, Made]], pieces: Callable[[str, int], list[str]], data: st.DataObject
+) -> None:
+    size = data.draw(st.integers(150, 3000))
+    lines_ = [line for each, made in asked for line in [*pieces(made(each), size), OTHER]]
+    ends = sorted(data.draw(st.sets(st.integers(1, len(lines_)), max_size=4)) | {len(lines_)})
+    at, blocks = 0, []
+    for start, end in pairwise((0, *ends)):
+        blocks.append((at, "".join(f"{line}\n" for line in lines_[start:end]).encode()))
+        at += len(blocks[-1][1])
+    found = pa.Table.from_batches(counted(Whose("c", 1, "x", ZONE), kept_together(blocks))).to_pylist()
+    wanted = rows_of("".join(f"{plain(each)}\n" for each, _ in asked).encode())
+    assert [row["quarantined"] for row in found if row["quarantined"]] == []
+    assert sorted((tuple(row["second"].items()) for row in found if row["second"]), key=repr) == wanted["seconds"]
+    assert [{**row["alter"], "byte_pos": 0} for row in found if row["alter"]] == wanted["alters"]
+
+
+@pytest.mark.parametrize("pieces", [in_docker_pieces, in_cri_pieces])
+def test_a_file_of_pieces_gives_the_same_sums_however_it_is_cut_and_grows(
+    pieces: Callable[[str, int], list[str]], tmp_path: Path
+) -> None:
+    asked = [fetch(*[number] * 9, client_id=f"app-{number}").later(number) for number in range(12)]
+    (tmp_path / "plain.log").write_text("".join(f"{plain(each)}\n" for each in asked))
+    made = [line for each in asked for line in pieces(plain(each), 700)]
+    assert len(made) > 3 * len(asked)
+    text, path = "".join(f"{line}\n" for line in made), tmp_path / "0.log"
+    path.write_text(text)
+    wanted = Rows(parts_of([BrokerLog("lkc-1", 1, plan([str(tmp_path / "plain.log")], {}).spans, ZONE)]))
+    assert len(wanted.seconds()) == len(asked)
+    log = BrokerLog("lkc-1", 1, plan([str(path)], {}).spans, ZONE)
+    for cut in (300, 811, 2500, len(text)):
+        found = Rows(parts_of([log], cut))
+        assert (found.seconds(), found.of("quarantined")) == (wanted.seconds(), []), cut
+    # A log of which each request is in pieces is not refused.
+    path.write_text(text * 10)
+    reading = source(path)
+    assert len(reading.newest(reading.initial())["parts"]) == 1
+    # A log that grows by a piece at a time: the pieces of a request wait for its last one.
+    progress: dict[str, Any] = {}
+    path.write_text("")
+    rows: list[dict[str, Any]] = []
+    for line in made:
+        with path.open("a") as file:
+            file.write(f"{line}\n")
+        found_new = plan([str(path)], progress)
+        progress = dict(found_new.progress)
+        rows += Rows(parts_of([BrokerLog("lkc-1", 1, found_new.spans, ZONE)])).rows
+    assert [row["quarantined"] for row in rows if row["quarantined"]] == []
+    grown = Rows([])
+    grown.rows = rows
+    assert grown.seconds() == wanted.seconds()
+
+
+def test_a_line_whose_pieces_are_not_together_is_damaged_once() -> None:
+    first, second, *_ = in_cri_pieces(plain(fetch(*[1] * 9)), 700)
+    (bad,) = rows_of(f"{first}\n{second}\n{OF_STDERR}\n{plain(_ASKED)}\n".encode())["bad"]
+    assert (bad["byte_pos"], bad["reason"]) == (0, forms.NO_END)
+    # Pieces without an end are kept up to a limit, and cost time by their length.
+    text = f"{first}\n".encode() * 8_000
+    blocks = [(at, text[at : at + len(first) * 100 + 100]) for at in range(0, len(text), len(first) * 100 + 100)]
+    assert sum(len(block) for _, block in kept_together(blocks)) == len(text)
+    assert cpu_seconds(lambda: [*counted(Whose("c", 1, "x", ZONE), kept_together(blocks))], 5.0) < 5
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_the_time_is_the_loggers_own(form: str) -> None:
     """By hand, without the reader of plain lines."""
@@ -1073,6 +1155,10 @@ UNREAD: dict[str, tuple[str, lines.Form]] = {
     "no time": (f"DEBUG {message(_ASKED)}", forms.OF_NO_TIME),
     "the clock alone": (f"10:00:00,123 DEBUG {message(_ASKED)}", forms.OF_NO_TIME),
     "cut": (plain(_ASKED)[:150], forms.OF_CUT),
+    "stern": (f"kafka-0 kafka {plain(_ASKED)}", forms.OF_WORDS),
+    "logcli": (f'{WRONG} {{app="kafka", pod="kafka-0"}} {plain(_ASKED)}', forms.OF_WORDS),
+    "fluentd": (f"{WRONG}\tkube.kafka-0\t{plain(_ASKED)}", forms.OF_WORDS),
+    "stern without a logger": (f"kafka-0 kafka {plain(_ASKED).removesuffix(LOGGER)}", forms.OF_UNKNOWN),
     "no text": ("\0\1\2" * 30, forms.OF_BINARY),
 }
 
@@ -1105,6 +1191,51 @@ def test_a_log_of_which_no_line_can_be_read_is_refused_with_its_form(tmp_path: P
     with path.open("a") as file:
         file.write(f"{OTHER}\n")
     assert tails.read().unread == {}
+
+
+@pytest.mark.parametrize("name", ["stern", "logcli", "fluentd"])
+def test_the_remedy_for_words_before_a_request_gives_lines_that_can_be_read(name: str) -> None:
+    found = re.search(r"sed '([^']*)' FILE", forms.OF_WORDS.remedy)
+    assert found is not None
+    made = subprocess.run(["sed", found[1]], input=UNREAD[name][0].encode(), capture_output=True, check=True)
+    assert made.stdout.decode() == plain(_ASKED)
+
+
+def test_each_log_that_is_refused_has_a_line(tmp_path: Path) -> None:
+    logs = []
+    for broker, name in enumerate(("stern", "docker's cut", "before 2.8")):
+        (tmp_path / f"{broker}.log").write_text(f"{UNREAD[name][0]}\n" * 120)
+        logs.append(RequestLog((str(tmp_path / f"{broker}.log"),), "c", broker))
+    reading = plans.RequestLogs(plans.Settings("", Inputs(request_logs=tuple(logs)), ""))
+    with pytest.raises(UnreadableInput) as refused:
+        reading.newest(reading.initial())
+    said = str(refused.value).split("\n")
+    assert [forms.OF_WORDS.what in said[0], "jq -j .log FILE" in said[1], forms.OF_OLD.what in said[2]] == [True] * 3
+    assert [line.split("request log of ")[1][:3] for line in said] == ["c/0", "c/1", "c/2"]
+    # A message that comes out of Spark is as long.
+    trace = f'Traceback:\n  File "x"\nconsole.lake.inputs.UnreadableInput: {refused.value}\n\n\tat org.x'
+    assert runs.message_of(RuntimeError(trace)) == str(refused.value)
+
+
+def test_the_reason_and_a_place_of_too_many_lines_that_can_not_be_read_are_told(tmp_path: Path) -> None:
+    path, good = tmp_path / "request.log", f"{plain(_ASKED)}\n"
+    cut = f"{plain(_ASKED)[:150]}\n"
+    path.write_text(good * 90 + cut + OLD_LINE + "\n" + good * 90 + cut * 2)
+    reading = source(path)
+    (part,) = reading.parts(reading.initial(), reading.newest(reading.initial()))
+    with pytest.raises(plans.TooMuchIsBad) as refused:
+        _read(reading, part)
+    said = str(refused.value)
+    assert said.startswith(f"4 of 184 lines of {path} can't be read: 2.2%, and 1.0% may be. Nothing was taken in. ")
+    assert f"{forms.NO_END} (3 of them, the first in {path} at byte {90 * len(good):,})" in said
+    assert forms.CUTTERS in said
+    assert "\n" not in said
+    path.write_text(good * 90 + f"{OLD_LINE}\n" * 10)
+    reading = source(path)
+    (part,) = reading.parts(reading.initial(), reading.newest(reading.initial()))
+    with pytest.raises(plans.TooMuchIsBad, match=forms.OLD) as old:
+        _read(reading, part)
+    assert forms.CUTTERS not in str(old.value)
 
 
 def test_a_source_with_any_line_that_can_be_read_is_not_refused_as_a_form(tmp_path: Path) -> None:

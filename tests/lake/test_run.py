@@ -113,6 +113,7 @@ def test_a_run_goes_on_whatever_happens_to_its_logs(spark: SparkSession, tmp_pat
         hidden = site.log.with_name("hidden")
         site.log.rename(hidden)
         running.until(lambda: any(line.startswith("kraft_log: ") for line in running.told), "line about the log")
+        running.until(lambda: "kraft_log: " in str(next(running.lake.runs())["message"]), "failure in the run's report")
         taken = len(held(running.lake, "request"))
         site.segment = hidden / site.segment.name
         site.go_on(running.lake)
@@ -121,6 +122,7 @@ def test_a_run_goes_on_whatever_happens_to_its_logs(spark: SparkSession, tmp_pat
         site.segment = site.log / site.segment.name
         running.has_all()
         running.until(lambda: "kraft_log: it works again" in running.told, "line that it works again")
+        running.until(lambda: next(running.lake.runs())["message"] is None, "report without the failure")
         of_log = [line for line in running.told if line.startswith("kraft_log: ") and "kraft_log: read " not in line]
         assert len(of_log) == 2, of_log
         assert str(site.log) in of_log[0]

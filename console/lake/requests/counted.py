@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from console.lake import schema
 from console.lake.redact import Damaged
 from console.lake.requests import lines as requests_lines
+from console.lake.requests import pieces
 from console.lake.requests.alters import ALTER_APIS
 from console.model.foreign_json import DEEPEST, deeper_than
 
@@ -158,6 +159,8 @@ def _requests(
             except (*requests_lines.NOT_USUAL, UnicodeDecodeError):
                 pass
         other = requests_lines.one_line(place, text[line:end])
+        if isinstance(other, Damaged) and (made := pieces.joined(text, line, end)) is not None:
+            other, begin = requests_lines.one_line(place, made[0]), made[1] + 1
         if isinstance(other, requests_lines.Line):
             yield other
         elif other is not None:

@@ -281,8 +281,18 @@ _LONGEST = 64 << 10
 _XML = re.compile(rb"\A\s*<(?:\?xml|log4j:|Event\b|Events\b|/)")
 _SYSLOG = re.compile(rb"<\d{1,3}>|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d ")
 _SPREAD = re.compile(rb'\A\s*"message"\s{0,9}:')
+_OBJECT = re.compile(rb'\{\s{0,9}"')
 _AS_JSON = "Write one JSON object a line"
 _PATTERN = "log it by the pattern of Kafka's own configuration, [%d] %p %m (%c)%n"
+
+CUTTERS = (
+    "Docker and CRI split lines of more than 16 KiB, journald cuts them at LineMax=48K, and log4j2's "
+    'JsonTemplateLayout at maxStringLength=16384: see "Lines that are cut" in docs/lake.md'
+)
+_WITHOUT_WORDS = (
+    "have the tool write the lines alone (stern and logcli: --output raw). From a log that exists already, "
+    "sed 's/^[^[]*\\[/[/' FILE drops everything before the first bracket"
+)
 
 OF_OTHERS = Form(
     "lines of other loggers, with none of kafka.request.logger",
@@ -290,7 +300,7 @@ OF_OTHERS = Form(
 )
 OF_UNKNOWN = Form(
     "lines with the text of requests, but with another logger's name or with other words before it",
-    f"If they are of kafka.request.logger, {_PATTERN}.",
+    f"If they are of kafka.request.logger, {_PATTERN}; or {_WITHOUT_WORDS}.",
 )
 OF_OLD = Form(
     "a broker before Kafka 2.8, whose requests are no JSON",
@@ -312,12 +322,17 @@ OF_SYSLOG = Form(
 OF_NO_TIME = Form("lines without a date and time", f"To have one before each request, {_PATTERN}.")
 OF_CUT_JSON = Form(
     "JSON objects in which no whole request is",
-    "A container's runtime cuts lines at 16 KiB: name the file of the logger's own appender. "
-    "If they are whole, the request has to be a text in message, log or msg.",
+    f"If something cuts them ({CUTTERS}), name the file of the logger's own appender. If they are whole, the request "
+    "has to be a text in message, log or msg. From a log that exists already, jq -r .line FILE writes the texts of "
+    "the field line, and jq -j .log FILE those of Docker, with their pieces joined.",
 )
 OF_CUT = Form(
     "lines in which no whole request is",
-    f"See that nothing cuts or escapes them on their way, and {_PATTERN}.",
+    f"See that nothing cuts or escapes them on their way ({CUTTERS}), and {_PATTERN}.",
+)
+OF_WORDS = Form(
+    "lines with other words before the request",
+    f"A tool has put them in front, such as the name of a pod, labels or a tag: {_WITHOUT_WORDS}.",
 )
 OF_BINARY = Form("no text", "Name a request log, as it was written or as .gz.")
 
@@ -349,8 +364,10 @@ def form_of(text: bytes, message: bytes = MESSAGE, others: Form = OF_OTHERS) -> 
         return OF_SPREAD
     if request.is_json:
         return OF_JSON_WITHOUT_TIME if request.at is None else OF_CUT_JSON
-    if b"{" in line.partition(message)[0]:
+    if _OBJECT.search(line.partition(message)[0]):
         return OF_CUT_JSON
+    if not request.is_bare:
+        return OF_WORDS
     if request.at is None:
         return OF_SYSLOG if _SYSLOG.match(line) else OF_NO_TIME
     return OF_CUT
@@ -590,6 +607,8 @@ NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON, OLD = (
 )
 NO_FIGURE = "a figure that no request has"
 TOO_DEEP = f"JSON of more than {DEEPEST} levels"
+OF_CUT_LINES = frozenset({NO_START, NO_END, NO_JSON})
+"""The reasons of which the usual cause is that something cuts long lines."""
 
 
 class Line(NamedTuple):

@@ -32,6 +32,7 @@ from console.lake.redact import Damaged
 from console.lake.requests.counted import Whose, damaged_row
 from console.lake.requests.lines import Form, clocks, form_of
 from console.lake.requests.loggers import LOGGERS, REQUESTS
+from console.lake.requests.pieces import LONGEST_JOINED, end_of_rest, joined, kept_together, open_end
 from console.lake.schema import arrow_schema
 from console.safe_files import open_plain
 
@@ -234,9 +235,34 @@ class LogBytes:
         while end:
             start = max(0, end - BLOCK_BYTES)
             if found := self._read_at(start, end - start).rfind(b"\n") + 1:
-                return start + found
+                return self._before_pieces(start + found)
             end = start
         return 0
+
+    def _before_pieces(self, end: int) -> int:
+        """Return the position of the pieces before the end of a line, if the last one is open: their rest is still to
+        be written. More than `LONGEST_JOINED` of them count as they are.
+        """
+        for size in (BLOCK_BYTES, LONGEST_JOINED):
+            begin = max(self.nuls, end - size)
+            text = self._read_at(begin, end - begin)
+            cut = open_end(text)
+            if cut == len(text):
+                return end
+        return begin + cut if cut or begin == self.nuls else end
+
+    def past_pieces(self, at: int) -> int:
+        """Return the position behind the pieces that go on with the line before the first line from `at` on; `at` if
+        there are none. Raises OSError.
+        """
+        begin = max(0, at - BLOCK_BYTES)
+        text = self._read_at(begin, at - begin + BLOCK_BYTES)
+        end = text.find(b"\n", at - begin - 1) + 1
+        line = text[text.rfind(b"\n", 0, max(0, end - 1)) + 1 : end]
+        if not line or open_end(line):
+            return at
+        rest = end_of_rest(line, self._read_at(begin + end, LONGEST_JOINED))
+        return begin + end + rest if rest else at
 
     def _survey_packed(self, wanted: list[int]) -> Survey:
         checks: dict[int, str] = {}
@@ -715,11 +741,12 @@ def parts_of(logs: Sequence[BrokerLog], at_most: int | None = None) -> tuple[Par
     return tuple(part for log in logs for span in log.spans for part in _parts(log, span, size))
 
 
-def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:
+def _parts(log: BrokerLog, span: Span, size: int) -> Iterator[Part]:
     with opened_as_planned(span.path, span.checks, log.patterns) as file:
         fold = fold_at(file, log.zone, span.end, LOGGERS[log.logger].message)
-        size = span.end if file.is_packed else at_most
-        cut = [(at, min(at + size, span.end)) for at in range(span.start, span.end, size)]
+        inner = () if file.is_packed else range(span.start + size, span.end, size)
+        ends = [*(min(file.past_pieces(at), span.end) for at in inner), span.end]
+        cut = [(start, end) for start, end in itertools.pairwise((span.start, *ends)) if start < end]
         known = dict(span.checks)
         checks = {at: known.get(at) or file.check(at) for at in {each for piece in cut for each in piece}}
     # Add the check at the end of the span to each part, as the last line of a part may end behind the part.
@@ -752,7 +779,7 @@ def read_part(part: Part) -> Iterator[pa.RecordBatch]:
         if part.start == 0 and file.nuls:
             emptied = Damaged(0, f"{file.nuls:,} {EMPTIED}", "", "")
             yield pa.RecordBatch.from_pylist([damaged_row(whose, emptied, lines=1)], schema=arrow_schema(logger.table))
-        yield from logger.rows(whose, file.blocks(part.start, part.end))
+        yield from logger.rows(whose, kept_together(file.blocks(part.start, part.end)))
 
 
 def whose_is(part: Part) -> Whose:
@@ -786,14 +813,12 @@ def unread_form(log: BrokerLog) -> Form | None:
     sample = b""
     for span in log.spans:
         with opened_as_planned(span.path, span.checks, log.patterns) as file:
-            for _, text in file.blocks(span.start, span.end):
+            for _, text in kept_together(file.blocks(span.start, span.end)):
                 lines += text.count(b"\n")
                 if logger.message not in text:
                     sample = sample or text
                     continue
-                for line in text.split(b"\n"):
-                    if logger.message not in line:
-                        continue
+                for line in _asked(text, logger.message):
                     if logger.is_readable(line):
                         return None
                     sample = sample if tried else text
@@ -801,3 +826,14 @@ def unread_form(log: BrokerLog) -> Form | None:
                 if tried >= _MOST_TRIED:
                     return form_of(sample, logger.message, logger.others)
     return form_of(sample, logger.message, logger.others) if max(lines, tried) >= FEW else None
+
+
+def _asked(text: bytes, message: bytes) -> Iterator[bytes]:
+    """Yield the lines of a block that have a message, with their pieces joined."""
+    begin = 0
+    while (found := text.find(message, begin)) >= 0:
+        begin, end = text.rfind(b"\n", 0, found) + 1, text.find(b"\n", found)
+        end = len(text) if end < 0 else end
+        line, end = joined(text, begin, end) or (text[begin:end], end)
+        yield line
+        begin = end + 1
