@@ -113,7 +113,7 @@ def _running(
 def context_of(name: str, bootstrap: str, of: int, connect_urls: Sequence[str] = (), schemas_url: str = "") -> Context:
     """Return the context of one of `of` clusters, with the cluster's name. The context of a single cluster is named
     ``demo``, and that of dedicated controllers `CONTROLLERS`. Connect's workers form the cluster `CONNECT_NAME`.
-    schemas_url: the address of the registry; ``""`` without one.
+    schemas_url: the address of the registry; ``""`` without a registry.
     """
     from console.admin.settings import ConnectionSettings
     from console.contexts import Context

@@ -65,7 +65,7 @@ THEME_VARIABLE = "KAC_THEME"
 
 def with_theme(settings: ConsoleSettings, environ: Mapping[str, str], given: str | None) -> tuple[ConsoleSettings, str]:
     """Return the settings with the theme of ``--theme``, else of ``KAC_THEME``; and the problem with that choice,
-    ``""`` without one.
+    ``""`` if the theme is valid.
     """
     wanted = given or environ.get(THEME_VARIABLE) or None
     if wanted is None:
@@ -107,8 +107,8 @@ def near_key(key: str, legal: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def unknown_key(key: str, legal: tuple[str, ...]) -> str:
-    """Return the message for an unknown key, with a similar key; without such a key with all legal keys, if they are
-    few.
+    """Return the message for an unknown key. The message names a similar key; if no key is similar, all legal keys if
+    they are few.
     """
     near = near_key(key, legal)
     if near:

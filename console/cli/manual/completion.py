@@ -488,7 +488,7 @@ def _skipped(typed: str, replaced: str, quote: str) -> int | None:
     Args:
         typed: the whole word, unquoted.
         replaced: the part that bash replaces, as on the line after an open quote.
-        quote: the open quote, ``""`` without one.
+        quote: the open quote; ``""`` if no quote is open.
 
     Returns:
         None if the two do not belong together.
