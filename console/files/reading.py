@@ -84,7 +84,11 @@ def _texts(names: Iterable[str], problems: list[yaml_places.FileProblem]) -> Ite
                 problems.append(yaml_places.FileProblem("standard input", None, f"it can't be read: {error}"))
             continue
         path = FilePath(name)
-        found = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES) if path.is_dir() else [path]
+        try:
+            found = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES) if path.is_dir() else [path]
+        except OSError as error:
+            problems.append(yaml_places.FileProblem(name, None, f"it can't be read: {why_unread(error)}"))
+            continue
         if not found:
             problems.append(
                 yaml_places.FileProblem(name, None, "there is no file in it", f"its files end in {', '.join(SUFFIXES)}")
