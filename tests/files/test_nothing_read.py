@@ -218,3 +218,12 @@ def test_a_kept_plan_knows_what_it_prunes(kac: Callable[[ThreadedCluster], Kac],
         assert "prunes-many=15" in words.split(",")
         assert run("apply", "-f", str(plan), "--yes", "--accept", words).code == 0
         assert _topics(cluster) < before
+
+
+def test_a_folder_that_can_not_be_listed_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(_self: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", denied)  # root, as which tests may run, can list any folder
+    with pytest.raises(FileProblems, match="it can't be read: Permission denied"):
+        read_files([str(tmp_path)])
