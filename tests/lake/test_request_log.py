@@ -1743,6 +1743,7 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(
         assert next(lake.runs())["message"] == said
         assert held(lake, "request") == []
     assert len(held(lake, "kraft_record")) == 24
+    assert {row["principal"] for row in held(lake, "history")} == {None}, "the other source is in gold all the same"
     remove = Filesystem.remove
     dead = dies("with the checkpoint still there")
     monkeypatch.setattr(
