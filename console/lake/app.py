@@ -459,8 +459,9 @@ Session = Callable[[], AbstractContextManager[SparkSession]]
 
 
 def update(plan: lake_runs.Plan, session: Session, progress: lake_runs.Listener = lambda _: None) -> Report:
-    """Process the new data once, and make everything that follows from it. Raises LakeBusy; UnreadableInput, LakeError,
-    OSError.
+    """Process the new data once, and make everything that follows from it. If the input of a source is refused, the
+    others are processed all the same. Raises LakeBusy; UnreadableInput, also after the work on the other sources;
+    LakeError, OSError.
     """
     report = lake_runs.begun_report("update")
     with lake_runs.refusals_recorded(plan.lake, report), lake_runs.settings_of(plan) as settings:
@@ -470,16 +471,32 @@ def update(plan: lake_runs.Plan, session: Session, progress: lake_runs.Listener 
         with plan.lake.alone(report.run_id, report.job) as lock:
             with _application(plan, settings, report, session, lock) as (app, _):
                 steps = lake_runs.Steps(report.job, len(wanted) + len(plan.topics) + 1, progress)
-                for name in (*wanted[:-1], *(each.stream for each in plan.topics), lake_runs.GOLD):
-                    with steps.step(name) as read:
-                        app.take(name)
-                        if name != lake_runs.GOLD:
-                            read(sum(report.taken.get(name, {}).values()))
+                sources = (*wanted[:-1], *(each.stream for each in plan.topics))
+                refusals = [wrong for name in sources if (wrong := _refusal_of(app, name, steps, report)) is not None]
+                with steps.step(lake_runs.GOLD):
+                    app.take(lake_runs.GOLD)
                 app.maintain()
                 with steps.step("rules"):
                     app.judge()
+                if refusals:
+                    raise refusals[0]
             news(plan.lake, settings)  # deletes the landed files that the lake now has
     return report
+
+
+def _refusal_of(app: Application, name: str, steps: lake_runs.Steps, report: Report) -> Exception | None:
+    """Process the new data of a source; return the error if its input is refused. Its batch is then for the next run,
+    which makes it again. Raises any other error.
+    """
+    try:
+        with steps.step(name) as read:
+            app.take(name)
+            read(sum(report.taken.get(name, {}).values()))
+    except Exception as wrong:
+        if not lake_runs.is_refusal(wrong):
+            raise
+        return wrong
+    return None
 
 
 def run(

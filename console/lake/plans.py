@@ -474,7 +474,10 @@ def _most_frequent(reasons: Counter[str], places: Mapping[str, int], path: str) 
     reason, lines = reasons.most_common(1)[0]
     place = f"{path} at byte {places[reason]:,}{' of the unpacked text' if path.endswith('.gz') else ''}"
     causes = f"Something may cut long lines: {CUTTERS}. " if reason in OF_CUT_LINES else ""
-    return f"The most frequent reason: {reason} ({lines:,} of them, the first in {place}). {causes}"
+    return (
+        f"The most frequent reason: {reason} ({lines:,} of them, the first in {place}). {causes}To go "
+        "on without the file, take it out of sources.yaml and move it to another folder: its bytes then count as lost. "
+    )
 
 
 def _lost(part: log_files.Part, why: str) -> pa.RecordBatch:

@@ -61,19 +61,27 @@ def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
 
 
 def news(lake: Lake, settings: Settings) -> list[str]:
-    """Return the streams that have work to do; release the data that the other streams have read. Raises
-    UnreadableInput, OSError: an input can't be read.
+    """Return the streams that have work to do; release the data that the other streams have read. A stream whose input
+    is refused is one of them if any other has work: it then fails for itself. Raises UnreadableInput, OSError: an input
+    can't be read, and nothing else is to do.
     """
-    found = []
+    found, refusals = [], []
     for name, make in SOURCES.items():
         source = make(settings)
         at = committed(lake, name)
         start = at[0] if at else source.initial()
         is_unended = at is None and batches(lake, name)[0] is not None
-        if source.newest(start) != start or is_unended:
+        try:
+            is_new = source.newest(start) != start
+        except UnreadableInput as wrong:
+            refusals.append(wrong)
+            is_new = True
+        if is_new or is_unended:
             found.append(name)
         else:
             source.committed(start)
+    if refusals and len(found) == len(refusals) and not (settings.inputs.request_topics or is_behind(lake)):
+        raise refusals[0]
     return [*found, GOLD] if found or is_behind(lake) else []
 
 
@@ -322,6 +330,12 @@ def message_of(wrong: BaseException) -> str | None:
     if (room := _NO_ROOM.search(text)) is None:
         return None
     return f"{room[0]}: the lake, or Spark's folder for temporary files, needs more room; then run this again"
+
+
+def is_refusal(wrong: BaseException) -> bool:
+    """Return whether an error, also one that was raised within Spark, refuses the input of one source."""
+    found = _TOLD.findall(str(wrong))
+    return isinstance(wrong, UnreadableInput) or bool(found and found[-1][0] in ("UnreadableInput", "TooMuchIsBad"))
 
 
 @contextmanager

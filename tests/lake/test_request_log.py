@@ -1230,6 +1230,10 @@ def test_the_reason_and_a_place_of_too_many_lines_that_can_not_be_read_are_told(
     assert f"{forms.NO_END} (3 of them, the first in {path} at byte {90 * len(good):,})" in said
     assert forms.CUTTERS in said
     assert "\n" not in said
+    (tmp_path / "away").mkdir()
+    path.rename(tmp_path / "away" / path.name)
+    (lost,) = [row["quarantined"] for row in _read(reading, part) if row["quarantined"]]
+    assert lost["reason"].startswith(f"{part.end:,} bytes are lost")
     path.write_text(good * 90 + f"{OLD_LINE}\n" * 10)
     reading = source(path)
     (part,) = reading.parts(reading.initial(), reading.newest(reading.initial()))
@@ -1739,6 +1743,7 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(
         assert next(lake.runs())["message"] == said
         assert held(lake, "request") == []
     assert len(held(lake, "kraft_record")) == 24
+    assert {row["principal"] for row in held(lake, "history")} == {None}, "the other source is in gold all the same"
     remove = Filesystem.remove
     dead = dies("with the checkpoint still there")
     monkeypatch.setattr(

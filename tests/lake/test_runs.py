@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from console.lake import files, landing, plans, runs, schema
-from console.lake.inputs import Inputs, RequestLog, UnreadableInput
+from console.lake.inputs import Inputs, Journals, RequestLog, UnreadableInput
 from console.lake.lake import Lake, Report
 from tests.lake.request_lines import log_of, produce
 
@@ -110,6 +110,17 @@ def test_lines_of_a_log_are_to_do_once(lake: Lake, tmp_path: Path) -> None:
     log.unlink()
     with pytest.raises(UnreadableInput, match="No request log of broker 1"):
         to_do(lake, **logs)
+
+
+def test_a_source_that_is_refused_keeps_no_other_one_from_its_work(lake: Lake, tmp_path: Path) -> None:
+    up_to_date(lake)
+    log = (RequestLog((str(tmp_path / "none.log"),), "c", 1),)
+    with pytest.raises(UnreadableInput, match=r"No request log of broker 1 is at .*none\.log"):
+        to_do(lake, request_logs=log)
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "c.jsonl").write_text("{}\n")
+    found = to_do(lake, request_logs=log, journals=(Journals(str(tmp_path / "journal")),))
+    assert found == ["request_log", "journals", runs.GOLD]
 
 
 def test_a_source_that_lost_its_checkpoint_goes_on_where_bronze_ends(lake: Lake, tmp_path: Path) -> None:
