@@ -35,6 +35,7 @@ OURS = {
     "lake/s3.py": "the loan that the driver of the same run wrote, for its user alone",
     "lake/transforms/change_event.py": "payloads that kraft.py wrote into bronze",
     "lake/requests/lines.py": "the fields that are counted of each line; whatever is read twice is bounded first",
+    "lake/requests/pieces.py": "the objects of Docker's log: their fields stay text, whatever is in them",
 }
 """Modules that read JSON by another parser, and whose it is."""
 PARSERS = {"json": ("loads", "load", "JSONDecoder"), "msgspec.json": ("decode", "Decoder")}
