@@ -241,6 +241,8 @@ async def test_a_server_that_refuses_to_be_the_broker_that_it_is_is_asked_all_th
         pytest.param("10.0.0", "10.0.0", "10.0.0.3:8", {"10.0.0.3:8": (2, 3)}, id="a line of a file that was copied"),
         pytest.param("10.0.0", "10.0.0", "localhost:8", {}, id="a listener for the broker's host"),
         pytest.param("127.0.0", "127.0.0", "127.0.0.3:8", {"127.0.0.3:8": (2, 3)}, id="all brokers on one host"),
+        pytest.param("127.0.0", "127.0.0", "all", {}, id="a listener for each broker's host"),
+        pytest.param("10.0.0", "10.0.0", "controllers", {}, id="controllers"),
         pytest.param("10.0.0", "10.0.9", "10.0.0.3:8", {}, id="configs read before the broker's last start"),
     ],
 )
@@ -248,8 +250,13 @@ def test_brokers_at_one_address_of_another_listener(
     hosts: str, in_configs: str, listener: str, shared: dict[str, tuple[int, ...]]
 ) -> None:
     listeners = {1: "10.0.0.1:8", 2: listener, 3: listener}
+    if listener == "all":
+        listeners = dict.fromkeys(listeners, "localhost:8")
     configs = {}
     for each, other in listeners.items():
-        value = f"PLAINTEXT://{in_configs}.{each}:9,CLIENTS://{other}"
-        configs[broker_resource(each)] = samples.config_set({"advertised.listeners": value}, STATIC_BROKER_CONFIG)
+        values = {"advertised.listeners": f"PLAINTEXT://{in_configs}.{each}:9,CLIENTS://{other}"}
+        if listener == "controllers":
+            own = f"PLAINTEXT://{in_configs}.{each}:9,CONTROLLER://0.0.0.0:93"
+            values = {"listeners": own, "controller.listener.names": "CONTROLLER"}
+        configs[broker_resource(each)] = samples.config_set(values, STATIC_BROKER_CONFIG)
     assert shared_addresses([Broker(each, f"{hosts}.{each}", 9) for each in listeners], configs) == shared

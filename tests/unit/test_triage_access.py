@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from console.language.interpret import command_of
 from console.model.acl import Acl, acl_differences
-from console.model.authorizer import pattern_of, patterns_on, within_whole
-from console.model.codes import AclOperation, Permission
+from console.model.authorizer import OPEN, pattern_of, patterns_on, within_whole
+from console.model.codes import STATIC_BROKER_CONFIG, AclOperation, Permission
+from console.model.config import ConfigResource, ConfigSet, broker_resource
 from console.model.observed_logs import LogOffsets
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
@@ -157,18 +158,31 @@ def test_a_reader_that_stops_right_after_it_is_explained_by_it(taken: Acl, *, is
         assert found[0].since == START + WHEN * TICK
 
 
-def all_of_a_reader(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> list[Claim]:
-    """What is said where a reader stops at the poll that sees the change of rights."""
+def all_of_a_reader(
+    before: tuple[Acl, ...], now: tuple[Acl, ...], configs: Mapping[ConfigResource, ConfigSet] = MappingProxyType({})
+) -> list[Claim]:
+    """What is said where a reader stops at the poll that sees the change of rights. configs: those of brokers."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = START + tick * TICK
         committed = 100 + 50 * min(tick, WHEN)
         changed = moved(snapshot, {0: (committed, 110 + 50 * tick), 1: (committed, 110 + 50 * tick)})
         read_at = {**snapshot.read_at, "acls": at}
-        return replace(changed, acls=tuple(sorted(now if tick >= WHEN else before)), read_at=read_at)
+        acls = tuple(sorted(now if tick >= WHEN else before))
+        return replace(changed, acls=acls, read_at=read_at, configs={**snapshot.configs, **configs})
 
     first = replace(change(healthy(), 0), read_at={**healthy().read_at, "acls": START})
     return [each.claim for each in diagnose(watched(change, 20, before=first)).causes]
+
+
+@pytest.mark.parametrize(("value", "is_offered"), [(None, True), ("true", False)], ids=["hidden", "everyone"])
+def test_the_last_acl_is_offered_again_unless_brokers_let_everyone_in(value: str | None, *, is_offered: bool) -> None:
+    """The group stops when the only ACL on it goes: then brokers with a hidden value do not let everyone in."""
+    last = acl("ALLOW", "READ", "billing", "GROUP")
+    configs = {broker_resource(1): samples.config_set({OPEN: value}, STATIC_BROKER_CONFIG)}
+    (claim,) = [each for each in all_of_a_reader((OTHER, last), (OTHER,), configs) if each.cause == "access-changed"]
+    assert claim.next[0].edits == ((AddAcl(last),) if is_offered else ())
+    assert claim.next[0].text.startswith("look at it before it is changed") is not is_offered
 
 
 def of_a_reader(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> list[Claim]:

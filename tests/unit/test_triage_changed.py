@@ -273,6 +273,14 @@ def test_a_broker_that_differs_from_all_others_is_told_so(then: tuple[str, ...],
     assert claims
 
 
+@pytest.mark.parametrize(
+    ("was", "now", "is_named"), [("PLAIN", "PLAIN,GSSAPI", False), ("PLAIN,GSSAPI", "GSSAPI", True)]
+)
+def test_logins_that_brokers_take_in_addition_stop_nobody(was: str, now: str, *, is_named: bool) -> None:
+    before, then = (of_brokers(each, key="sasl.enabled.mechanisms", source=STATIC_BROKER_CONFIG) for each in (was, now))
+    assert bool(seen(before, then, stops=True)) is is_named
+
+
 KEYSTORE = "listener.name.external.ssl.keystore.location"
 OLD, NEW = of_brokers("old.pem", key=KEYSTORE), of_brokers("new.pem", key=KEYSTORE)
 

@@ -514,37 +514,43 @@ def test_what_left_is_of_a_sink_connector() -> None:
 
 
 @pytest.mark.parametrize(
-    ("client", "later", "comes", "is_named"),
+    ("client", "name", "later", "topic", "comes", "is_named"),
     [
-        pytest.param("indexer", "indexer", 4, True, id="the same client"),
-        pytest.param("consumer-app-1f-1", "consumer-app-2e-1", 4, True, id="called after its group"),
-        pytest.param("indexer", "mailer", 4, False, id="another client"),
-        pytest.param("indexer", "indexer", 0, False, id="a group of before"),
+        pytest.param("indexer", "app-2e", "indexer", "orders", 4, True, id="the same client"),
+        pytest.param(
+            "consumer-app-1f-1", "app-2e", "consumer-app-2e-1", "orders", 4, True, id="called after its group"
+        ),
+        pytest.param("rdkafka", "app-2e", "rdkafka", "orders", 4, True, id="a library's name, and a similar group"),
+        pytest.param("rdkafka", "fraud", "rdkafka", "orders", 4, False, id="a library's name, and another group"),
+        pytest.param("indexer", "app-2e", "mailer", "orders", 4, False, id="another client"),
+        pytest.param("indexer", "app-2e", "indexer", "users", 4, False, id="another topic"),
+        pytest.param("indexer", "app-2e", "indexer", "orders", 0, False, id="a group of before"),
+        pytest.param("indexer", "app-2e", "indexer", "orders", 60, False, id="a group of much later"),
     ],
 )
 def test_the_clients_of_a_group_without_members_went_to_a_new_group(
-    client: str, later: str, comes: int, *, is_named: bool
+    client: str, name: str, later: str, topic: str, comes: int, *, is_named: bool
 ) -> None:
     """A service that is started again makes up another name for its group. comes: the first poll with that group."""
 
-    def group(name: str, client: str, *, is_there: bool) -> cluster.Group:
-        member = cluster.GroupMember("m1", client, "/10.0.0.1", (("orders", 0),))
+    def group(name: str, client: str, topic: str, *, is_there: bool) -> cluster.Group:
+        member = cluster.GroupMember("m1", client, "/10.0.0.1", ((topic, 0),))
         state, members = ("Stable", (member,)) if is_there else ("Empty", ())
         return cluster.Group(name, state, "consumer", coordinator=1, members=members)
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at, end = 100 + 50 * min(tick, 2), 100 + 50 * tick
         row = cluster.PartitionLag("orders", 0, at, end, end - at, "m1" if tick < 3 else "")
-        groups = {"app-1f": group("app-1f", client, is_there=tick < 3)}
+        groups = {"app-1f": group("app-1f", client, "orders", is_there=tick < 3)}
         if tick >= comes:
-            groups["app-2e"] = group("app-2e", later, is_there=tick >= 4)
+            groups[name] = group(name, later, topic, is_there=tick >= 4)
         read_at = {**snapshot.read_at, Part.GROUPS: START + tick * TICK}
         return replace(snapshot, lags={"app-1f": cluster.GroupLag((row,))}, groups=groups, read_at=read_at)
 
-    verdict = diagnose(watched(change, 20, before=change(healthy(), 0)))
+    verdict = diagnose(watched(change, max(20, comes + 2), before=change(healthy(), 0)))
     (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
     assert ("its clients went to a new group" in claim.title) is is_named
-    assert any("app-2e" in each.fact for each in claim.evidence) is is_named
+    assert any(name in each.fact for each in claim.evidence) is is_named
     assert ("group.id" in claim.next[0].text) is is_named
     assert claim.severity is (Severity.WARNING if is_named else Severity.HIGH)
 
