@@ -54,7 +54,7 @@ def test_keys_are_completed_and_coloured_on_a_real_one(cluster: ThreadedCluster,
         terminal.wait_for("identity.audit")
         terminal.send("\t\r")
         terminal.wait_for("overrides of")
-        terminal.send("help show\r")
+        terminal.send("help reset\r")
         terminal.wait_for("show [ENTITY] {KEY}")
         terminal.send("q\r")
         assert terminal.wait_for_end() == 0
@@ -72,7 +72,7 @@ def test_keys_that_interrupt_the_pager_do_not_end_the_shell(cluster: ThreadedClu
     session = ["setsid", "--ctty", "--wait", *command(cluster)]
     with Terminal(session, cwd=tmp_path, environment=surroundings, rows=10) as terminal:
         terminal.wait_for(f"{cluster.bootstrap}>")
-        terminal.send("help show\r")
+        terminal.send("help reset\r")
         terminal.wait_for("opened")
         for key, said in (("\x03", "it was interrupted"), ("\x1c", "it quits not")):
             terminal.send(key)
