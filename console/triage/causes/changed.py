@@ -72,17 +72,16 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "request_percentage": _READERS | {triage_symptoms.BROKER_SILENT},
 }
 """Key of a config or a quota -> the symptoms that its change may cause."""
-_SHORTER: Mapping[str, frozenset[str]] = dict.fromkeys(
-    (
+_SHORTER = frozenset(
+    {
         "share.record.lock.duration.ms",
         "share.partition.max.record.locks",
         "share.session.timeout.ms",
         "consumer.session.timeout.ms",
         "streams.session.timeout.ms",
-    ),
-    _READERS,
+    }
 )
-"""Config of a group -> the symptoms that a lower value may cause: its members need more time for their records."""
+"""Configs of a group whose lower value may hold up its members: they need more time for their records."""
 _CONNECTS = (
     "ssl.keystore.location",
     "ssl.keystore.certificate.chain",
@@ -350,7 +349,7 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
             return _READERS
         case Kind.CONFIG if place.key in _SHORTER:
             falls = record_risks.falls(change.held or change.was, change.holds or change.became, is_known=False)
-            return _SHORTER[place.key] if falls else frozenset()
+            return _READERS if falls else frozenset()
         case Kind.CONFIG | Kind.SCHEMA if _is_of_connector(change) or _schema_of(change) is not None:
             return _FAILURES
         case Kind.CONFIG | Kind.QUOTA:

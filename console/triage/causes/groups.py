@@ -90,8 +90,9 @@ def _rests(trend: LagTrend) -> bool:
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     absences, members = list(observations.absences()), observations.past.members
-    new = memberships.newcomers(members, observations.last.snapshot)
-    for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
+    vacant = sorted_readings(symptoms.readings(observations.last.snapshot)).vacant
+    new = memberships.newcomers(members, observations.last.snapshot) if vacant else {}
+    for reading in vacant:
         group, trend = reading.group, reading.trend
         # A consumer that assigns itself partitions commits without being a member, so a group without members may be at
         # work.
