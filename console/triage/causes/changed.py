@@ -477,7 +477,9 @@ def _by_trace(
     subject = symptom.subject
     if subject.connector is None:
         for distance, mine in some:
-            yield distance, [_if_joined(each, subject.group, snapshot) for each in mine]
+            # Nearly no group of 10,000 with 100 changes has a topic that grew.
+            grown = distance == dependencies.READS and any(each.change.place.key == PARTITIONS for each in mine)
+            yield distance, [_if_joined(each, subject.group, snapshot) for each in mine] if grown else mine
         return
     is_missing = misses_schema(trace_of(snapshot.connect, subject.connector, subject.task))
     for distance, mine in some:
