@@ -54,7 +54,7 @@ def test_keys_are_completed_and_coloured_on_a_real_one(cluster: ThreadedCluster,
         terminal.wait_for("identity.audit")
         terminal.send("\t\r")
         terminal.wait_for("overrides of")
-        terminal.send("help reset\r")
+        terminal.send("help show\r")
         terminal.wait_for("show [ENTITY] {KEY}")
         terminal.send("q\r")
         assert terminal.wait_for_end() == 0
