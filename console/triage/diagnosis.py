@@ -259,15 +259,15 @@ class _Index:
 
     def explained(self, claims: Sequence[Claim]) -> list[_Places]:
         """Return the symptoms that each claim explains. Most predictions are the same objects as in the last call."""
-        known, found = self._known, []
-        for claim in claims:
-            entry = known.get(id(claim.predicted))
-            if entry is None:  # keep the object in the entry, so that no other one gets its id
-                entry = known[id(claim.predicted)] = claim.predicted, _explained(claim.predicted, self)
-            found.append(entry[1])
-        if len(known) > 2 * len(found) + _MOST_LOST:
-            self._known = {id(claim.predicted): known[id(claim.predicted)] for claim in claims}
-        return found
+        known = self._known
+        predicted = [claim.predicted for claim in claims]
+        ids = [*map(id, predicted)]
+        for each, number in zip(predicted, ids, strict=True):
+            if number not in known:  # keep the object in the entry, so that no other one gets its id
+                known[number] = each, _explained(each, self)
+        if len(known) > 2 * len(ids) + _MOST_LOST:
+            known = self._known = {number: known[number] for number in ids}
+        return [known[number][1] for number in ids]
 
 
 _index = remembered(_Index)
@@ -311,13 +311,17 @@ def _chosen(
         remaining: the symptoms to explain.
     """
     # Claims with `beside` don't compete: otherwise a change right before a fault would displace the fault.
-    aside = [place for place, claim in enumerate(claims) if claim.beside and explained[place]]
+    beside = [place for place, claim in enumerate(claims) if claim.beside]
+    aside = [place for place in beside if explained[place]]
     # Don't name a guess if changes that are the likely cause explain all of it.
     sure = {n for place in aside if claims[place].certainty is not Certainty.POSSIBLE for n in explained[place]}
-    covering = [
-        [] if claim.beside or (claim.certainty is Certainty.POSSIBLE and sure.issuperset(mine)) else mine
-        for claim, mine in zip(claims, explained, strict=True)
-    ]
+    covering = [*explained]
+    for place in beside:
+        covering[place] = ()
+    if sure:
+        for place, claim in enumerate(claims):
+            if claim.certainty is Certainty.POSSIBLE and sure.issuperset(explained[place]):
+                covering[place] = ()
     chosen, open_ = _cover(covering, set(remaining))
     chosen += [place for place in aside if not claims[place].fills or not open_.isdisjoint(explained[place])]
     open_.difference_update(n for place in aside for n in explained[place])
@@ -325,7 +329,7 @@ def _chosen(
     alone = [
         place
         for place, claim in enumerate(claims)
-        if _stands_alone(claim) and (not explained[place] or (claim.stands is not None and place not in taken_up))
+        if (not explained[place] or (claim.stands is not None and place not in taken_up)) and _stands_alone(claim)
     ]
     if any(claims[place].yields for place in alone):
         staying = (claims[place] for place in (*chosen, *alone) if not claims[place].yields)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
+from itertools import compress
+from operator import is_not
 from typing import Generic, NamedTuple, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -137,5 +139,5 @@ def _differing(old: Table[K], new: Table[K]) -> Iterable[K]:
         return old ^ new
     assert isinstance(old, Mapping)
     assert isinstance(new, Mapping)
-    entry = old.get
-    return [*(name for name, value in new.items() if entry(name) is not value), *(old.keys() - new.keys())]
+    others = compress(new, map(is_not, map(old.get, new), new.values()))
+    return [*others, *(old.keys() - new.keys())]

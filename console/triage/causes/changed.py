@@ -979,6 +979,8 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
 
 def _joined(made: _Made, snapshot: Snapshot) -> tuple[str, str] | None:
     """Return a group that suffers from the growth of a topic, and the topic with which it may join that topic."""
+    if made.parts[0].place.key != PARTITIONS:  # 10,000 groups may suffer from a quota
+        return None
     found = ((group, _joined_with(made.parts[0], group, snapshot)) for group in made.suffers.groups)
     return next((each for each in found if each[1]), None)
 

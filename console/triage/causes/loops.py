@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from console.model.lag_trend import LagTrend
@@ -31,6 +32,7 @@ FEW = 20
 """Minimum number of records: with fewer, equal numbers may be chance."""
 
 
+@lru_cache(10_000)
 def original_of(topic: str) -> str | None:
     """Return the topic whose dead letters a topic contains, judged by its name; None for a name of another form."""
     lower = topic.lower()
