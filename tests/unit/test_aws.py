@@ -512,7 +512,7 @@ def test_both_forms_are_logins() -> None:
 
 
 async def test_a_login_that_a_broker_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The refusal of a broker, like MSK's for an identity without rights, names the access key but not the secret."""
+    """If a broker refuses a login, as MSK does without rights, the error names the access key but not the secret."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKREFUSED")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.setenv("AWS_REGION", "eu-central-1")

@@ -1,5 +1,5 @@
-"""Tests of the call that replaces all overrides, and of the verdicts on changes without a response, by the state that
-brokers describe.
+"""Tests of the call that replaces all overrides, and of the verdicts on changes without a response, from the state
+that brokers describe.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ def of_screen(snapshot: Snapshot) -> Iterator[tuple[str, Columns[Any], list[Any]
 
 
 def listed(text: str, snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
-    """Return the objects in ``--output json`` of a statement."""
+    """Return the objects that a statement gives with ``--output json``."""
     (statement,) = parse(text)
     assert isinstance(statement, QueryStatement)
     found = json.loads(json.dumps(to_data(answer(statement, snapshot))))[name]

@@ -191,7 +191,7 @@ def test_a_reference_for_the_whole_login_config(file: Path) -> None:
     jaas.write_text(f'{PLAIN} username="alice" password="open sesame";\n')
     jaas.chmod(0o600)
     text = "bootstrap.servers=b\nsecurity.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.jaas.config=${file:jaas}\n"
-    file.chmod(0o644)  # it holds no secret
+    file.chmod(0o644)  # the file has no secret
     settings, warnings = read(file, text)
     assert settings.sasl == SaslSettings("PLAIN", "alice", Secret("open sesame"))
     assert warnings == ()

@@ -1,4 +1,4 @@
-"""Tests of the small parsers that contexts are made with: addresses, JAAS, references, lines of TOML, settings."""
+"""Tests of the small parsers for contexts: addresses, JAAS, references, lines of TOML, settings."""
 
 from __future__ import annotations
 

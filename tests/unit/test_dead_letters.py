@@ -136,7 +136,7 @@ def test_other_metadata_has_no_counts_or_some(offset: int, metadata: str) -> Non
     st.sets(st.integers(0, 60), max_size=6),
 )
 def test_every_letter_is_sent_once_and_passed_or_stays(written: list[tuple[int, bool, bool]], parts: set[int]) -> None:
-    """This holds for every division of the letters into transactions, and if transactions are aborted and repeated."""
+    """The letters may be divided into any transactions, and transactions may be aborted and repeated."""
     letters, ends = [], dict.fromkeys(range(3), 0)
     for number, chosen, lost in written:
         letters.append((record(*spring("orders", number), partition=number, offset=ends[number]), chosen, lost))

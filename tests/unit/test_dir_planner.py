@@ -144,7 +144,7 @@ def replica(number: int, size: int, *, future: bool = False) -> ReplicaSize:
 
 
 def test_the_largest_goes_where_most_is_free() -> None:
-    """Each move takes its bytes from the free space for the next ones."""
+    """Each move reduces the free space for the next moves by its bytes."""
     dirs = (
         log_dir("/a", replica(0, 10), replica(1, 60), replica(2, 30)),
         log_dir("/b", usable=100),

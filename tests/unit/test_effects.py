@@ -142,7 +142,7 @@ def test_a_range_of_addresses_is_one_to_brokers_of_4_4(level: int | None, is_war
 
 
 def test_whom_a_default_throttles_is_named() -> None:
-    """The warning names the users without a limit of their own for this key, and this console's user first."""
+    """The warning names the users without a limit of their own for this key, with this console's user first."""
     quotas = {
         QuotaEntity.of({"user": "limited"}): {"controller_mutation_rate": 5.0},
         QuotaEntity.of({"user": "of-bytes"}): {RATE: 5.0},

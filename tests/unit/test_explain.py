@@ -183,7 +183,7 @@ def test_what_is_not_understood(text: str) -> None:
 
 
 def test_a_principal_without_a_type_is_explained_and_told() -> None:
-    """Brokers before 3.9 have such ACLs."""
+    """Brokers before 3.9 may have ACLs of principals without a type."""
     acls = with_acls(Snapshot(), [samples.acl("alice"), samples.acl("User:bob")], NOW)
 
     def notes(text: str) -> list[str]:

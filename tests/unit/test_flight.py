@@ -304,7 +304,7 @@ def test_an_answer_late_in_a_long_record_is_made_of_few_others(tmp_path: Path) -
 
 
 def test_answers_to_very_many_questions_are_made_of_few_others(tmp_path: Path) -> None:
-    """Answers are stored as differences from answers to other questions, in chains of at most `DEEPEST`."""
+    """kac may store an answer as a difference from an answer to another question, in chains of at most `DEEPEST`."""
     path = tmp_path / "record"
     writer = FlightWriter(path, HEAD)
     for poll in range(5 * DEEPEST):

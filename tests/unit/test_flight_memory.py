@@ -187,7 +187,7 @@ def test_the_last_answer_is_not_held_until_the_next_one_comes() -> None:
         def add(self, answer: Answer) -> None: ...
 
         def flush_changed(self) -> None:
-            # This runs in the recorder's thread, so the count includes an answer that the thread still holds.
+            # This runs in the recorder's thread, so the count includes each reference that the thread still holds.
             self.held.append(sys.getrefcount(taken))
             self.rests.set()
 

@@ -1,5 +1,5 @@
-"""Tests of batches that are halved after an error: all members but the spoilers are read, and errors of all members
-cause few requests.
+"""Tests of batches that are halved after an error: all members but the spoilers are read, and if all members
+fail, few requests follow.
 """
 
 from __future__ import annotations

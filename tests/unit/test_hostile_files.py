@@ -166,8 +166,8 @@ def test_a_deep_plan_and_a_deep_state_file_of_an_embedded_cluster_are_errors(tmp
 
 
 def record(path: Path, *statements: tuple[str, tuple[object, ...]]) -> Path:
-    """Write a record with one answer, change it by SQL statements, and return its path. The statements' questions and
-    answers get their checksums.
+    """Write a record with one answer, change it by SQL statements, and return its path. Rows of questions and
+    answers get valid checksums.
     """
     writer = FlightWriter(path, Header("A", "c"))
     writer.add(FIRST)

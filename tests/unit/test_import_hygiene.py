@@ -21,7 +21,7 @@ def test_help_loads_next_to_nothing() -> None:
     assert loaded.code == 0
     assert loaded.output.startswith("usage: kac")
     assert loaded.any_of("asyncio", "ssl", *SCREEN, *CLIENT, *TESTING) == set()
-    assert loaded.any_of("shutil", "_colorize", "dataclasses") == set()  # argparse loads them only to format its help
+    assert loaded.any_of("shutil", "_colorize", "dataclasses") == set()  # argparse would load them to format its help
     assert {name for name in loaded.modules if name.startswith("console.")} == {"console.cli", "console.cli.main"}
 
 

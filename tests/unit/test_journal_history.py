@@ -276,7 +276,7 @@ NOTES = st.one_of(
 def test_the_open_changes_alone_come_to_what_the_whole_journal_does(
     hours: list[int | None], backs: list[log.Place | None], notes: list[Note]
 ) -> None:
-    """This holds for any records in any order, as in a journal of two consoles."""
+    """The records may have any order, as in a journal of two consoles."""
     intents = [
         change(number, *edits, hours=hours[number - 1], back=backs[number - 1])
         for number, edits in ((1, (rate(1),)), (2, (rate(2), rate(2, BOB))), (3, (UnsetQuota(ALICE, rate(1).key),)))

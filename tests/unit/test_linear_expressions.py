@@ -137,7 +137,8 @@ _OPERATORS = {
     _own("console.contexts.config_providers", "self.pattern"),
     # From a client of an embedded Connect worker, which only compiles the expression.
     _own("console.embedded.connect.validation", "text"),
-    # From a client of an embedded cluster, which only compiles a pattern of metrics, and matches one of transactions.
+    # From clients of an embedded cluster: patterns of metrics, which it only compiles, and patterns of transactions,
+    # which it matches.
     _own("console.embedded.own_resources", "expression.strip()"),
     _own("console.embedded.handlers.transactions", "getattr(request, 'transactional_id_pattern', None) or ''"),
 }

@@ -171,7 +171,7 @@ def of_librdkafka(home: Path, text: str) -> SaslSettings | None:
 
 
 def test_an_assertion_of_librdkafka_is_that_of_java(tmp_path: Path) -> None:
-    """The same holds for Java's names of the client's keys, which newer versions of librdkafka also take."""
+    """Newer versions of librdkafka also take Java's names for the id and the secret of the client."""
     shared = (
         "sasl.oauthbearer.assertion.private.key.file=/k.pem\nsasl.oauthbearer.assertion.claim.iss=i\n"
         "sasl.oauthbearer.assertion.private.key.passphrase=p\nsasl.oauthbearer.assertion.claim.exp.seconds=60\n"
