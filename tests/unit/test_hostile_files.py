@@ -421,7 +421,7 @@ def test_other_tables_are_refused_before_anything_is_read(tmp_path: Path, statem
 
 
 def test_pages_that_lead_in_a_circle_are_damage(tmp_path: Path) -> None:
-    """In each case all children of a page are the same page: its first child, itself, or a page that does not exist."""
+    """All further children of a page are one page: its first child, the page itself, or a page that does not exist."""
     path = record(tmp_path / "a.flight", *[answer_row(BODY, number=NUMBER + at) for at in range(2000)])
     whole = bytearray(path.read_bytes())
     root = next(at for at in range(4096, len(whole), 4096) if whole[at] == 5)  # a page of pointers to other pages
