@@ -1,5 +1,5 @@
-"""For every test: a home of its own, and property tests that give the same answer each time. For those that need
-them: real clusters, each started by the first test that asks for it and ended after the last one.
+"""Fixtures and hooks of all tests: a home directory for each test, reproducible property tests, and real clusters,
+which run from their first test to their last one.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ settings.load_profile("same")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Not each test alone: fixtures of modules, workers and what they start would write into the user's own folders.
+# The process itself also needs a home: fixtures of modules, workers and their children would write into the user's
+# folders.
 _REAL = real_places(os.environ)
 _BEFORE = _REAL.seen()
 if "PYTEST_XDIST_WORKER" not in os.environ:
     take_a_home()
 open_more_files()
-# A user's own group may write as Debian has it, and what others may write is not run: tests mean what they make.
+# With Debian's umask the user's group may write new files, and kac runs no program that others may write.
 os.umask(0o022)
 
 _LAST = pytest.StashKey[real_clusters.LastTests]()
@@ -56,18 +57,18 @@ _HOMES = count()
 
 @pytest.fixture(autouse=True)
 def no_child_outlives_its_test() -> Iterator[None]:
-    """Whatever a test started ends with it, also where it fails."""
+    """End the child processes of a test after it, also if it fails."""
     yield
     end_children()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """What the Makefile asks for where slow tests run alone."""
+    """Add the option by which the Makefile runs only slow tests."""
     parser.addoption("--slow-files", action="store_true", help="import only files that may have slow tests")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With `--slow-files` a file without slow tests."""
+    """Ignore a file without slow tests if `--slow-files` is given."""
     is_left_out = (
         config.getoption("slow_files") and collection_path.suffix == ".py" and not may_be_slow(collection_path)
     )
@@ -76,7 +77,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect without the garbage collector: all that is made stays, and it would walk it again and again."""
+    """Collect without the garbage collector, which would walk the growing number of lasting objects again and again."""
     gc.disable()
     try:
         return (yield)
@@ -86,13 +87,13 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Tests that share a cluster run in one process, with `--dist loadgroup`; what takes longest begins first."""
+    """Put tests that share a cluster into one process, with `--dist loadgroup`, and let the longest begin first."""
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (name := real_clusters.group(item)):
             item.add_marker(pytest.mark.xdist_group(name))
         mark = item.get_closest_marker("xdist_group")
         if mark and config.getoption("loadgroup", False):
-            # xdist 3.8 writes the group into `_nodeid`, which pytest 9.2 does not have: its scheduler sees no group.
+            # xdist 3.8 writes the group into `_nodeid`, which pytest 9.2 lacks: the scheduler would see no group.
             item._id = NodeId.parse(f"{item.nodeid}@{mark.args[0]}")
     refuse_hidden(items)
     yield
@@ -101,7 +102,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """The tests are chosen. What collecting them made stays to the end: no garbage collection walks it again."""
+    """Note the chosen tests, and freeze the collected objects, so that no garbage collection walks them again."""
     session.stash[_LAST] = real_clusters.LastTests(session.items)
     gc.collect()
     gc.freeze()
@@ -109,7 +110,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Nothing of the user's own was touched. Workers leave that to the process that started them."""
+    """Fail the session if a file of the user's own changed. Only the process that started the workers checks this."""
     touched = changed(_BEFORE, _REAL.seen()) if not hasattr(session.config, "workerinput") else []
     if touched:
         more = f" and {len(touched) - 5} more" if len(touched) > 5 else ""
@@ -119,13 +120,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Libraries report what is frozen at the end as lost."""
+    """Unfreeze all objects: libraries report frozen ones as lost at the end."""
     gc.unfreeze()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """A cluster that no other test needs ends."""
+    """End each cluster that no further test needs."""
     try:
         yield
     finally:
@@ -134,16 +135,16 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home directory: no test reads or writes the developer's own contexts, history or journal."""
+    """Provide an empty home directory, so that no test reads or writes the developer's contexts, history or journal."""
     cache = cache_home().parent
     for name in [name for name in os.environ if name.startswith(_FOREIGN) and name not in _KEPT]:
         monkeypatch.delenv(name)
-    # Not by mktemp, which lists the folder each time: there are thousands.
+    # mktemp would list the folder each time, and there are thousands of homes.
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(_HOMES))
     home.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    # What is copied in a test reaches no developer's tmux.
+    # Texts that a test copies must not reach the developer's tmux.
     for name in ("TMUX", "STY", "VTE_VERSION", "TERM_PROGRAM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -152,7 +153,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 
 @pytest.fixture(autouse=True)
 def collector() -> Iterator[None]:
-    """Commands turn the cyclic collector off for the rest of what is their own process, and here is not."""
+    """Turn the garbage collector on again after a command, which turns it off for the rest of its process."""
     yield
     gc.enable()
 
@@ -160,7 +161,7 @@ def collector() -> Iterator[None]:
 def _shared(
     request: pytest.FixtureRequest, make: Callable[[], real_clusters.KafkaCluster]
 ) -> Iterator[real_clusters.KafkaCluster]:
-    """The body of such a fixture."""
+    """Yield a running cluster, and register it, so that it ends after its last test."""
     for cluster in real_clusters.running(make):
         request.session.stash[_LAST].runs(str(request.fixturename), cluster)
         yield cluster
@@ -168,18 +169,20 @@ def _shared(
 
 @pytest.fixture(scope="session")
 def plain_cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
-    """Kafka 4.3, three brokers, PLAINTEXT where everybody is a super user, logins beside, request log on."""
+    """Kafka 4.3 with three brokers: a PLAINTEXT listener where everybody is a super user, a listener with logins, and a
+    request log.
+    """
     yield from _shared(request, lambda: real_clusters.KafkaCluster(brokers=3, logins=True, request_log=True))
 
 
 @pytest.fixture(scope="session")
 def secure_cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
-    """Kafka 4.3, three brokers, SASL_SSL and mTLS; admin may do all, alice nothing. Request log on."""
+    """Kafka 4.3 with three brokers: SASL_SSL, mTLS and a request log. User admin may do everything, alice nothing."""
     yield from _shared(request, lambda: real_clusters.KafkaCluster(brokers=3, security="secure", request_log=True))
 
 
 def _of_release(version: str, brokers: int) -> Any:
-    """The fixture of a cluster of another release, as plain_cluster, with Kafka's own configs for contracts."""
+    """Return a fixture: a cluster of another release like plain_cluster, but with Kafka's own configs for contracts."""
 
     @pytest.fixture(scope="session")
     def cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
@@ -201,14 +204,15 @@ kafka44 = _of_release(RELEASES["4.4"], brokers=3)
 
 @pytest.fixture(scope="session")
 def kafka28(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
-    """Kafka 2.8 with ZooKeeper, two brokers, as plain_cluster."""
+    """Kafka 2.8 with ZooKeeper and two brokers, otherwise like plain_cluster."""
     yield from _shared(request, lambda: ZooKeeperCluster(brokers=2, logins=True, request_log=True))
 
 
 @pytest.fixture(scope="session", params=[KAFKA_4_3], ids=["4.3"])
 def racked_brokers(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
-    """Four plain brokers in three racks, two of them in the last. Any but the first, which is the only controller, can
-    be stopped; the controller elects no leader of its own accord. `racked_cluster` gives it to one test after another.
+    """Four plain brokers in three racks, two of them in the last one. Every broker except the first can be stopped; the
+    first is the only controller, and elects no preferred leader by itself. `racked_cluster` gives the cluster to one
+    test after another.
     """
     racks = {broker: {"broker.rack": rack} for broker, rack in real_clusters.RACKS.items()}
     properties = {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "1"}
@@ -223,5 +227,5 @@ def racked_brokers(request: pytest.FixtureRequest) -> Iterator[real_clusters.Kaf
 
 @pytest.fixture(scope="session")
 def breakable_cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
-    """Kafka 4.3, three plain brokers; `own_cluster` gives it to one test after another."""
+    """Kafka 4.3 with three plain brokers; `own_cluster` gives the cluster to one test after another."""
     yield from _shared(request, lambda: real_clusters.KafkaCluster(brokers=3, logins=True, request_log=True))

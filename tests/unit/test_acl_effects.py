@@ -1,4 +1,6 @@
-"""What changes of ACLs take from whom: as a look at every principal, name, operation and address has it."""
+"""Tests of the rights that a change of ACLs takes away, against a check of every principal, name, operation and
+address.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ def test_what_is_taken_is_what_each_look_finds(known: Sequence[Acl], about: Acl)
                 (operation, name, host)
                 for move in moves(about, principal, held, left, there).moves
                 for operation, name, host in product(move.operations, move.names, move.hosts or FROM)
-                # From an address where it was denied before nothing is lost, which a line need not say.
+                # A line may include addresses whose requests were denied before: they lose nothing.
                 if host not in move.but and held.allows(authorizer.Request(principal, host, operation, TOPIC, name))
             }
             assert told == expected

@@ -1,4 +1,4 @@
-"""The walk of an apply and of an operation's step through the files: down, and never back up."""
+"""Tests that an apply and the steps of an operation call down through the files, and never back up."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from tests.support import worlds
 
 ROOT = Path(__file__).resolve().parents[2] / "console"
 ELSEWHERE = ("embedded/", "admin/", "wire/")
-"""The cluster that is changed, and what runs on the client's own thread."""
+"""Folders whose calls are not noted: the embedded cluster, and the code that runs on the client's own thread."""
 OWNERS = frozenset({"session/session.py", "session/snapshot_reader.py", "session/operation_work.py"})
-"""What reads the cluster, has the plan, or holds the lease of operations: steps ask it again and again."""
+"""Files that read the cluster, own the plan, or hold the lease of operations; a step may call them several times."""
 ROOM = "session"
 VALUE = "session/apply_run.py"
 ORDERS = topic_resource("orders")
@@ -57,15 +57,15 @@ class Call(NamedTuple):
 class Walk:
     """Notes the calls between files while it is the profiler of this thread.
 
-    visits: the first call of each function that is in another file than its caller; what a function made and gave away
-    counts as itself. climbs: calls from a file of the room `session`, or to one, to a file that the walk came from. A
-    task counts as called by what began it.
+    visits: the first call of each function, if it comes from another file; a nested function counts as its outer
+    function. climbs: calls into a file that is already on the stack, if the caller or the called file is in the room
+    `session`. The caller of a task is the function that made the task.
     """
 
     def __init__(self, root: Path, elsewhere: tuple[str, ...] = ()) -> None:
         self._root = f"{root}/"
         self._elsewhere = elsewhere
-        self._frames: dict[FrameType, None] = {}  # a coroutine that goes on is no new call
+        self._frames: dict[FrameType, None] = {}  # a resumed coroutine is not a new call
         self._read: set[tuple[str, str]] = set()
         self._begun_by: dict[asyncio.Task[Any], list[str]] = {}
         self.visits: list[Call] = []
@@ -74,7 +74,7 @@ class Walk:
     def task(
         self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **options: Any
     ) -> asyncio.Task[Any]:
-        """Make a task of the loop."""
+        """Make a task of the loop, and note the files that began it."""
         made = asyncio.Task(work, loop=loop, **options)
         self._begun_by[made] = self._files(sys._getframe(1))
         return made
@@ -100,7 +100,7 @@ class Walk:
         return "" if file.startswith(self._elsewhere) else file
 
     def _files(self, frame: FrameType | None) -> list[str]:
-        """The files of a frame and of what called it, the last call first."""
+        """Return the files of a frame and of its callers, the last call first."""
         files = []
         while frame is not None:
             if file := self._file(frame):
@@ -114,7 +114,7 @@ class Walk:
 
     @property
     def twice(self) -> dict[str, list[str]]:
-        """The files of the room that are visited more than once, with the functions that are called in them."""
+        """Return each file of the room with several visits, except `VALUE` and `OWNERS`, and its visited functions."""
         count = Counter(each.file for each in self.visits if Path(each.file).parent.name == ROOM)
         return {
             file: [each.function for each in self.visits if each.file == file]
@@ -133,7 +133,7 @@ def _is_import(frame: FrameType | None) -> bool:
 
 @contextmanager
 def walking(walk: Walk) -> Iterator[Walk]:
-    """Note what is called meanwhile."""
+    """Note the calls inside the block."""
     loop = asyncio.get_running_loop()
     loop.set_task_factory(walk.task)
     before = sys.getprofile()
@@ -146,7 +146,7 @@ def walking(walk: Walk) -> Iterator[Walk]:
 
 
 class Agreeing:
-    """A front end that agrees with everything, and keeps what it was shown."""
+    """A front end that agrees to everything, and keeps the questions, conflicts, lines and reports."""
 
     can_ask = True
 
@@ -167,19 +167,19 @@ class Agreeing:
         return True
 
     def tell(self, line: str) -> None:
-        """Keep it."""
+        """Keep the line."""
         self.lines.append(line)
 
     def warn(self, found: tuple[Risk, ...]) -> None:
         """Show nothing."""
 
     def report(self, report: ApplyReport) -> None:
-        """Keep it."""
+        """Keep the report."""
         self.reports.append(report)
 
 
 cluster = worlds.cluster(ClusterSpec(brokers=2), worlds.topic("orders", 1, 2, (1, 2)))
-"""A cluster on a thread of its own, so that only kac is walked through."""
+"""A cluster on its own thread, so that the walk notes only kac's calls."""
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ async def client(cluster: ThreadedCluster) -> AsyncIterator[AdminClient]:
 
 
 async def applied(client: AdminClient, edit: SetConfig, front: Agreeing, walk: Walk) -> Session:
-    """Stage an edit in a session of its own, and walk through its apply."""
+    """Stage an edit in a new session, apply it, and note the calls of the apply."""
     session = Session(client, Context("test", "tests", client.settings), "run")
     await session.read_cluster()
     await session.read_topics()
@@ -203,7 +203,7 @@ async def applied(client: AdminClient, edit: SetConfig, front: Agreeing, walk: W
 
 
 async def test_an_apply_goes_down_and_never_back_up(client: AdminClient, own_home: Path) -> None:
-    """With a warning, which is asked about."""
+    """The edit has a warning, so the apply asks a question."""
     front, walk = Agreeing(), Walk(ROOT, ELSEWHERE)
     session = await applied(client, SetConfig(ORDERS, "unclean.leader.election.enable", "true"), front, walk)
     assert [risk.name for risk in front.asked[0].risks] == ["unclean-election"]
@@ -228,8 +228,9 @@ async def test_an_apply_goes_down_and_never_back_up(client: AdminClient, own_hom
 async def test_so_does_one_that_is_in_trouble(
     cluster: ThreadedCluster, client: AdminClient, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A former change is of unknown outcome, and another client changes the same key: it is asked about, and sent over
-    that."""
+    """The outcome of a former change is unknown, and another client changes the same key: the apply asks whether to
+    overwrite, and sends the edit.
+    """
     monkeypatch.setattr(former_changes, "IN_FLIGHT", 0.0)
     cluster.call(lambda c: c.faults.add(Fault(Cut(Moment.BEFORE), api=ALTER, nth=2, times=1)))
     lost = Agreeing()
@@ -248,7 +249,7 @@ async def test_so_does_one_that_is_in_trouble(
 
 
 async def test_so_does_an_operation(own_home: Path) -> None:
-    """From its beginning to its end, with all its steps."""
+    """All steps of an operation, from its beginning to its end, climb into no file."""
     async with world_of() as world:
         world.holds(LAYOUT)
         number = await begin(world.session, Drain((3,)), None)
@@ -262,7 +263,7 @@ async def test_so_does_an_operation(own_home: Path) -> None:
 
 
 async def test_a_walk_notes_a_climb_also_by_way_of_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And a file that is visited twice; what goes on after it has waited is no new visit."""
+    """The walk also notes a file that is visited twice. A coroutine that continues after a wait is not a new visit."""
     room = tmp_path / "session"
     room.mkdir()
     (room / "upper.py").write_text(

@@ -1,4 +1,6 @@
-"""Assertions that are signed with keys of all kinds: who can verify them, and what is said where they can't be made."""
+"""Tests of signed assertions with all types of keys: verification without the signing library, and the errors for keys
+that can't sign.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,7 @@ def test_a_header_that_no_jwt_has_is_the_template_s(tmp_path: Path, header: obje
 
 
 def test_a_short_key_is_the_provider_s_to_refuse(tmp_path: Path) -> None:
-    """Standard error may be the screen: nothing is written there."""
+    """kac writes nothing to standard error, which may be the screen."""
     short = rsa.generate_private_key(65537, 1024)
     sasl = settings(tmp_path, pem(short))
     code = (

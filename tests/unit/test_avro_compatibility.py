@@ -47,7 +47,7 @@ def record_json(name: str, *fields: tuple[str, Json] | tuple[str, Json, Json], *
 
 @st.composite
 def schemas(draw: st.DrawFn) -> Json:
-    """A schema: a record whose types have each their own name, R, E or F with a number for its place."""
+    """Draw a record schema. Each named type has a unique name: R, E or F with a number."""
     return _record(draw, 2, [0])
 
 
@@ -92,7 +92,7 @@ def _type(draw: st.DrawFn, depth: int, count: list[int]) -> Json:
 
 @st.composite
 def edited(draw: st.DrawFn, schema: Json) -> Json:
-    """The same schema after some changes of its types and fields."""
+    """Return a copy of a schema with drawn changes of its types, fields and symbols."""
     found = json.loads(json.dumps(schema))
     _edit(draw, found)
     return found
@@ -124,7 +124,7 @@ def _edit(draw: st.DrawFn, found: Json) -> None:
 
 
 def datum(draw: st.DrawFn, schema: Json) -> Json:
-    """A value of a schema, for fastavro's writer; a branch of a union is named by its type's tuple form."""
+    """Draw a value of a schema for fastavro's writer; for a union, a tuple of the branch and its value."""
     if isinstance(schema, list):
         branch = draw(st.sampled_from(schema))
         return (branch, datum(draw, branch))
@@ -196,7 +196,7 @@ def test_each_problem_is_a_difference_that_is_shown(data: st.DataObject) -> None
 
 @pytest.mark.slow
 def test_as_avros_own_java_says() -> None:
-    """600 pairs, one Java: both must find the same pairs readable."""
+    """kac and Avro's Java library find the same of 600 pairs readable; one Java process checks all pairs."""
     try:
         command = _java_command()
     except BrokersUnavailableError as error:

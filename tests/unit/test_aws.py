@@ -1,4 +1,6 @@
-"""IAM of Amazon MSK: signatures next to those of others, and where credentials come from. No cloud is reached."""
+"""Tests of IAM of Amazon MSK: signatures against those of other libraries, and the sources of credentials. No test
+reaches a cloud.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ def test_tokens_are_signed_as_amazons_own_signer_does(session: str | None, monke
 
 
 def parts(url: str) -> list[str]:
-    """The query as it is encoded, without the client's name."""
+    """Return the encoded parameters of a URL's query, without the client's name."""
     return [part for part in urlsplit(url).query.split("&") if not part.startswith("User-Agent=")]
 
 
@@ -97,7 +99,7 @@ def test_without_botocore_the_line_says_what_installs_it(monkeypatch: pytest.Mon
     assert raised.value.failure.remedy == f"Install it: {how_to_add('aws')}"
 
 
-# Where credentials come from.
+# Sources of credentials
 
 
 def keys_of(profile: str | None = None, limit: float = 5) -> AwsKeys:
@@ -118,7 +120,9 @@ Stand = Callable[[dict[str, str]], None]
 
 @pytest.fixture
 def stand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stand:
-    """Be where these variables are set, and no others of AWS, in a home of one's own."""
+    """Provide a function that sets environment variables and removes all others of AWS and of proxies, in an empty
+    home.
+    """
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setattr(ContainerMetadataFetcher, "SLEEP_TIME", 0)
@@ -191,7 +195,7 @@ def test_profiles(stand: Stand, tmp_path: Path) -> None:
 
 
 class Metadata:
-    """A metadata service of a container and of an instance: what it was asked."""
+    """A metadata service of containers and of instances that keeps the requests."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -246,7 +250,9 @@ def test_a_container(metadata: Metadata, stand: Stand, tmp_path: Path) -> None:
 
 
 class TokenService:
-    """AWS' token service as its reference has it: XML, a code for each refusal. `asked`: the forms."""
+    """AWS' token service: it answers in XML, and refuses with an error code, as AWS' reference describes. `asked`: the
+    received forms.
+    """
 
     ROLE = "arn:aws:iam::123456789012:role/kafka-ops"
 
@@ -373,11 +379,11 @@ async def test_temporary_credentials_are_kept_until_shortly_before_their_end(met
     assert login.shown() == shown
 
 
-# What answers in their place.
+# Hostile services
 
 
 class Hostile(BaseHTTPRequestHandler):
-    """Answers any request by `answer`."""
+    """Answers every request with `answer`."""
 
     answer: Callable[[BaseHTTPRequestHandler], None]
 
@@ -389,7 +395,7 @@ class Hostile(BaseHTTPRequestHandler):
     do_PUT = do_POST = do_GET  # noqa: N815 - names of http.server's
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Log nothing."""
 
 
 def said(status: int, body: bytes, **headers: str) -> Callable[[BaseHTTPRequestHandler], None]:
@@ -506,7 +512,7 @@ def test_both_forms_are_logins() -> None:
 
 
 async def test_a_login_that_a_broker_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over the wire, to a peer that answers as MSK does to an identity without rights."""
+    """If a broker refuses a login, as MSK does without rights, the error names the access key but not the secret."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKREFUSED")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.setenv("AWS_REGION", "eu-central-1")

@@ -1,4 +1,4 @@
-"""Profiles of AWS that name a role or a session of SSO, on loopback. No cloud is reached."""
+"""Tests of AWS profiles with a role or an SSO session, against services on loopback. No test reaches a cloud."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ SECRETS = {"AKKEYS": SECRET, "AKENV": SECRET}
 
 
 class Call(NamedTuple):
-    """A request that was accepted. by: the access key that signed, "" for SSO. region: of the signature."""
+    """An accepted request. by: the access key of the signature; "" for SSO. region: the region of the signature."""
 
     by: str
     region: str
@@ -105,7 +105,7 @@ class Call(NamedTuple):
 
 
 class Services:
-    """STS and the portal of SSO: they give keys that end in an hour, and check who asks."""
+    """STS and the portal of SSO: they check the caller, and give keys that expire in an hour."""
 
     def __init__(self) -> None:
         self.asked: list[Call] = []
@@ -136,7 +136,7 @@ class Services:
 
     @staticmethod
     def _signed(headers: dict[str, str], region: str, body: bytes, keys: Credentials) -> str:
-        """The header that says who asked, of what arrived."""
+        """Return the authorization header that the caller should have sent with these headers and this body."""
         signer = SigV4Auth(keys, "sts", region)
         names = headers["authorization"].partition("SignedHeaders=")[2].partition(",")[0].split(";")
         sent = AWSRequest("POST", f"http://{headers['host']}/", {name: headers[name] for name in names}, body)
@@ -146,7 +146,7 @@ class Services:
         return f"{scope}, SignedHeaders={';'.join(names)}, Signature={signature}"
 
     def oidc(self, given: dict[str, str]) -> tuple[int, str]:
-        """Give a new token of the session for the one that renews it."""
+        """Return a new token of the session for a valid refresh token, else an error."""
         if given.get("refreshToken") != "renews":
             return 400, json.dumps({"error": "invalid_grant"})
         self.asked.append(Call("", "", {name: given[name] for name in ("clientId", "grantType")}))
@@ -195,7 +195,7 @@ def environ(services: Services, stand: Stand) -> dict[str, str]:
 
 
 def log_in(token: str = "of the session", ends: str = "2040-01-01T00:00:00Z", **more: str) -> None:
-    """What `aws sso login` leaves."""
+    """Write the same cache files as `aws sso login`."""
     cache = Path(os.environ["HOME"]) / ".aws" / "sso" / "cache"
     cache.mkdir(parents=True, exist_ok=True)
     kept = {"startUrl": START, "region": "eu-north-1", "accessToken": token, "expiresAt": ends, **more}
@@ -304,7 +304,7 @@ def test_sessions_of_sso_that_do_not_work(services: Services, environ: dict[str,
     line = refusal("sso")
     assert "SSO of profile sso: the session is over, or was refused | Log in: aws sso login --profile sso" in line
     assert "of yesterday" not in line
-    # A token is for the portal alone.
+    # A redirect does not get the token.
     log_in(token="moved")
     assert "GetRoleCredentials answered 302" in refusal("sso")
     log_in(token="odd\ntoken")
@@ -340,7 +340,7 @@ def test_a_session_of_sso_is_renewed_as_awss_own_tools_do(services: Services, en
 
 
 async def test_a_role_of_the_login_itself(services: Services, environ: dict[str, str]) -> None:
-    """awsRoleArn and its like, of aws-msk-iam-auth: assumed with the credentials of the profile."""
+    """The login assumes the role of aws-msk-iam-auth's options, as awsRoleArn, with the credentials of the profile."""
     options = {
         "aws.role.arn": f"{ROLE}of-login",
         "aws.role.session": "bob",

@@ -1,4 +1,4 @@
-"""Whether a terminal is light: by the environment, by its own answer, and by what the operator says."""
+"""Tests of the detection of light terminals: by the environment, the terminal's answer, and the user's options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types that msgspec builds are built by one thread."""
+"""Tests that only one thread builds each type of msgspec."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def test_threads_that_first_use_a_type_together_all_read_it(kind: str) -> None:
     code, data = KINDS[kind]
     program = TWO_THREADS.format(kind=code, data=data)
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
-    # Two threads write at once: the ends of their lines may come together.
+    # Both threads write at once, so both values may come before both line ends.
     assert (ended.returncode, "".join(ended.stdout.split())) == (0, "77"), ended.stderr
 
 
 ALONE = {"wire/decoding.py"}
-"""Run in a process with one thread."""
+"""Files whose code runs in a process with one thread."""
 
 
 def _given_types(tree: ast.AST) -> list[ast.expr]:

@@ -1,4 +1,6 @@
-"""What the call that replaces all overrides is given, and how a lost change is recognized in what brokers describe."""
+"""Tests of the call that replaces all overrides, and of the verdicts on changes without a response, from the state
+that brokers describe.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ LIST, LONG, STRING, PASSWORD = codes.ConfigType(7), codes.ConfigType(5), codes.C
 
 
 def described(own: Mapping[str, str | None], inherited: Mapping[str, str | None] | None = None) -> ConfigSet:
-    """A topic with these overrides and these values from elsewhere; a key of None is a secret."""
+    """Return a topic's configs with these overrides and inherited values; a key with the value None is a secret."""
 
     def entry(key: str, value: str | None, own: bool) -> ConfigEntry:
         type_ = PASSWORD if value is None else LIST if key.startswith("list") else LONG
@@ -37,7 +39,7 @@ def described(own: Mapping[str, str | None], inherited: Mapping[str, str | None]
     return ConfigSet(tuple(sorted(found, key=lambda entry: entry.name)))
 
 
-# --- replacing
+# --- replacing all overrides
 
 
 def test_a_replacement_names_every_override() -> None:
@@ -98,7 +100,7 @@ def test_what_is_not_edited_stays(own: dict[str, str], key: str, value: str) -> 
     assert replacement(TOPIC, (changes.ConfigOp(key, codes.DELETE),), described(own), own) == kept
 
 
-# --- looking for what was lost
+# --- verdicts on changes without a response
 
 APPLIED, NOT_APPLIED, UNKNOWN = changes.Status.APPLIED, changes.Status.NOT_APPLIED, changes.Status.UNKNOWN
 

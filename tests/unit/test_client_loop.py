@@ -1,4 +1,6 @@
-"""A socket that is opened ahead: the next connection takes it, or its failure; else it is closed with the loop."""
+"""Tests of a socket that the loop opens ahead: the next connection takes the socket, or gets its failure; otherwise the
+loop closes it at its end.
+"""
 
 from __future__ import annotations
 

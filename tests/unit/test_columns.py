@@ -1,4 +1,4 @@
-"""One table of columns for each noun: the screen's rows say what ``list --output json`` says of the same snapshot."""
+"""Tests of each noun's columns: the screen's rows have the values of ``list --output json`` of the same snapshot."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ LAG = st.builds(
     st.lists(st.builds(model.PartitionLag, NAMES, IDS, NUMBERS, NUMBERS, NUMBERS | st.just(-1), NAMES)).map(tuple),
 )
 SECONDS = st.floats(1, 1e4)
-"""Between two polls of a group."""
+"""The seconds between two polls of a group."""
 OF_GROUP = st.none() | st.lists(
     st.builds(model.GroupMember, NAMES, NAMES, NAMES, PLACES, target=st.none() | PLACES), max_size=3
 ).map(tuple)
@@ -157,12 +157,13 @@ SCREEN: dict[str, Callable[[Snapshot], Iterable[Any]]] = {
     "quotas": quotas,
     "acls": lambda snapshot: acl_rows(snapshot.acls, EMPTY, "resource"),
 }
-"""The rows that the panes make of a snapshot."""
+"""The rows that each pane makes of a snapshot."""
 
 
 def of_screen(snapshot: Snapshot) -> Iterator[tuple[str, Columns[Any], list[Any]]]:
-    """Each noun's columns and rows, without what the screen alone has: the cluster default among brokers, and the
-    sizes of topics, which `list` reads where it is asked for them."""
+    """Yield the columns and rows of each noun, without the additions of the screen: the cluster default among brokers,
+    and the sizes of topics, which `list` reads only on request.
+    """
     for kind, rows in SCREEN.items():
         kept = [row for row in rows(snapshot) if kind != "brokers" or row.broker is not None]
         columns: Columns[Any] = ACLS["resource"] if kind == "acls" else KINDS[kind].columns
@@ -170,7 +171,7 @@ def of_screen(snapshot: Snapshot) -> Iterator[tuple[str, Columns[Any], list[Any]
 
 
 def listed(text: str, snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
-    """The objects that ``--output json`` has."""
+    """Return the objects that a statement gives with ``--output json``."""
     (statement,) = parse(text)
     assert isinstance(statement, QueryStatement)
     found = json.loads(json.dumps(to_data(answer(statement, snapshot))))[name]
@@ -179,14 +180,15 @@ def listed(text: str, snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
 
 
 def agree(columns: Columns[Any], rows: Iterable[Any], found: list[dict[str, Any]]) -> None:
-    """JSON has the rows of the screen; each column of both has one value, which its cell says. The screen may have
-    words of its own, one for each of Kafka's."""
+    """Check that the screen and JSON have the same rows, and that each cell shows the value of its column. The screen
+    may have words of its own, one for each of Kafka's.
+    """
     words: set[tuple[str, str, str]] = set()
     shown = {json.dumps(columns.data(row)): row for row in rows}
     assert shown.keys() == {json.dumps(each) for each in found}
     for text, row in shown.items():
         data = json.loads(text)
-        data |= data.get("values", {})  # of quotas, by key
+        data |= data.get("values", {})  # quotas have their values by key
         for column, cell in zip(columns.of("screen"), columns.cells(row), strict=True):
             if (key := column.key or column.name) in data:
                 assert column.value(row) == data[key], column.name
@@ -199,10 +201,10 @@ def agree(columns: Columns[Any], rows: Iterable[Any], found: list[dict[str, Any]
 @given(snapshots())
 def test_the_screen_says_what_json_says_and_sorts_by_what_it_shows(snapshot: Snapshot) -> None:
     for kind, columns, rows in of_screen(snapshot):
-        # The screen has users and defaults that have no quota of their own, too.
+        # The screen also has users and defaults without a quota.
         shown = [row for row in rows if row.values] if kind == "quotas" else rows
         agree(columns, shown, listed(f"list {kind}", snapshot, kind))
-    # The largest number first, the first text first; what is not known comes last.
+    # Numbers descend, texts ascend, and unknown values come last.
     for kind, columns, rows in of_screen(snapshot):
         for column in columns.of("screen"):
             ordered = [column.value(row) for row in sorted(rows, key=columns.sort_key(column.name))]
@@ -234,7 +236,7 @@ def test_describe_says_what_the_screen_says_of_one(snapshot: Snapshot) -> None:
 
 
 def tables() -> list[Any]:
-    """Every noun's columns, wherever they stand, and those that depend on something."""
+    """Return the columns of all nouns and of all modules, with examples of columns that depend on arguments."""
     found: dict[str, Columns[Any]] = {name: kind.columns for name, kind in KINDS.items()}
     found["acls by resource"] = ACLS["resource"]
     for room in (console.present, console.answers):
@@ -286,7 +288,7 @@ def test_what_leads_stays_on_top_and_equal_rows_are_put_in_order_by_the_tie() ->
 
 
 def test_a_new_column_is_one_edit() -> None:
-    """It is filtered by, listed, drawn and in JSON by being in the table."""
+    """Filters, lists, panes and JSON have a column as soon as the table has it."""
     added: Column[TopicRow] = Column(
         "leaders",
         KINDS["topics"].columns.of("screen")[2].views,

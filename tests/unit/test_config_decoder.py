@@ -1,4 +1,4 @@
-"""The quick decoder of DescribeConfigs against kio's: the same answer for every response, whatever it saw before."""
+"""Tests that the quick decoder of DescribeConfigs gives the same answers as kio's, whatever it decoded before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from console.wire.frames import decode_body
 from console.wire.schemas import response_type
 
 quick = settings(max_examples=settings().max_examples // 4)
-"""Responses are large; a quarter of the examples is enough for every day."""
+"""A quarter of the usual examples: responses are large."""
 
 VERSIONS = (1, 2, 3, 4)
 FLEXIBLE = 4
@@ -85,7 +85,7 @@ def uvarint(number: int) -> bytes:
 
 
 def by_kio(version: int, body: bytes) -> list[Described]:
-    """The plain way: kio decodes everything, and each object is mapped."""
+    """Decode a body with kio, and map each object."""
     response: Any = decode_body(response_type("describe_configs", version), body)
     described: list[Described] = []
     for result in response.results:
@@ -109,7 +109,7 @@ def by_kio(version: int, body: bytes) -> list[Described]:
     return described
 
 
-# Few texts, so that encodings repeat; some of them long enough for a length of two bytes, some beginning like others.
+# Few texts, so that encodings repeat. Some need two bytes for their length, others have the same beginning.
 texts = st.sampled_from(["", "a", "ab", "retention.ms", "retention", "-1", "ü☃", "x" * 126, "x" * 127, "x" * 300])
 maybe_texts = st.none() | texts
 numbers = st.integers(-128, 127)
@@ -131,7 +131,7 @@ tags = st.lists(st.binary(max_size=4), max_size=2).map(tuple)
 
 @st.composite
 def responses(draw: st.DrawFn) -> list[Result]:
-    """Results whose sets are made of few entries, as those of a real broker are."""
+    """Draw results whose sets are made of few entries, like a real broker's."""
     pool = draw(some_entries)
     sets = st.lists(st.sampled_from(pool), max_size=4).map(tuple)
     results = st.builds(
@@ -210,7 +210,7 @@ def test_garbage_is_malformed(version: int, garbage: bytes) -> None:
 
 
 def test_an_array_without_end_is_malformed() -> None:
-    """A count of four billion entries must not be believed."""
+    """The decoder refuses a count of four billion entries."""
     body = Wire(4).response([])[:4] + uvarint(2**32 - 1)
     with pytest.raises(MalformedFrame):
         ConfigDecoder(4).decode(body, {})

@@ -1,4 +1,4 @@
-"""References that a file's own config providers resolve, and those that nobody resolves: they are never sent."""
+"""Tests of references that the config providers of a file resolve, and of all others, which kac never sends."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def provider(name: str, kind: str, **parameters: str) -> str:
 
 
 def password(folder: Path, declared: str, reference: str, jaas: str = "", **environ: str) -> str:
-    """The password of a properties file that declares this, and whose login has this reference."""
+    """Return the password from a properties file with these declarations, whose login has this reference."""
     file = folder / "client.properties"
     jaas = jaas or f'{PLAIN} username="ops" password="{reference}";'
     file.write_text(f"{LOGIN}{declared}sasl.jaas.config={jaas}\n")
@@ -231,7 +231,7 @@ PIECES = st.lists(
 
 @given(PIECES)
 def test_what_is_expanded_has_no_reference_left_and_references_stand_where_they_say(text: str) -> None:
-    """Either an error, or no reference at all."""
+    """The resolver raises ValueError, or leaves no reference."""
     resolver = References(Surroundings({"P": "pass"}, Path("/none"), Path("/none")), (Path("/none"),))
     expanded = None
     with contextlib.suppress(ValueError):

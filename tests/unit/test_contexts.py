@@ -1,4 +1,4 @@
-"""Contexts of our own file and of other tools, and which of them is used."""
+"""Tests of contexts from kac's own file and from other tools' files, and of the choice of one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Configure = Callable[..., Contexts]
 
 @pytest.fixture
 def configure(tmp_path: Path) -> Configure:
-    """Write files below a home folder, named by their paths from there, and load what they configure."""
+    """Provide a function that writes files below a home folder, by relative path, and loads their contexts."""
 
     def write(files: dict[str, str], **environ: str) -> Contexts:
         for name, text in files.items():
@@ -184,7 +184,7 @@ def test_another_file_by_the_environment(configure: Configure, tmp_path: Path) -
     assert "none.toml: there is no such file" in problem
 
 
-# Other tools
+# Files of other tools
 
 
 KAFKACTL = """
@@ -491,7 +491,7 @@ def test_a_broken_file_is_one_line_and_the_rest_goes_on(configure: Configure, fi
     assert "\n" not in problem
 
 
-# Which one
+# The choice of a context
 
 
 def test_names_that_several_have(configure: Configure) -> None:

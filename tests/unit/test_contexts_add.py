@@ -1,4 +1,4 @@
-"""``kac contexts add``: a context is written behind what stands in our own file, which is its owner's alone."""
+"""Tests of ``kac contexts add``: it adds a context at the end of kac's own file, which only the owner can read."""
 
 from __future__ import annotations
 

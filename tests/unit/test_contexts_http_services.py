@@ -1,4 +1,4 @@
-"""The schema registry of a context: what is read, what is refused, and that its secrets are secrets."""
+"""Tests of the HTTP services of a context: the keys, the refusals and warnings, and secrets that stay hidden."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAD = '[contexts.a]\n"bootstrap.servers" = "b"\n\n[contexts.a.schemas]\n'
 
 
 def contexts(folder: Path, lines: str, **environ: str) -> Contexts:
-    """What a file with these lines of a registry configures."""
+    """Load the contexts of a file with these lines about a service."""
     file = folder / "config.toml"
     file.touch(mode=0o600)
     file.write_text(HEAD + lines)

@@ -1,4 +1,4 @@
-"""From client.properties to connection settings."""
+"""Tests of connection settings from client.properties and from librdkafka's files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def complaint(file: Path, text: str, **environ: str) -> str:
 
 def test_the_least_and_the_limit_of_a_whole_call(file: Path) -> None:
     assert read(file, "bootstrap.servers=b1:1,b2") == (ConnectionSettings((("b1", 1), ("b2", 9092))), ())
-    text = "bootstrap.servers=b\nrequest.timeout.ms=5000\ndefault.api.timeout.ms=120000"  # it beats that of a request
+    text = "bootstrap.servers=b\nrequest.timeout.ms=5000\ndefault.api.timeout.ms=120000"  # the second one counts
     assert read(file, text)[0].request_timeout == 120.0
 
 
@@ -191,7 +191,7 @@ def test_a_reference_for_the_whole_login_config(file: Path) -> None:
     jaas.write_text(f'{PLAIN} username="alice" password="open sesame";\n')
     jaas.chmod(0o600)
     text = "bootstrap.servers=b\nsecurity.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.jaas.config=${file:jaas}\n"
-    file.chmod(0o644)  # it holds no secret
+    file.chmod(0o644)  # the file has no secret
     settings, warnings = read(file, text)
     assert settings.sasl == SaslSettings("PLAIN", "alice", Secret("open sesame"))
     assert warnings == ()

@@ -1,4 +1,4 @@
-"""Tokens for SASL/OAUTHBEARER, from a token endpoint on this machine."""
+"""Tests of tokens for SASL/OAUTHBEARER, from a token endpoint on this machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SECRET = "open:sesame/ü"
 
 @dataclass
 class Endpoint:
-    """A token endpoint: what it was asked, and what it answers next."""
+    """A token endpoint: it keeps the requests, and gives the answer that the test sets."""
 
     url: str = ""
     asked: list[tuple[str, dict[str, list[str]]]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The small parsers that contexts are made with: addresses, JAAS, references, lines of TOML, settings."""
+"""Tests of the small parsers for contexts: addresses, JAAS, references, lines of TOML, settings."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_ways_by_ssh(text: str, host: SshHost, shown: str) -> None:
     [
         ("bastion", "is not ssh:HOST"),
         ("ssh:", "is not ssh:HOST"),
-        ("ssh:-oProxyCommand=id", "is not ssh:HOST"),  # an option of ssh's
+        ("ssh:-oProxyCommand=id", "is not ssh:HOST"),  # an option of ssh
         ("ssh:-l@bastion", "is not ssh:HOST"),
         ("ssh:ops@-oProxyCommand=id", "is not ssh:HOST"),
         ("ssh:a b", "is not ssh:HOST"),
@@ -320,7 +320,7 @@ def test_keys_are_found_on_their_lines() -> None:
         ("contexts", "a", "color"): 11,
         ("contexts", "b c", "inner"): 13,
         ("contexts", "b c", "inner", "k", "y"): 14,
-        # Not there: the line of the table that would hold it.
+        # A missing key has the line of the table that would contain it.
         ("contexts", "a", "confirm"): 4,
         ("nothing",): None,
     }

@@ -1,4 +1,4 @@
-"""The themes are legible, and tell their meanings apart for colour-blind people."""
+"""Tests that the themes are legible, and that colour-blind people can tell their meanings apart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_every_text_is_legible_and_what_must_not_be_confused_is_told_apart() -> 
     assert not faint
     near = [(each, round(each.delta, 1)) for each in contrast.differences() if each.delta < contrast.APART]
     assert not near
-    # In a terminal's own sixteen colours nothing but the sign is certain.
+    # In the sixteen colours of a terminal, only the signs are certain to differ.
     for first, second in contrast.PAIRS:
         assert contrast.SIGNS.get(first) != contrast.SIGNS.get(second)
     assert all(one != other for one, other in combinations(contrast.SIGNS.values(), 2))
@@ -63,13 +63,15 @@ def test_differences_are_those_of_the_paper(
 
 
 def test_what_a_dark_red_on_green_is_to_a_protanope() -> None:
-    """The matrix of Machado, Oliveira and Fernandes (2009) for severity 1.0, in linear light."""
+    """The expected colour follows from the matrix of Machado, Oliveira and Fernandes (2009) for severity 1.0, in linear
+    light.
+    """
     seen = Color("srgb-linear", [1.0, 0.0, 0.0]).filter("protan", method="machado")
     assert seen.convert("srgb-linear").coords() == pytest.approx([0.152286, 0.114503, -0.003882], abs=1e-5)
 
 
 def test_rounding_is_that_of_the_screen() -> None:
-    """Rich knows which of 256 colours is nearest, and Textual draws with Rich."""
+    """kac rounds to the nearest of 256 colours as Rich does, because Textual draws with Rich."""
     dark = {text.paper for text in contrast.texts() if text.theme == DARK.name and text.depth == "256 colours"}
     assert DARK.background not in dark
     assert all(Color(paper).luminance() < 0.12 for paper in dark)

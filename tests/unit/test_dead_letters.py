@@ -1,4 +1,4 @@
-"""The headers of dead letters, what is sent again, and the law of positions."""
+"""Tests of dead letters: their headers, the records that are sent again, and the positions of a redrive."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_any_headers_are_read_and_only_the_applications_stay(headers: tuple[Head
     assert kept == tuple(each for each in headers if each in kept)
     if origin is None or origin.convention != dead_letters.PASSED_OVER:
         assert left is None
-    else:  # a record that was passed over may have been a letter of another tool, and is one again
+    else:  # a record that was passed over may have been a letter of another tool
         assert left is None or left.convention != dead_letters.PASSED_OVER
         assert kept == tuple(each for each in headers if not each[0].startswith(b"kac.passed-over."))
 
@@ -98,7 +98,7 @@ def test_where_a_letter_goes() -> None:
     back = addressed(record((b"trace", b"t"), *spring("orders", 2, 6)))
     assert isinstance(back, Letter)
     assert (back.target, back.record.partition, back.record.headers) == ("orders", 2, ((b"trace", b"t"),))
-    # A partition that the topic does not have, and another topic: that of the key.
+    # If the topic lacks the partition, or is another one, the key decides.
     for one, goal in ((spring("orders", 7), Redrive("dead")), (spring("orders", 2), Redrive("dead", to="others"))):
         elsewhere = addressed(record(*one), goal)
         assert isinstance(elsewhere, Letter)
@@ -136,7 +136,7 @@ def test_other_metadata_has_no_counts_or_some(offset: int, metadata: str) -> Non
     st.sets(st.integers(0, 60), max_size=6),
 )
 def test_every_letter_is_sent_once_and_passed_or_stays(written: list[tuple[int, bool, bool]], parts: set[int]) -> None:
-    """However the letters are parted into transactions, and whichever of these are not committed and come again."""
+    """The letters may be divided into any transactions, and transactions may be aborted and repeated."""
     letters, ends = [], dict.fromkeys(range(3), 0)
     for number, chosen, lost in written:
         letters.append((record(*spring("orders", number), partition=number, offset=ends[number]), chosen, lost))
@@ -160,7 +160,7 @@ def test_every_letter_is_sent_once_and_passed_or_stays(written: list[tuple[int, 
             if at in parts:
                 break
         if left[0][2] and attempt == 0:
-            continue  # this transaction is aborted: neither its records nor its positions are there
+            continue  # the transaction is aborted, with its records and positions
         positions |= dead_letters.moved_on(positions, reached, batch, stayed)
         sent += [(each.partition, each.offset) for each in batch]
     assert sorted(sent) == sorted((one.partition, one.offset) for one, chosen, _ in letters if chosen)
@@ -196,7 +196,7 @@ def test_a_letter_of_a_record_that_is_passed_over_is_read_and_comes_back_as_it_w
         "kac", "dead", 1, 8, why, why, "billing", b"kac.passed-over.message"
     )
     assert dict(letter.headers)[b"kac.passed-over.timestamp"] == b"77"
-    again = dead_letters.letter_of(letter, None)  # a letter of a letter names the last place
+    again = dead_letters.letter_of(letter, None)  # a letter made of a letter names the last place
     assert dead_letters.origin_of(record(*again.headers)) == Origin(
         "kac", "dead", 0, 0, "deleted", "deleted", by=b"kac.passed-over.message"
     )

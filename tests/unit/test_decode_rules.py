@@ -1,4 +1,4 @@
-"""Rules of a context for contents without a reference to a schema: numbers, schemas in files, programs."""
+"""Tests of a context's rules for contents without a reference to a schema: numbers, schemas in files, programs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ AVSC = {
 
 
 def read_context(folder: Path, decode: str) -> Context | BrokenContext:
-    """The context with a section for decoding."""
+    """Return a context with this section for decoding."""
     text = f'[contexts.prod]\nbootstrap.servers = "b:9092"\n[contexts.prod.decode]\n{decode}\n'
     file = folder / "config.toml"
     file.write_text(text)
@@ -50,7 +50,7 @@ def read_context(folder: Path, decode: str) -> Context | BrokenContext:
 
 
 def rules(folder: Path, decode: str) -> tuple[DecodeRule, ...]:
-    """The rules of such a section."""
+    """Return the rules of a section for decoding."""
     found = read_context(folder, decode)
     assert isinstance(found, Context), found
     return found.decode
@@ -59,7 +59,7 @@ def rules(folder: Path, decode: str) -> tuple[DecodeRule, ...]:
 def shown(
     made: tuple[DecodeRule, ...], value: bytes, *, topic: str = "orders", mask: str = "", key: bytes = b""
 ) -> Record:
-    """What is shown of a record."""
+    """Return a record as it is shown after decoding with these rules."""
     masks = (mask_path(mask),) if mask else ()
     record = Record(topic, 0, 0, 0, key or None, value, (), BatchFacts(0))
     return RecordDecoder(masks, own=(rule_decoder(made),)).readable(record, Allowance())
@@ -177,7 +177,7 @@ def test_a_wrong_rule_breaks_the_context_with_its_line(tmp_path: Path, decode: s
 
 
 def program(folder: Path, body: str, name: str = "decode") -> str:
-    """A program of the operator's in a section: Python that reads a line at a time."""
+    """Write an executable Python program with this body for each line, and return a section that uses it."""
     file = folder / name
     head = "import base64, json, os, sys, time\nfor line in sys.stdin:\n    it = json.loads(line)\n"
     file.write_text(
@@ -188,7 +188,7 @@ def program(folder: Path, body: str, name: str = "decode") -> str:
 
 
 def why_not(record: Record) -> str:
-    """Why a value is not decoded."""
+    """Return the reason why a value is not decoded."""
     assert record.value_encoding is not None
     return record.value_encoding.why
 
@@ -259,7 +259,7 @@ def test_a_program_ends_with_its_reader(tmp_path: Path) -> None:
 
 
 def until_gone(ask: Callable[[], Any]) -> None:
-    """Wait until a process is gone."""
+    """Wait until a query raises ProcessLookupError; fail after 30 seconds."""
     ends = time.monotonic() + 30
     while time.monotonic() < ends:
         try:

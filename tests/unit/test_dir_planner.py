@@ -1,4 +1,4 @@
-"""Where a planner puts replicas among the log directories of a broker: what holds of every proposal."""
+"""Tests of the planner that places replicas in a broker's log directories: laws that every proposal keeps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GONE = Failure("KAFKA_STORAGE_ERROR", "the disk is gone", "")
 
 
 def placement(*dirs: LogDir, moving: frozenset[int] = frozenset()) -> Placement:
-    """A broker with these directories, which has a replica of partitions 0 to 7 of two topics."""
+    """Return a placement of a broker with these directories, and of two topics with eight partitions each."""
     partitions = tuple(
         Placed(topic, number, (1, 2), 10, 1, (1, 2), moving=number in moving) for topic in "tu" for number in range(8)
     )
@@ -66,7 +66,7 @@ GOALS: st.SearchStrategy[Goal] = st.one_of(
 
 
 def after(before: Placement, proposal: Proposal) -> Placement:
-    """The placement once all moves are done."""
+    """Return the placement after all moves of a proposal."""
     to = {each.place: each.after for each in proposal.dirs}
     there: dict[str, list[ReplicaSize]] = {path: [] for path in PATHS}
     for each in before.log_dirs[BROKER]:
@@ -82,7 +82,7 @@ def after(before: Placement, proposal: Proposal) -> Placement:
 
 @given(placements(), GOALS)
 def test_every_proposal_is_valid(before: Placement, goal: Goal) -> None:
-    """From where the replica is, to where it is taken and fits, beside what other copies still write there."""
+    """A move leads from the replica's directory to a usable one that has room for it and for the running copies."""
     try:
         proposal = propose(goal, before)
     except UnknownPlace:
@@ -144,7 +144,7 @@ def replica(number: int, size: int, *, future: bool = False) -> ReplicaSize:
 
 
 def test_the_largest_goes_where_most_is_free() -> None:
-    """Each takes its bytes from what is free for the next."""
+    """Each move reduces the free space for the next moves by its bytes."""
     dirs = (
         log_dir("/a", replica(0, 10), replica(1, 60), replica(2, 30)),
         log_dir("/b", usable=100),

@@ -1,4 +1,4 @@
-"""Every kind of edit has its class, and targets of different types are never equal."""
+"""Tests that every kind of edit has a class, and that targets of different types are never equal."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_an_edit_comes_back_also_from_its_words_and_another_field_or_type_is_ref
     edit = EDITS[edit_class][0]
     statement = to_statement(edit)
     assert parse(command_of(edit)) == (statement,)
-    if statement.writes_records:  # its words ask for the records, which no text has
+    if statement.writes_records:  # the statement asks for the records, which no text contains
         return
     secrets = {"password": Secret("")}
     snapshot = Snapshot(topics={NAME: TOPIC}, group_positions={"billing": POSITION})

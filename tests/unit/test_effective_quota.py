@@ -1,4 +1,4 @@
-"""Effective quotas, checked against the definition by brute force."""
+"""Tests of effective quotas, against the definition by brute force."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUOTAS = st.dictionaries(ENTITIES, VALUES, max_size=12)
 
 
 def rank(entity: quota.QuotaEntity) -> tuple[int, int]:
-    """By definition: a user counts before a client, a name before a default, a default before nothing."""
+    """Return a quota's rank: a user counts before a client, a name before a default, a default before nothing."""
     parts = entity.as_dict()
 
     def how(type_: str) -> int:
@@ -33,7 +33,7 @@ def rank(entity: quota.QuotaEntity) -> tuple[int, int]:
 def applies(entity: quota.QuotaEntity, user: str, client: str) -> bool:
     parts = entity.as_dict()
     if not client and quota.CLIENT_ID in parts:
-        return False  # a client without an id falls under no limit of client ids, the default neither
+        return False  # limits of client ids, and the default client's, do not apply to a client without an id
     return (
         quota.IP not in parts and parts.get(quota.USER) in (None, user) and parts.get(quota.CLIENT_ID) in (None, client)
     )

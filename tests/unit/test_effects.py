@@ -1,4 +1,4 @@
-"""What a plan means beyond its lines: counted against a model that applies it, and named where it is wrong."""
+"""Tests of a plan's effects and risks: their counts against a model that applies the plan, and the risks' names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def model() -> ModelCluster:
 
 
 def described() -> Snapshot:
-    """The model's cluster; t1 has two replicas, t2 one."""
+    """Return a snapshot of the model's cluster; t1 has two replicas, t2 has one."""
     snapshot = model().describe()
     replicas = {"t1": (1, 2), "t2": (1,)}
     topics = {
@@ -132,7 +132,7 @@ def test_a_wildcard_that_is_none_is_a_warning(edit: do.AddAcl, words: str) -> No
 
 @pytest.mark.parametrize(("level", "is_warned"), [(33, False), (30, True), (None, True)])
 def test_a_range_of_addresses_is_one_to_brokers_of_4_4(level: int | None, is_warned: bool) -> None:
-    """Brokers before compare it letter by letter; what did not say its version is taken for one of these."""
+    """Brokers before 4.4 compare addresses as text; a broker of unknown version counts as one of them."""
     versions = {} if level is None else {1: BrokerVersion("x", {}, {"metadata.version": (7, level)})}
     snapshot = replace(described(), versions=versions)
     found = [each.text for each in risks([Staged(acl("t", host="10.0.0.0/8"), None)], snapshot)]
@@ -142,7 +142,7 @@ def test_a_range_of_addresses_is_one_to_brokers_of_4_4(level: int | None, is_war
 
 
 def test_whom_a_default_throttles_is_named() -> None:
-    """Those without a limit of their own for this key, this console's user first."""
+    """The warning names the users without a limit of their own for this key, with this console's user first."""
     quotas = {
         QuotaEntity.of({"user": "limited"}): {"controller_mutation_rate": 5.0},
         QuotaEntity.of({"user": "of-bytes"}): {RATE: 5.0},
@@ -219,7 +219,7 @@ def test_every_limit_is_said_with_its_unit(key: str, unit: str) -> None:
 def test_only_entities_told_of_keep_their_limit(
     quotas: dict[QuotaEntity, float], entity: QuotaEntity, value: float | None
 ) -> None:
-    """A client that falls under the entity moves to its limit, unless something stronger, which was counted, holds."""
+    """A client under the entity gets the entity's limit, unless a stronger entity, which the effects count, has one."""
     before = {each: {RATE: limit} for each, limit in quotas.items()}
     after = {**before, entity: {RATE: value}} if value is not None else {k: v for k, v in before.items() if k != entity}
     stronger = [
@@ -247,7 +247,7 @@ def test_staged_edits_are_what_is_judged() -> None:
 
 
 def overlap(one: QuotaEntity, other: QuotaEntity) -> bool:
-    """Whether some client falls under both."""
+    """Return whether a client can fall under both entities."""
     mine, theirs = one.as_dict(), other.as_dict()
     if (IP in mine) != (IP in theirs):
         return False

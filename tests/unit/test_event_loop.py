@@ -1,4 +1,4 @@
-"""A coroutine's result does not become that of asyncio's own task, whose repr Python may make at the end."""
+"""Tests that asyncio's task does not get a coroutine's result: Python may make a repr of the task and its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events between two snapshots: laws over random clusters, the times they carry, and their number in the worst case."""
+"""Tests of the events between two snapshots: laws over random clusters, their times, and their number at worst."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _snapshot(draw: st.DrawFn) -> Snapshot:
 
 @st.composite
 def _two(draw: st.DrawFn) -> tuple[Snapshot, Snapshot]:
-    """A snapshot and a later one, which shares with it what is equal, as refreshes do."""
+    """Draw a snapshot and a later one, which share equal parts, as after a refresh."""
     old, new = draw(_snapshot()), draw(_snapshot())
     kept = draw(st.sets(st.sampled_from(["topics", "configs", "quotas", "scram", "tokens", "groups"])))
     parts = {
@@ -130,16 +130,16 @@ def _two(draw: st.DrawFn) -> tuple[Snapshot, Snapshot]:
     return old, replace(new, **parts, read_at={**old.read_at, **dict.fromkeys(new.read_at, NOW)})
 
 
-# -- the law: differences lead from one to the other -------------------------------------------------------------------
+# -- the law: the differences lead from the old snapshot to the new one ------------------------------------------------
 
 
 def at(kind: str, *where: Any) -> events.Place:
-    """A place of a kind, by its name."""
+    """Return a place of a kind, by the kind's name."""
     return events.Place(events.Kind[kind], *where)
 
 
 def _facts(of: Snapshot, beside: Snapshot, read: Snapshot) -> dict[events.Place, str]:
-    """All that is shown of a snapshot where the other one knows the place too. read: the earlier of the two."""
+    """Return a snapshot's facts by place. beside: the other snapshot. read: the earlier of the two."""
     return dict(_shown(of, beside, read))
 
 
@@ -202,7 +202,7 @@ def test_differences_lead_from_one_snapshot_to_the_other(two: tuple[Snapshot, Sn
     facts = _facts(old, new, old)
     seen = set()
     for place, was, became in events.differences(old, new):
-        # A topic's id is known of both or of none: one that comes or goes is not told by its id.
+        # A new or deleted topic has a difference of its partitions, and none of its id.
         assert place not in seen, "each place once"
         seen.add(place)
         assert facts.get(place) == was
@@ -307,7 +307,7 @@ def _at(second: int, kind: events.Kind, was: str | None, became: str | None, *pl
 
 
 def _flap(second: int, up: str | None, down: str | None) -> list[events.Event]:
-    """A broker that goes or comes, with its replicas and leaders."""
+    """Return the events of a broker that stops or starts, with its replicas and leaders."""
     broker = events.Place(events.Kind.BROKER, changes.BrokerTarget(3))
     of = changes.PartitionTarget("orders", 0), changes.PartitionTarget("orders", 1)
     isr = [events.Place(events.Kind.ISR, each, "3") for each in of]
@@ -342,14 +342,14 @@ def test_what_topics_inherit_is_an_event_of_where_it_is_set() -> None:
     after = {config.CLUSTER_DEFAULT: config.ConfigSet(default), config.topic_resource("a"): config.ConfigSet(inherited)}
     (event,) = _between(Snapshot(configs=before), Snapshot(configs=after))
     assert event.place == events.Place(events.Kind.CONFIG, config.CLUSTER_DEFAULT, "log.retention.ms")
-    # A broker's own value is none of the default.
+    # A broker's own value does not belong to the default.
     own = (config.ConfigEntry("log.cleaner.threads", "2", codes.DYNAMIC_BROKER_CONFIG),)
     one = config.ConfigResource(codes.BROKER, "1")
     (event,) = _between(Snapshot(configs={one: config.ConfigSet(())}), Snapshot(configs={one: config.ConfigSet(own)}))
     assert (event.place.about, event.was, event.became) == (one, None, "2")
 
 
-# -- what is not watched -----------------------------------------------------------------------------------------------
+# -- gaps: parts that are not watched ----------------------------------------------------------------------------------
 
 
 def _watched(at: datetime, **parts: Any) -> Snapshot:
@@ -396,9 +396,9 @@ def test_forty_thousand_replicas_out_of_sync_are_one_event_and_a_calm_tick_costs
     assert event.trouble
     (kept,) = events.Record(THEN).with_events([event]).events
     assert (kept.count, len(kept.places)) == (40_000, events.MOST_PLACES)
-    # 40,000 partitions that were read again and are equal: 20 ms of CPU at most, of which identities take most.
+    # A poll of 40,000 equal partitions costs 20 ms of CPU at most, mostly for comparing identities.
     old = _large((1, 2, 3), THEN)
-    new = replace(old, topics=dict(old.topics), read_at={"topics": NOW})  # the worst: not even the mapping is shared
+    new = replace(old, topics=dict(old.topics), read_at={"topics": NOW})  # at worst not even the mapping is shared
     assert list(events.differences(old, new)) == []
     assert least_cpu_seconds(lambda: list(events.differences(old, new)), 5) < 0.02
 
@@ -416,7 +416,9 @@ def test_few_topics_are_an_event_each() -> None:
 
 
 def test_a_quorum_that_becomes_dynamic_keeps_its_voters() -> None:
-    """Their directories are known from then on; one that is formatted again is another voter."""
+    """A dynamic quorum also has the voters' directories. A node that is formatted again has a new one: it is another
+    voter.
+    """
 
     def quorum(**directories: str) -> Snapshot:
         voters = tuple(
@@ -436,7 +438,7 @@ def test_a_quorum_that_becomes_dynamic_keeps_its_voters() -> None:
 
 
 async def test_a_hundred_thousand_configs_are_looked_at_in_pieces() -> None:
-    """What is read next is found among them while keys have their turn."""
+    """The search for the configs to read next yields to other tasks after each `AT_A_TIME` resources."""
     compared, turns = 0, [0]
 
     def resources() -> Iterator[config.ConfigResource]:

@@ -1,4 +1,4 @@
-"""Events of Connect: one for a rebalance, however many instances move, and one for each connector that changes."""
+"""Tests of Connect's events: one for a rebalance of any number of instances, and one for each changed connector."""
 
 from __future__ import annotations
 

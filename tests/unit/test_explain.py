@@ -1,4 +1,4 @@
-"""`explain`: the answer, the conditions that brokers do not say, and what is overlooked in practice."""
+"""Tests of `explain`: its answers, the conditions that brokers do not report, and hints about common mistakes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def denied_unless(who: str) -> str:
 
 
 def explained(text: str, *acls: str) -> list[str]:
-    """The lines below the title and the headings, cells parted by one space."""
+    """Return the lines without the headings, with one space between cells."""
     bindings = samples.acls_of(*acls)
     (statement,) = parse(f"explain {text}")
     assert isinstance(statement, Explain)
@@ -183,7 +183,7 @@ def test_what_is_not_understood(text: str) -> None:
 
 
 def test_a_principal_without_a_type_is_explained_and_told() -> None:
-    """Brokers before 3.9 have such ACLs."""
+    """Brokers before 3.9 may have ACLs of principals without a type."""
     acls = with_acls(Snapshot(), [samples.acl("alice"), samples.acl("User:bob")], NOW)
 
     def notes(text: str) -> list[str]:
@@ -200,7 +200,7 @@ def test_a_principal_without_a_type_is_explained_and_told() -> None:
 
 
 def test_addresses_are_written_as_java_writes_them() -> None:
-    """InetAddress.getHostAddress; tests/broker/test_rights.py asks Java."""
+    """kac writes addresses like InetAddress.getHostAddress; tests/broker/test_rights.py compares them with Java's."""
     written = {
         "10.0.0.1": "10.0.0.1",
         "::1": "0:0:0:0:0:0:0:1",
@@ -213,7 +213,7 @@ def test_addresses_are_written_as_java_writes_them() -> None:
 
 
 def row_lines(acl: str, *others: str) -> list[str]:
-    """What is said of an ACL among others."""
+    """Return the lines that explain an ACL among other ones, without the last line."""
     bindings = samples.acls_of(acl, *others)
     found = explain_acl(bindings[0], with_acls(Snapshot(), bindings, NOW))
     return [f"{label}: {text}" for label, text in explained_lines(found)][:-1]

@@ -1,4 +1,4 @@
-"""What lets others read or take the credentials is said, wherever it was configured, and once."""
+"""Tests that kac names each setting that exposes credentials, in every form of configuration, and only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line that adds an extra fits where kac runs from."""
+"""Tests that the line to add an extra fits the installation of kac."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ASK = "from console.extras import how_to_add; print(how_to_add('history'))"
 
 
 def installed(environment: Path, url: str | None = None) -> str:
-    """Return what a kac says that is a copy in an environment of its own.
+    """Return the line to add an extra, as a copy of kac in its own environment prints it.
 
     Args:
-        url: what the environment notes that it came from.
+        url: the source of the installation, as the environment notes it; None without a note.
     """
     packages = environment / "lib"
     shutil.copytree(CHECKOUT / "console", packages / "console", ignore=lambda *_: ["embedded", "tui", "__pycache__"])

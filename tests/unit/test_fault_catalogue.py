@@ -1,4 +1,4 @@
-"""The laboratory's records hold together, and its score counts what it says; no brokers here."""
+"""Tests of the laboratory's records and score, without brokers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_what_is_named_right_wrong_and_not_at_all() -> None:
             "consumer stopped",
             named=(
                 told("broker-unresponsive", broker=3),
-                told("broker-down", broker=3),  # allowed beside
+                told("broker-down", broker=3),  # allowed with the row above
                 told("broker-down", broker=1),  # another broker: a false alarm
                 told("leader-skew", "possible", broker=2),
                 told("reassignment-running", severity="info", topic="t", partition=0),

@@ -1,4 +1,4 @@
-"""Levels of features: what can be taken back, what nodes have in common; the quorum's rows."""
+"""Tests of features: the levels without a way back, the levels that all nodes support, and the quorum's rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_which_levels_have_no_way_back() -> None:
     assert not feature_levels.why_no_way_back(feature_levels.METADATA_VERSION, 23, 29)
     assert feature_levels.why_no_way_back(feature_levels.KRAFT_VERSION, 0, 1)
     assert not feature_levels.why_no_way_back("transaction.version", 0, 2)
-    last = max(feature_levels.feature_levels()[feature_levels.METADATA_VERSION])  # beyond those known
+    last = max(feature_levels.feature_levels()[feature_levels.METADATA_VERSION])  # later ones are unknown
     assert "changed the format" in feature_levels.why_no_way_back(feature_levels.METADATA_VERSION, last, last + 1)
 
 
@@ -115,7 +115,7 @@ def test_the_leader_of_the_quorum_comes_first() -> None:
         "log_end_offset": 80,
         "lag": 20,
         "last_fetch": "2023-11-14T22:13:20.000+00:00",
-        "last_caught_up": None,  # later than any calendar has
+        "last_caught_up": None,  # later than the last date of a calendar
         "directory_id": "AAAA",
         "endpoint": "CONTROLLER c1:9093",
         "note": None,

@@ -1,4 +1,4 @@
-"""What is found: in every part that is known, all of it counted, and no hidden value."""
+"""Tests of `find`: it searches all known parts, counts all results, and never matches a hidden value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fleet without clusters: the order of its rows, and what kac may look at without a question."""
+"""Tests of the fleet without clusters: the order of the rows, and the contexts that kac may read without a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flight record's format: what goes in comes out, whatever happens to the end of the file."""
+"""Tests of the flight record's format: a reader gets the written answers, also from a file whose end is damaged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from console.flight.store import Store, create
 BEGAN = 1_700_000_000_000
 HEAD = Header("cluster-1", "prod", BEGAN, "0.1.0")
 EMPTY = 7 * 4096
-"""Bytes of a record without answers: the pages of its tables."""
+"""The bytes of a record without answers: the pages of its tables."""
 
 
 def edited(body: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
@@ -41,8 +41,8 @@ EDITS = st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 300), st.binary(
 
 STEPS = st.lists(
     st.tuples(
-        st.integers(0, 4000),  # later by so many ms
-        st.integers(0, 2),  # broker
+        st.integers(0, 4000),  # milliseconds since the step before
+        st.integers(0, 2),  # the broker's number
         st.sampled_from([b"", b"request-a", b"request-b" * 30]),
         st.one_of(st.just([]), EDITS),
         st.integers(0, 9),
@@ -67,12 +67,12 @@ def answers_of(steps: list[tuple[int, int, bytes, list[tuple[int, int, bytes]], 
 
 
 def in_order(answers: Iterable[Answer]) -> list[Answer]:
-    """By time; of one time by question, in the order they came."""
+    """Sort answers by time and question; equal ones keep their order."""
     return sorted(answers, key=lambda answer: (answer.at_ms, answer.asked))
 
 
 def depths(path: Path) -> list[int]:
-    """Of how many others each payload of a record is made."""
+    """Return, for each payload of a record, the number of other payloads that it is made of."""
     made: dict[int | None, int] = {None: -1}
     for number, base in sqlite3.connect(path).execute("SELECT id, base FROM payloads ORDER BY id"):
         made[number] = made[base] + 1
@@ -80,13 +80,13 @@ def depths(path: Path) -> list[int]:
 
 
 def packed(path: Path) -> int:
-    """Bytes of a record's payloads."""
+    """Return the bytes of all compressed payloads in a record."""
     (size,) = sqlite3.connect(path).execute("SELECT sum(length(zstd)) FROM payloads").fetchone()
     return int(size)
 
 
 def stored(path: Path, most_held: int) -> Store:
-    """A record that holds so many bytes of answers decompressed."""
+    """Return a new record that holds at most so many bytes of decompressed answers."""
     database = sqlite3.connect(path, isolation_level=None)
     database.execute("PRAGMA synchronous = OFF")
     create(database)
@@ -124,7 +124,7 @@ def test_each_answer_is_found_by_its_time_alone(steps: list, data: st.DataObject
 
 
 def read(reader: FlightReader) -> list[Answer]:
-    """The answers that can be read."""
+    """Return the readable answers."""
     found = []
     for index in range(len(reader)):
         with suppress(RecordError):
@@ -142,7 +142,7 @@ def test_of_a_file_that_is_cut_anywhere_what_is_there_is_read(steps: list, data:
         try:
             reader = FlightReader(path)
         except RecordError:
-            return  # not even the tables are there
+            return  # the tables are cut off
         assert "read up to there" in reader.damage
         assert all(answer in answers for answer in read(reader))
 
@@ -175,7 +175,7 @@ def test_a_record_goes_on_in_a_further_part(tmp_path: Path) -> None:
 
 
 def test_what_was_written_is_there_while_it_is_written_and_after_a_kill(tmp_path: Path) -> None:
-    """The last pages stand next to the file then; a copy of both is what a killed process leaves."""
+    """Until the record is closed, its last pages are in a file next to it; a killed process leaves both files."""
     path, left = tmp_path / "record", tmp_path / "left"
     writer, given = FlightWriter(path, HEAD), []
     for poll in range(300):
@@ -304,7 +304,7 @@ def test_an_answer_late_in_a_long_record_is_made_of_few_others(tmp_path: Path) -
 
 
 def test_answers_to_very_many_questions_are_made_of_few_others(tmp_path: Path) -> None:
-    """Each of an answer to another one."""
+    """kac may store an answer as a difference from an answer to another question, in chains of at most `DEEPEST`."""
     path = tmp_path / "record"
     writer = FlightWriter(path, HEAD)
     for poll in range(5 * DEEPEST):
@@ -372,7 +372,7 @@ def test_how_long_an_answer_took_is_kept(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_is_like_that_to_another_question_takes_little(tmp_path: Path) -> None:
-    """As what another broker answers, or what is answered of a part of the partitions."""
+    """Such answers come from two brokers, or are about overlapping parts of the partitions."""
     chance = random.Random(5)
     parts = [b"%06d" % number + chance.randbytes(120) for number in range(300)]
     path = tmp_path / "record"
@@ -391,7 +391,7 @@ def test_an_answer_that_is_like_that_to_another_question_takes_little(tmp_path: 
 
 
 def test_numbers_that_grow_take_their_places_alone(tmp_path: Path) -> None:
-    """Few bytes for each, also in a large answer."""
+    """A changed number takes fewer than 9 bytes on average, also in a large answer."""
     chance = random.Random(6)
     offsets = [chance.randrange(1 << 40) for _ in range(40_000)]
     growing = chance.sample(range(len(offsets)), 200)
@@ -420,13 +420,13 @@ def test_an_answer_that_is_the_first_or_came_again_is_not_held(tmp_path: Path) -
     for answer in given:
         store.add(answer)
         held.append(store._raw_size)
-    assert held == [0, 0, 0, len(body) + 1, 0, 0, len(body) + 1]  # what changed may change again
+    assert held == [0, 0, 0, len(body) + 1, 0, 0, len(body) + 1]  # a changed answer may change again
     store.flush()
     assert list(FlightReader(path).answers()) == given
 
 
 def test_a_long_request_is_not_held(tmp_path: Path) -> None:
-    """As those for the offsets of all partitions: each is a question, asked again and again."""
+    """An example is a request for the offsets of all partitions, which kac sends again and again."""
     path = tmp_path / "record"
     store = stored(path, 1 << 30)
     names = b"".join(b"team-%03d.events" % number for number in range(5_000))
@@ -446,7 +446,7 @@ def test_a_long_request_is_not_held(tmp_path: Path) -> None:
 def test_a_full_disk_is_an_error_of_the_system(tmp_path: Path) -> None:
     writer = FlightWriter(tmp_path / "record", HEAD)
     (most,) = writer.database.execute("PRAGMA max_page_count").fetchone()
-    assert most * 4096 == MOST_FILE  # a larger one would not be read
+    assert most * 4096 == MOST_FILE  # readers refuse a larger file
     writer.database.execute("PRAGMA max_page_count = 20")
     with pytest.raises(OSError, match="full") as told:  # noqa: PT012 - it may be said at either
         writer.add(Answer(BEGAN, 0, 1, "a", 9092, 3, 12, b"", os.urandom(500_000)))

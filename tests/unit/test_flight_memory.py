@@ -1,4 +1,4 @@
-"""The last half hour in memory: what is kept, what goes first, and that a file of it is whole by itself."""
+"""Tests of the last half hour in memory: the kept answers, the order of deletion, and a file of it that is complete."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def written(memory: Memory, path: Path) -> FlightReader:
 
 
 def test_half_an_hour_is_there_and_what_was_known_before(tmp_path: Path) -> None:
-    """One broker is asked once, at the beginning; two all the time."""
+    """Broker 3 answers once, at the beginning; brokers 1 and 2 answer all the time."""
     memory = Memory(Header(context="prod"))
     chance = random.Random(1)
     state = {1: bytearray(chance.randbytes(3000)), 2: bytearray(chance.randbytes(3000))}
@@ -69,7 +69,7 @@ def test_the_oldest_go_where_there_is_too_much(tmp_path: Path) -> None:
 
 
 def test_last_answers_that_take_much_are_packed_once(tmp_path: Path) -> None:
-    """Of 9 MiB, which the last half hour has room for: each further answer costs what it is, not all of them."""
+    """The last answers take 9 MiB, for which there is room: a further answer costs only its own bytes."""
     memory, chance = Memory(Header()), random.Random(2)
     bodies = [chance.randbytes(1 << 20) for _ in range(9)]
     for node, body in enumerate(bodies):
@@ -86,7 +86,7 @@ def test_last_answers_that_take_much_are_packed_once(tmp_path: Path) -> None:
 
 
 def test_last_answers_that_do_not_fit_are_left_off_for_a_while_and_counted(tmp_path: Path) -> None:
-    """30 MiB are asked again and again: what has no room is not tried again at each answer, and small ones stay."""
+    """Answers of 30 MiB come at each poll: those without room are not tried at each poll again, and small ones stay."""
     memory, chance = Memory(Header()), random.Random(3)
     bodies = [chance.randbytes(1 << 20) for _ in range(30)]
     taken, given = 0, 0
@@ -105,7 +105,7 @@ def test_last_answers_that_do_not_fit_are_left_off_for_a_while_and_counted(tmp_p
     assert reader.left_off == memory.left_off > given // 3
     last = {each.node for each in found if each.at_ms >= BEGAN + POLL * (PART_MS // POLL - 3)}
     assert len(last) > 10
-    for poll in range(PART_MS // POLL, PART_MS // POLL + 2):  # and some minutes later they are
+    for poll in range(PART_MS // POLL, PART_MS // POLL + 2):  # some minutes later they are kept
         for node, body in enumerate(bodies[:12]):
             memory.add(answer(poll, node, body))
     assert {each.node for each in written(memory, tmp_path / "later").answers()} >= set(range(12))
@@ -121,7 +121,7 @@ def test_one_answer_that_is_larger_than_all_that_is_kept_is_left_off(tmp_path: P
 
 
 def test_answers_to_what_nobody_asks_any_more_go_first(tmp_path: Path) -> None:
-    """They are not missed: what is asked all the time stays, also where it is larger."""
+    """The deleted answers do not count as lost. Repeated answers stay, even larger ones."""
     memory, chance = Memory(Header()), random.Random(5)
     for node in range(40):
         memory.add(answer(0, 100 + node, chance.randbytes(300_000)))
@@ -135,7 +135,7 @@ def test_answers_to_what_nobody_asks_any_more_go_first(tmp_path: Path) -> None:
 
 
 class Slow:
-    """A sink that waits until it may go on."""
+    """A sink that waits for a signal before it keeps an answer."""
 
     def __init__(self) -> None:
         self.go = threading.Event()
@@ -176,7 +176,7 @@ def test_what_was_taken_before_is_kept_when_work_is_done() -> None:
 
 
 def test_the_last_answer_is_not_held_until_the_next_one_comes() -> None:
-    """With thousands of topics the last one may be the longest."""
+    """On a cluster with thousands of topics the last answer may be the longest."""
 
     class Forgetful(Slow):
         def __init__(self) -> None:
@@ -187,7 +187,7 @@ def test_the_last_answer_is_not_held_until_the_next_one_comes() -> None:
         def add(self, answer: Answer) -> None: ...
 
         def flush_changed(self) -> None:
-            # In the thread that keeps: what it holds itself would be counted here.
+            # This runs in the recorder's thread, so the count includes each reference that the thread still holds.
             self.held.append(sys.getrefcount(taken))
             self.rests.set()
 

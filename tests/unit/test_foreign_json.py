@@ -1,4 +1,4 @@
-"""All JSON that others wrote goes through one reader, with one bound of depth."""
+"""Tests that one reader, with one limit of depth, reads all JSON from outside of kac."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ OURS = {
     "lake/requests/lines.py": "the fields that are counted of each line; whatever is read twice is bounded first",
     "lake/requests/pieces.py": "the objects of Docker's log: their fields stay text, whatever is in them",
 }
-"""Modules that read JSON by another parser, and whose it is."""
+"""Modules that read JSON with another parser, and the origin of that JSON."""
 PARSERS = {"json": ("loads", "load", "JSONDecoder"), "msgspec.json": ("decode", "Decoder")}
 NAMED = re.compile(r"\b(?:load|loads|JSONDecoder|decode|Decoder)\b")
 """A file without such a word need not be parsed."""
 
 
 def parsers_in(tree: ast.AST) -> Iterator[str]:
-    """The names of parsers of JSON that a module uses: by an import of json's or msgspec.json's, or by one of these."""
+    """Yield the names of the JSON parsers that a module imports, or uses as attributes of json or msgspec.json."""
     modules = dict(PARSERS)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -132,7 +132,7 @@ def test_digits_in_a_text_are_no_number() -> None:
     assert json_of(json.dumps(["1" * 5_000, 7])) == ["1" * 5_000, 7]
 
 
-# -- lines that stopped the pipeline for ever --------------------------------------------------------------------------
+# -- deep lines, which once stopped the pipeline for ever --------------------------------------------------------------
 
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
@@ -158,7 +158,7 @@ def test_a_deep_request_is_one_quarantined_line_and_the_others_count(place: str,
     assert sum(row["lines"] for row in rows) == 3
     bad = [row["quarantined"] for row in rows if row["quarantined"]]
     if place == "in a produce" and levels == DEEPEST + 1:
-        assert not bad  # it is counted by the parser that skips what is deep, and read by no other
+        assert not bad  # the parser that skips deep objects counts the line, and no other parser reads it
     else:
         assert [each["byte_pos"] for each in bad] == [len(fetch.rstrip("\n")) + 1]
         assert bad[0]["reason"] == TOO_DEEP

@@ -1,4 +1,4 @@
-"""Free pages within the heap go back to the system."""
+"""Tests that kac returns free pages within the heap to the system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs: how values and changes come to their columns, and what the lines look like."""
+"""Tests of graphs: the columns of values and changes, and the drawn lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.present.text import Line
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 NEWEST = int(NOW.timestamp()) // EVERY
-"""The sample that begins now."""
+"""The number of the sample that begins now."""
 WIDTHS = st.integers(55, 240)
 known_values = st.dictionaries(st.integers(NEWEST - SLOTS + 1, NEWEST), st.floats(0, 1e9), min_size=1)
 
@@ -83,7 +83,7 @@ def test_a_place_too_narrow_has_no_graph_and_unknown_is_blank() -> None:
 
 @given(known_values, st.sampled_from([80, 120, 200]), st.integers(1, 6))
 def test_a_column_later_all_stands_one_cell_to_the_left(values: dict[int, float], width: int, rows: int) -> None:
-    """But for the columns of the newest sample and of those that leave, as long as the scale stays."""
+    """The test excludes the newest column, the column that leaves, and changes of the scale."""
     before = charted(values, width)
     seconds = before.axis.seconds
     found = graphs.chart_of([graphs.Graph("k", "title", "lag", values)], (), int(NOW.timestamp()) + seconds, width)
@@ -135,7 +135,7 @@ def test_the_cursor_shows_the_value_of_its_time() -> None:
 def test_the_cursor_is_at_the_same_time_in_charts_of_any_width(
     values: dict[int, float], back: int, width: int, other: int
 ) -> None:
-    """Its column is marked in each line, and the values beside the graphs are those of that column."""
+    """The axis marks the cursor's column, and the values next to the graphs are those of that column."""
     one, two = (charted(values, each) for each in (width, other))
     newest = NEWEST * EVERY
     moment = graphs.Moment(newest, one.axis.seconds).moved(-back, one.axis.seconds, newest)

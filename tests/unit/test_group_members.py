@@ -1,4 +1,4 @@
-"""What coordinators say of the members of a group: by which protocol, subscribed to what, at which epoch."""
+"""Tests of the members of a group, as coordinators describe them: protocol, subscription and epoch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.wire.samples import sample
 
 
 def described(api: str, version: int, **member: Any) -> Any:
-    """The group of a describe, with one member that says so of itself."""
+    """Return the group of a describe response. Its one member has these values, except those that the version lacks."""
     response = sample(response_type(api, version), 0)
     (group,) = response.groups
     (one,) = group.members

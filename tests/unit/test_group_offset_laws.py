@@ -1,4 +1,6 @@
-"""Groups' offsets: what is staged, foreseen and taken back, for any group and any logs; and many of them at once."""
+"""Tests of groups' offsets: staging, prediction and reversal for any group and any logs, and the cost of many
+partitions.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,7 @@ def test_what_takes_a_change_back_makes_what_was(world: Snapshot, command: str) 
     try:
         report = staged(command, world)
     except CommandError:
-        return  # there is nothing that it could start from
+        return  # the command has nothing to start from
     after = predict(world, report.plan)
     for each in report.added:
         back = reversal(each)

@@ -1,5 +1,6 @@
-"""Files that anybody may have written: what is no record, journal, lease or plan is an error of the format, and takes
-little memory."""
+"""Tests of files from unknown authors: a file that is not a valid record, journal, lease or plan gives an error of the
+format, and takes little memory.
+"""
 
 from __future__ import annotations
 
@@ -165,7 +166,9 @@ def test_a_deep_plan_and_a_deep_state_file_of_an_embedded_cluster_are_errors(tmp
 
 
 def record(path: Path, *statements: tuple[str, tuple[object, ...]]) -> Path:
-    """A record of one answer, changed by statements. Rows of questions and answers get their checksums."""
+    """Write a record with one answer, change it by SQL statements, and return its path. Rows of questions and
+    answers get valid checksums.
+    """
     writer = FlightWriter(path, Header("A", "c"))
     writer.add(FIRST)
     writer.close()
@@ -185,7 +188,7 @@ def record(path: Path, *statements: tuple[str, tuple[object, ...]]) -> Path:
 
 FIRST = Answer(0, 0, 1, "h", 9092, 3, 12, b"request", b"body")
 REQUEST, BODY, NUMBER = 1, 2, 1 << 40
-"""The payloads of that answer; the number of one that comes later."""
+"""The ids of the payloads of `FIRST`, and the id of the first added row."""
 
 
 def answer_row(payload: int | None, *, at_ms: object = 0, number: object = NUMBER) -> tuple[str, tuple[object, ...]]:
@@ -206,7 +209,7 @@ def columns(count: int, *, question: int = 1, after: int = 0, took: int = 0, fur
 
 
 def test_many_equal_answers_in_a_small_file_take_little_memory(tmp_path: Path) -> None:
-    """What is unpacked of a cell goes, and each answer while the file is read counts."""
+    """The reader frees each unpacked cell while it counts the answers."""
     count = 60_000
     many = [repeats_row(columns(count), number=NUMBER + at * count) for at in range(9)]
     path = record(tmp_path / "a.flight", *many)
@@ -219,11 +222,11 @@ def test_many_equal_answers_in_a_small_file_take_little_memory(tmp_path: Path) -
         "print(took >> 10)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 150  # MiB; all that was read held 330
+    assert int(done.stdout) < 150  # MiB; with all cells unpacked it was 330
 
 
 def unread(reader: FlightReader, index: int) -> str:
-    """Why an answer can't be read."""
+    """Return the error of reading an answer."""
     with pytest.raises(RecordError) as told:
         reader.answer(index)
     return str(told.value)
@@ -245,7 +248,7 @@ def test_an_answer_that_is_made_of_gigabytes_is_an_error(tmp_path: Path) -> None
 
 
 def test_an_answer_that_is_larger_than_any_is_an_error(tmp_path: Path) -> None:
-    """Whether it says its size, says less, or what it says is no size."""
+    """The stored size of the payload is its true size, a smaller one, or no size."""
     bomb = squeezed(bytes(MOST_MADE))
     for number, size in enumerate((MOST_MADE, 100, -1, "100", 1.5, 1 << 62, None)):
         rows = [payload_row(10, None, size, bomb)] if size is not None else [payload_row(10, None, 4, "text")]
@@ -270,7 +273,7 @@ def test_an_answer_that_is_made_of_very_many_is_an_error(tmp_path: Path) -> None
     ("base", "why"), [(10, "come before"), (11, "come before"), (5, "not there"), (b"1", "come before")]
 )
 def test_a_payload_is_made_of_those_before_it_alone(tmp_path: Path, base: object, why: str) -> None:
-    """Of none later, so that there is no circle."""
+    """A payload can't be made of itself or of a later one, so there is no circle."""
     made = payload_row(10, base, 7, squeezed(b"another")), payload_row(11, 10, 7, squeezed(b"another"))
     reader = FlightReader(record(tmp_path / "a.flight", *made, answer_row(10)))
     assert why in unread(reader, 1)
@@ -418,10 +421,10 @@ def test_other_tables_are_refused_before_anything_is_read(tmp_path: Path, statem
 
 
 def test_pages_that_lead_in_a_circle_are_damage(tmp_path: Path) -> None:
-    """To themselves, and all to the same ones, which would be read again and again."""
+    """All further children of a page are one page: its first child, the page itself, or a page that does not exist."""
     path = record(tmp_path / "a.flight", *[answer_row(BODY, number=NUMBER + at) for at in range(2000)])
     whole = bytearray(path.read_bytes())
-    root = next(at for at in range(4096, len(whole), 4096) if whole[at] == 5)  # a page that points to others
+    root = next(at for at in range(4096, len(whole), 4096) if whole[at] == 5)  # a page of pointers to other pages
     count = int.from_bytes(whole[root + 3 : root + 5])
     cells = [int.from_bytes(whole[root + 12 + 2 * at : root + 14 + 2 * at]) for at in range(count)]
     first = whole[root + cells[0] : root + cells[0] + 4]
@@ -436,8 +439,9 @@ def test_pages_that_lead_in_a_circle_are_damage(tmp_path: Path) -> None:
 
 
 def test_nothing_next_to_a_record_is_trusted_or_changed(tmp_path: Path) -> None:
-    """A log of other pages, a link in its place, a journal that names a file to be deleted, and memory of another
-    process."""
+    """Next to the record are a WAL of other pages, a rollback journal that names a file to delete, and the shared
+    memory of another process; at last a pipe in place of the WAL.
+    """
     path = record(tmp_path / "a.flight")
     victim = tmp_path / "victim"
     victim.write_text("mine")
@@ -510,11 +514,11 @@ def test_kacs_own_folder_becomes_private_and_one_behind_a_link_stays(tmp_path: P
     assert (elsewhere / "kac.log").stat().st_mode & 0o777 == 0o600
 
 
-# -- files that are none, or do not end --------------------------------------------------------------------------------
+# -- devices, pipes, folders and endless files -------------------------------------------------------------------------
 
 
 def endless(path: Path, kind: str) -> None:
-    """Puts something into the place of a file: what never ends, what never begins, or what claims terabytes."""
+    """Put a device, a pipe, a folder, or a sparse file of 4 TiB in the place of a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     match kind:
         case "device":
@@ -530,7 +534,7 @@ def endless(path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["device", "pipe", "folder", "sparse"])
 def test_what_is_no_file_or_does_not_end_is_never_read_on(tmp_path: Path, kind: str) -> None:
-    """Each reader has its own answer to it, at once and without its memory."""
+    """Each reader fails or finds nothing, at once and with little memory."""
     endless(record := tmp_path / "x.kacrec", kind)
     with pytest.raises((RecordError, OSError)):
         FlightReader(record)
@@ -546,7 +550,7 @@ def test_what_is_no_file_or_does_not_end_is_never_read_on(tmp_path: Path, kind: 
         assert Lease(journal, this_process("tests")).holder(NOW) is None
     endless(segment_folder(journal) / "open.json", kind)
     assert JournalFile(journal).open().records == ()
-    if kind != "sparse":  # see the lines without an end
+    if kind != "sparse":  # the tests of lines without an end cover it
         endless(other := tmp_path / "other.jsonl", kind)
         for read in (JournalFile(other).read, JournalFile(other).open, JournalFile(other).numbers):
             with pytest.raises(JournalError, match="it is no plain file"):
@@ -568,9 +572,9 @@ def _store(path: Path) -> None:
 
 LINE = b'{"v":1,"kind":"intent","change":%d,"at":"2026-03-04T00:00:00.000Z","context":"c",'
 LONGEST = 4 << 20
-"""Of a line, in place of `LONGEST_LINE`: as much is read of a line that is longer, and sooner."""
+"""The longest line in bytes, in place of `LONGEST_LINE`, so that these tests read less."""
 ENDLESS = 8 * LONGEST
-"""Bytes of a line, most of them of a hole, so that it takes no room on the disk."""
+"""The bytes of a line that is mostly a hole in the file, so it takes no space on the disk."""
 
 
 @pytest.fixture
@@ -580,8 +584,9 @@ def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def journal_with(path: Path, *, is_ended: bool) -> list[int]:
-    """Write a journal of changes 1, 2 and 4, and a line without an end, or nearly, of change 3; the size of what is
-    before it, and of all."""
+    """Write a journal with changes 1 and 2, and the beginning of change 3 in a line of `ENDLESS` bytes. If `is_ended`,
+    that line ends and change 4 follows. Return the position of the hole in the line, and the size of the file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.write(intent_line(1, INTENT) + intent_line(2, INTENT) + LINE % 3)
@@ -604,7 +609,7 @@ def most_memory(do: Callable[[], Any]) -> int:
 
 @pytest.mark.usefixtures("short_lines")
 def test_a_journal_is_read_around_a_line_without_an_end(tmp_path: Path) -> None:
-    """Whoever reads it, in bounded memory: the line is named, the others count, and its number is not given again."""
+    """A reader skips and names the line, in bounded memory; a new change gets the next number."""
     path = journal_path(tmp_path / "state", "c")
     journal_with(path, is_ended=True)
     too_long = f"line 3 of {path} can't be read: it is longer than 4 MiB"
@@ -645,7 +650,7 @@ def test_a_journal_ends_with_a_line_without_an_end(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("short_lines")
 def test_a_line_without_an_end_is_damage_to_a_lake(tmp_path: Path) -> None:
     before, size = journal_with(tmp_path / "c.jsonl", is_ended=True)
-    read_journal(tmp_path / "c.jsonl", 0)  # what it imports is not counted
+    read_journal(tmp_path / "c.jsonl", 0)  # imports the reader's modules before the measurement
     rows: list[dict[str, Any]] = []
     assert most_memory(lambda: rows.extend(read_journal(tmp_path / "c.jsonl", 0).to_pylist())) < 4 * LONGEST
     assert [row["change_id"] for row in rows if row["quarantined"] is None] == [1, 2, 4]

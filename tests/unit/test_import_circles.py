@@ -1,4 +1,4 @@
-"""No circle of modules. Type-only imports, lazy ones and those of a name made at run time count like all others."""
+"""Tests that no modules import each other in a circle. Type-only, lazy and computed imports count like all others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 Imports = Mapping[str, Collection[str]]
 MADE = re.compile(r"""f["'](console\.[\w.]*\.)\{""")
-"""How the text of a module's name that is made at run time begins."""
+"""The beginning of a module's name that the code makes at run time."""
 
 
 @pytest.fixture(scope="module")
@@ -27,16 +27,16 @@ def imports() -> Imports:
 
 
 def imported_by_a_made_name(module: str, modules: Collection[str]) -> Iterator[str]:
-    """What `import_module(f"console.somewhere.{name}")` can import: all that is there."""
+    """Yield the modules that `import_module(f"console.somewhere.{name}")` can import: all modules in that package."""
     path = ROOT.joinpath(*module.split("."))
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    if file.exists():  # or it is a folder of caches, left by a package that is gone
+    if file.exists():  # a folder with only the caches of a removed package has no such file
         for prefix in MADE.findall(file.read_text(encoding="utf-8")):
             yield from (other for other in modules if other.startswith(prefix) and other != module)
 
 
 def circle(imports: Imports) -> list[str]:
-    """A circle of modules, each of which the next one imports, the first also at the end."""
+    """Return a circle of modules, each imported by the next one, with the first also at the end; empty without one."""
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:

@@ -1,4 +1,4 @@
-"""A command loads what it needs and no more: start-up time is the sum of imports."""
+"""Tests that a command loads only the modules that it needs: its imports make up the start-up time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.loaded_modules import loaded_by
 
 SCREEN = ("textual", "rich", "console.tui", "themes", "prompt_toolkit", "pygments")
 MEASURES = {"widgets", "widgets.cells", "widgets.row_source"}
-"""What makes text harmless, wherever it goes, and what a column is; they load nothing else."""
+"""The modules that make text harmless and define columns; they load no others."""
 CLIENT = ("aiokafka", "kio", "cryptography", "yaml")
 TESTING = ("hypothesis", "pytest")
 
@@ -21,7 +21,7 @@ def test_help_loads_next_to_nothing() -> None:
     assert loaded.code == 0
     assert loaded.output.startswith("usage: kac")
     assert loaded.any_of("asyncio", "ssl", *SCREEN, *CLIENT, *TESTING) == set()
-    assert loaded.any_of("shutil", "_colorize", "dataclasses") == set()  # what argparse would load for its looks
+    assert loaded.any_of("shutil", "_colorize", "dataclasses") == set()  # argparse would load them to format its help
     assert {name for name in loaded.modules if name.startswith("console.")} == {"console.cli", "console.cli.main"}
 
 
@@ -39,15 +39,16 @@ def test_what_nouns_agents_and_registries_need_is_loaded_for_them_alone() -> Non
     assert loaded.any_of("console.cli.partition_files", "asyncio", *SCREEN, *CLIENT) == set()
     for argv in (("mcp", "--help"), ("contexts",)):
         assert loaded_by(*argv).any_of("mcp", "mcp_types", "pydantic", "console.cli.mcp.serving", *CLIENT) == set()
-    # And where it has one, with the first schema: a list of contexts, a look at topics load nothing of it.
+    # Decoders load with the first schema, so commands without a schema load none of them.
     decoding = ("fastavro", "google", "grpc_tools", "console.admin.schema_registry", "console.wire.avro")
     for argv in (("--help",), ("contexts",), ("run", "-e", "help")):
         assert loaded_by(*argv).any_of(*decoding) == set()
 
 
 def test_what_the_screen_watches_with_loads_no_reader_of_a_lake() -> None:
-    """Events are read by every screen; tables of the past where a context has some, the journal and the kinds of edits
-    once there is a change, and 30 modules for a version of kac where a record is written."""
+    """Every screen reads events. It loads the lake's reader only if the context has a lake, the journal and the kinds
+    of edits only after a change, and the reader of kac's version only to write a record.
+    """
     watching = "console.session.event_feed", "console.session.kept_record", "console.flight.memory"
     code = f"import sys\nfor name in {watching}: __import__(name)\nprint(*sys.modules)"
     loaded = set(
@@ -62,7 +63,7 @@ def test_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     widest = {}
     for columns in (60, 120):
         monkeypatch.setenv("COLUMNS", str(columns))
-        help_ = loaded_by("--help").output.partition("options:")[2].partition("commands (")[0]  # these are wrapped
+        help_ = loaded_by("--help").output.partition("options:")[2].partition("commands (")[0]  # options are wrapped
         widest[columns] = max(map(len, help_.splitlines()))
     assert 40 < widest[60] <= 58
     assert 80 < widest[120] <= 118
@@ -88,7 +89,7 @@ print(found, set(sys.meta_path) >= set(finders), any("Pandas" in type(each).__na
 
 
 def test_python_workers_of_spark_make_arrays_without_pandas_and_pandas_still_works() -> None:
-    # It takes 40 MiB of each of them, where it is installed; PyArrow imports it by itself.
+    # PyArrow imports pandas by itself if it is installed, which takes 40 MiB in each worker.
     pytest.importorskip("pandas")
     code = """import sys
 import console.lake.gold, console.lake.plans

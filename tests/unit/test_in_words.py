@@ -1,4 +1,4 @@
-"""Rows, changes and graphs as sentences: they are true, and nothing that matters is missing."""
+"""Tests of sentences for rows, changes and graphs: they are true, and contain everything that matters."""
 
 from __future__ import annotations
 
@@ -103,14 +103,16 @@ def test_the_half_hour_of_one_group() -> None:
 
 
 WINDOW = 12
-"""Values that are kept."""
+"""The number of the last values that are kept."""
 
 
 @given(series)
 @example([4.0, 90.0, 0.0, 0.0, 90.0])
 @example([4.0, 1000.0, 500.0, 90_000.0, 20.0, 500.0])
 def test_a_value_that_wavers_is_told_once_and_one_that_moves_again(values: list[float]) -> None:
-    """As told at each sample: the text of a sentence is never far from what is, and is another only for a reason."""
+    """At each sample the told sentence is the previous one or the current one, and its values are close to the current
+    ones.
+    """
     told: dict[str, in_words.Sentence] = {}
     for at in range(len(values)):
         pairs = [*enumerate(values[: at + 1])][-WINDOW:]
@@ -120,7 +122,7 @@ def test_a_value_that_wavers_is_told_once_and_one_that_moves_again(values: list[
         assert shown.word == is_.word
         for was, each in zip(shown.values, is_.values, strict=True):
             assert abs(was - each) <= in_words.LEAST_CHANGE * max(was, each)
-        # What was true since then is so still, if that is not among the values any more.
+        # The told beginning differs from the current one only if it is earlier than all kept values.
         assert shown.since == is_.since or shown.since < pairs[0][0]
         assert before == {} or shown == before["lag"] or shown == is_
 
@@ -160,7 +162,7 @@ def test_the_severity_comes_first_and_so_do_the_severest_rows() -> None:
 
 UNSAID = (in_words.UNKNOWN, in_words.NONE)
 MOSTLY = st.sampled_from(["3"] * 8 + [*UNSAID])
-"""The value of most rows; a few have none."""
+"""Mostly 3, sometimes the word for an unknown or missing value."""
 
 
 @given(
@@ -179,7 +181,7 @@ def test_a_usual_value_is_that_of_most_rows_and_said_once(rows: list[dict[str, s
         assert sum(words.get(name) == value for words in rows) >= in_words.MOST_ROWS * len(rows)
     for words in rows:
         said = {*in_words.row_text(COLUMNS, words, usual).split(", ")} - {words[""]}
-        # What differs from the usual is said, also that a value is unknown or that there is none.
+        # A row names each value that differs from the usual one, even if it is unknown or none.
         values = {name: words.get(name, in_words.NONE) for name in ("lag", "members")}
         assert said == {
             f"{name} {value}"

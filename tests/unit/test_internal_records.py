@@ -1,5 +1,6 @@
-"""Records of the topics that Kafka's own parts keep, without any setting: recorded from real brokers, MirrorMaker and
-Connect, with what Kafka's own formatters and Connect's REST API say of the same records."""
+"""Tests of the internal records of Kafka, MirrorMaker and Connect, which kac decodes without any setting. Real ones are
+recorded, with the output of Kafka's formatters and of Connect's REST API for the same records.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +27,13 @@ OFFSET = b"\0\3" + (7).to_bytes(8, "big") + b"\xff\xff\xff\xff\0\4card" + (1).to
 
 
 def shown(topic: str, key: bytes | None, value: bytes | None, *mask: str) -> Record:
-    """What is shown of a record."""
+    """Return a record as it is shown, decoded and masked."""
     decoder = RecordDecoder(tuple(map(mask_path, mask)), own=OWN)
     return decoder.readable(Record(topic, 0, 0, 0, key, value, (), BatchFacts(0)), Allowance())
 
 
 def why(record: Record) -> str:
-    """Why its value is not decoded."""
+    """Return the reason why a record's value is not decoded."""
     assert record.value_encoding is not None
     return record.value_encoding.why
 
@@ -105,7 +106,7 @@ def test_the_budget_of_an_answer_holds() -> None:
 
 
 def test_no_registry_is_asked_for_them() -> None:
-    """Their first bytes are those of a reference to a schema."""
+    """The first bytes of these records are like those of a reference to a schema."""
     decoder = RecordDecoder((), lambda _: None, OWN)
     key, value = b"\0\1\0\1g\0\1t\0\0\0\5", b"\0\0\0\0\0\0\1\0\0\0"
     assert list(decoder.missing(Record(OFFSETS, 0, 0, 0, key, OFFSET, (), BatchFacts(0)))) == []
@@ -161,7 +162,9 @@ def test_records_that_are_not_connects_are_left_as_they_are(key: bytes, value: b
 
 
 def test_the_records_of_a_schema_registry_are_named() -> None:
-    """In the form of Confluent's SchemaKey and SchemaValue, which Karapace writes as well. No registry ran here."""
+    """The records have the form of Confluent's SchemaKey and SchemaValue, which Karapace also writes; no registry wrote
+    them.
+    """
     key = b'{"keytype":"SCHEMA","subject":"orders-value","version":1,"magic":1}'
     record = shown("_schemas", key, b'{"subject":"orders-value","version":1,"id":7,"schema":"{}","deleted":false}')
     assert record.value_encoding is not None

@@ -1,4 +1,4 @@
-"""Answers of `show`, `describe`, `list` and `effective`, as text and as JSON."""
+"""Tests of the answers to `show`, `describe`, `list` and `effective`, as text and as JSON."""
 
 import json
 from datetime import UTC, datetime
@@ -98,7 +98,7 @@ def test_what_could_not_be_read_of_one_group_is_said_with_its_name_once():
     assert data("list groups", known)["errors"][0]["entity"] == "billing"
     assert "\n  TIMED_OUT: no answer\n" in render(ask("describe group new", known))
     assert "no such group" in render(ask("describe group other", known))
-    # The next poll of a group takes its failures away, and those of no other group.
+    # The next poll of a group removes the failures of that group only.
     again = with_group_polls(known, GroupPolls({}, {}, {}, {"new": late}), {}, datetime.now(UTC))
     assert [each.what for each in again.failures] == ["lag of billing", "lag of new"]
 
@@ -237,7 +237,7 @@ def test_what_is_not_there_is_said(text, words):
 
 
 def test_what_sets_a_key_is_said_only_where_the_brokers_alter_it():
-    """A release that is older or newer than what is known of keys calls read-only what another alters."""
+    """An older or newer release may describe a key as read-only that kac knows as alterable."""
     key = "message.max.bytes"
     hint = f"set broker <default> {key}=VALUE sets it"
     assert hint in str(refused(f"describe broker <default> {key}"))
@@ -363,7 +363,7 @@ def test_every_column_of_a_list_can_be_filtered_by(kind):
         name = column.name
         assert isinstance(ask(f"list {kind} {name}=*", snapshot), Table)
         coded = kind == "acls" and name in ("resource_type", "pattern_type", "operation", "permission")
-        if coded or column.type in ("number", "boolean"):  # an error, where no value can be so
+        if coded or column.type in ("number", "boolean"):  # the column can't have this value
             with pytest.raises(CommandError):
                 ask(f"list {kind} {name}=nothing-is-so", snapshot)
         else:
@@ -379,7 +379,7 @@ def test_a_glob_never_fails_and_a_plain_one_matches_itself(pattern, text):
 
 ADDRESS = QuotaEntity.of({"ip": "1.2.3.4"})
 
-# -- what is read first ------------------------------------------------------------------------------------------------
+# -- the reads that a statement needs ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

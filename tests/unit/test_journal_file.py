@@ -1,4 +1,4 @@
-"""The journal on a real file system: whole or not at all, several processes side by side, never mended in silence."""
+"""Tests of the journal on a real file system: whole records, several processes that write, and no silent repair."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_line_that_was_cut_is_told_and_keeps_every_change_from_being_sent(path
     assert JournalFile(path).mend(Mended(AT, WHO))
     assert journal.begin(INTENT) == 2
     assert path.read_bytes().startswith(before)
-    # Cut before its newline alone, the line is as good as it was.
+    # A line that lacks only its newline is valid.
     assert JournalFile(path).read().problems == ()
     assert not JournalFile(path).mend(Mended(AT, WHO))
 
@@ -170,7 +170,7 @@ def test_a_cluster_without_an_id_has_none(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_leaves_no_half_record(path: Path) -> None:
-    """The kernel takes a part of the record and then no more, as a full disk does."""
+    """The kernel writes a part of the record and then fails, as on a full disk."""
     journal = JournalFile(path)
     journal.begin(INTENT)
     before = path.read_bytes()
@@ -203,7 +203,7 @@ for _ in range(int(sys.argv[2])):
 
 
 def test_several_processes_write_side_by_side(path: Path) -> None:
-    """No number twice, no line in another, none lost."""
+    """No number is given twice, and no line is lost or mixed with another."""
     processes, each = 4, 25
     running = [
         Child([sys.executable, "-c", WRITER, str(path), str(each)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -219,7 +219,7 @@ def test_several_processes_write_side_by_side(path: Path) -> None:
 
 
 def test_a_line_of_what_10_000_edits_came_to_is_read_again() -> None:
-    """Whatever long messages brokers have for each."""
+    """The line is short enough, however long the brokers' messages are."""
     failure = Failure("INVALID_CONFIG", "\x01" * 100_000, "Look at the value.")
     line = note_line(Answered(1, 0, AT, dict.fromkeys(range(10_000), Ended(Status.FAILED, failure))))
     assert len(line) < LONGEST_LINE

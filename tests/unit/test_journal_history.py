@@ -1,4 +1,4 @@
-"""What records come to: how each edit stands, what was taken back, what is due."""
+"""Tests of the history that records make: the state of each edit, the reverted edits, and the due ones."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_who_it_was() -> None:
 ENDS = st.sampled_from([APPLIED, FAILED, Ended(Status.UNKNOWN)])
 FOUND = st.sampled_from([Status.APPLIED, Status.NOT_APPLIED, Status.UNKNOWN])
 PLACES = st.sampled_from([log.Place(1, 0), log.Place(2, 0), log.Place(2, 1), log.Place(3, 0)])
-"""Of three changes, the second of which has two edits, a request each."""
+"""The places of edits in three changes; the second change has two edits, with a request each."""
 NOTES = st.one_of(
     st.builds(lambda place: log.Sending(*place, AT), PLACES),
     st.builds(lambda place, end: Answered(*place, AT, {place.edit: end}), PLACES, ENDS),
@@ -276,7 +276,7 @@ NOTES = st.one_of(
 def test_the_open_changes_alone_come_to_what_the_whole_journal_does(
     hours: list[int | None], backs: list[log.Place | None], notes: list[Note]
 ) -> None:
-    """Whatever the records, in whatever order a journal of two consoles has them."""
+    """The records may have any order, as in a journal of two consoles."""
     intents = [
         change(number, *edits, hours=hours[number - 1], back=backs[number - 1])
         for number, edits in ((1, (rate(1),)), (2, (rate(2), rate(2, BOB))), (3, (UnsetQuota(ALICE, rate(1).key),)))
@@ -288,8 +288,9 @@ def test_the_open_changes_alone_come_to_what_the_whole_journal_does(
 @given(rng=st.randoms(use_true_random=False))
 @examples(15, at_length=40)
 def test_what_is_dropped_on_the_way_is_not_missed(rng: Random) -> None:
-    """A journal as consoles write it, pruned after every change: thirty changes of four places, with kills, lost
-    answers, looks, decisions, times and reverts."""
+    """The journal is pruned after every change. It has thirty changes of four entities, with kills, lost responses,
+    checks, decisions, expiry times and reverts.
+    """
     entities = [QuotaEntity.of({"user": name}) for name in "abcd"]
     records: list[Numbered | Note] = []
     for number in range(1, 31):

@@ -1,4 +1,6 @@
-"""The format of the journal's lines: what is written is read back, and its words are those of the product."""
+"""Tests of the format of the journal's lines: a line is read back as it was written, with the product's words for
+states.
+"""
 
 from __future__ import annotations
 

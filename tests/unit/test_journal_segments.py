@@ -1,4 +1,6 @@
-"""A journal of many segments: read like one, its open changes known without reading all of it, whole at every kill."""
+"""Tests of a journal of many segments: it reads like one file, kac knows its open changes without reading it all, and
+it is valid after a kill at any time.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ APPLIED = entries.Ended(Status.APPLIED)
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Of a journal whose segments are short, and whose open changes are written down at every look."""
+    """Provide the path of a journal with short segments, which saves its open changes at every look."""
     small(monkeypatch)
     return journal_path(tmp_path / "state" / "kac", "a-cluster")
 
@@ -90,7 +92,7 @@ def test_a_long_journal_of_one_file_is_carried_on_and_not_rewritten(path: Path) 
     assert path.read_bytes() == old
     assert segment_path(path, 2).exists()
     assert numbers(JournalFile(path).read()) == list(range(1, 32))
-    # A console of a former version still writes to the first segment: nothing of it is lost.
+    # An older version of kac still writes to the first segment: no line of it is lost.
     with path.open("ab") as file:
         file.write(entries.intent_line(77, INTENT))
     assert 77 in numbers(JournalFile(path).open())
@@ -98,7 +100,7 @@ def test_a_long_journal_of_one_file_is_carried_on_and_not_rewritten(path: Path) 
 
 
 def sizes_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of the lines that are read from now on."""
+    """Return a list that collects the size of each line that is read from now on."""
     read: list[int] = []
 
     def counted(all_: list[Segment], start: Where, before: int = 0) -> Any:
@@ -153,7 +155,7 @@ def test_what_is_known_of_the_open_changes_is_never_believed_where_it_does_not_f
 def test_a_console_that_writes_for_long_leaves_little_to_read_to_the_next_start(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody looked at the journal meanwhile."""
+    """No console looks at the journal meanwhile."""
     monkeypatch.setattr(journal_file, "CHECKPOINT_BYTES", 500)
     journal = JournalFile(path)
     for _ in range(60):
@@ -199,8 +201,9 @@ def test_backward_is_the_reverse_of_forward(
 
 
 class Dying:
-    """`os` as the journal has it: the process is killed at the n-th call that changes something, before it or, of a
-    write, in the middle."""
+    """A replacement for `os` in the journal, which kills the process at the n-th call with an effect: before the call,
+    or in the middle of a write.
+    """
 
     COUNTED = frozenset({"open", "write", "fsync", "close", "ftruncate", "fdopen", "fchmod"})
 
@@ -208,7 +211,7 @@ class Dying:
         self.left = left
 
     def step(self) -> bool:
-        """Whether it is time."""
+        """Count a call, and return whether the process dies at it."""
         self.left -= 1
         return self.left == 0
 
@@ -228,7 +231,7 @@ class Dying:
 
 
 def session(path: Path, acknowledged: int, dying: Dying) -> None:
-    """A console's work; the number of each change and note that was written goes to a pipe."""
+    """Write four changes as a console does, and write the number of each acknowledged line to a pipe."""
     for name in ("mkdir", "replace", "unlink"):
         real = getattr(pathlib.Path, name)
 
@@ -252,7 +255,7 @@ def session(path: Path, acknowledged: int, dying: Dying) -> None:
 
 
 def killed_at(path: Path, step: int) -> tuple[bool, list[str]]:
-    """Whether it was killed, and what it had been told is written."""
+    """Run a session that dies at a step. Return whether it was killed, and the lines that were acknowledged."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -279,11 +282,12 @@ def said(records: tuple[entries.Numbered | entries.Note, ...]) -> list[str]:
 def test_a_kill_at_every_step_leaves_a_journal_that_says_all_it_was_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stride: int
 ) -> None:
-    """Between any two calls to the system, and in the middle of a write: nothing that was acknowledged is lost, at most
-    the last line is cut, and a console that comes later goes on."""
+    """The kill comes between two system calls, or in the middle of a write. No acknowledged line is lost, at most the
+    last line is cut, and a later console continues the journal.
+    """
     monkeypatch.setattr("console.journal.segments.SEGMENT_BYTES", 700)
     monkeypatch.setattr(journal_file, "CHECKPOINT_BYTES", -1)
-    # What a first write imports is imported here, and not in each of the hundred processes that are killed.
+    # Import the modules of a first write here: otherwise each of the hundred killed processes imports them.
     for _ in range(2):
         applied(warm := JournalFile(journal_path(tmp_path / "warm" / "kac", "a-cluster")))
         warm.open()

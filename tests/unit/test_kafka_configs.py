@@ -1,4 +1,4 @@
-"""The pure parts of `kac configs`: arguments, values, checks, and the forms of its output."""
+"""Tests of `kac configs` without a cluster: arguments, values, checks, and the forms of its output."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_quotas_and_credentials_are_told_apart() -> None:
     assert caught.value.hint == "producer_byte_rat: did you mean producer_byte_rate?"
 
 
-# What was found
+# Output
 
 RETENTION = ConfigEntry(
     "retention.ms",

@@ -1,4 +1,6 @@
-"""What is kept up to date by what changed is what the whole would give: laws over what comes, goes and changes."""
+"""Tests of values that kac updates by the changes alone: they equal those of the whole, whatever is added, deleted or
+changed.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def test_what_differs_is_what_is_another_object(old: dict[str, object], new: dic
 
 
 def fresh(values: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    """The same values as objects of their own."""
+    """Return equal values as new objects."""
     return {key: (value, value) for key, value in values.items()}
 
 

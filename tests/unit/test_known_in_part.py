@@ -1,4 +1,4 @@
-"""What is known in part is said to be so: in data beside the figure, and where a filter can't judge it."""
+"""Tests of figures that are known in part: data marks them, and a filter that can't judge a figure says so."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COMPARE = {
 
 
 def cluster(lags: Sequence[int | None], failure: Failure | None = None) -> Snapshot:
-    """A group with these lags by partition, None for what is not known."""
+    """Return a snapshot of a group with these lags by partition; None for an unknown lag."""
     rows = tuple(
         PartitionLag("orders", n, -1 if lag is None else 0, 900, -1 if lag is None else lag)
         for n, lag in enumerate(lags)
@@ -70,7 +70,7 @@ def test_a_filter_that_cannot_judge_says_so(text: str, *, is_listed: bool, is_sa
 
 
 def test_a_lag_that_was_not_read_at_all_or_of_a_group_that_is_excluded_is_not_judged() -> None:
-    """Nor is a rate, for which one poll is not enough."""
+    """Rates, trends and stuck partitions need more than one poll, so a filter can't judge them either."""
     nothing = Snapshot(groups={"payments": Group("payments", "Stable", "consumer")})
     for text in ("lag>500", "lag<500", "lag=0", "rate>5", "stuck>0", "trend=grows"):
         table = listed(f"list groups {text}", nothing)
@@ -94,7 +94,7 @@ lag = st.integers(0, 20)
 def test_whatever_is_not_known_a_filter_is_right_or_says_that_it_cannot_judge(
     lags: list[int | None], compare: str, limit: int, rest: list[int]
 ) -> None:
-    """Listed means that it passes however much the unknown partitions lag; left out in silence that it does not."""
+    """A listed group passes, and one that is left out without a problem fails, for any lag of unknown partitions."""
     table = listed(f"list groups lag{compare}{limit}", cluster(lags))
     whole = sum(each if each is not None else other for each, other in zip(lags, rest, strict=False))
     if table.rows:
@@ -105,7 +105,7 @@ def test_whatever_is_not_known_a_filter_is_right_or_says_that_it_cannot_judge(
 
 
 def test_every_figure_that_is_marked_on_the_screen_is_marked_in_data() -> None:
-    """A question mark behind a number stands for a part of it."""
+    """A question mark after a number says that it is known in part."""
     row = GroupRow(Group("g", "Stable", "classic"), cluster([5, None]).lags["payments"])
     for column in GROUPS.all:
         if column.type == "number" and "?" in column.shown(row):

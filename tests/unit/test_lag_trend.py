@@ -1,4 +1,4 @@
-"""How a lag moves, from polls of it: laws over consumers that commit in steps, and partitions that are stuck."""
+"""Tests of lag trends from polls: laws over consumers that commit in steps, and stuck partitions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, throttled_groups, with_group_polls
 
 Offsets = tuple[int, int, str]
-"""Committed, end, member."""
+"""The committed offset, the end offset, and the member."""
 
 
 def lag(*partitions: Offsets) -> GroupLag:
@@ -39,7 +39,7 @@ def lag(*partitions: Offsets) -> GroupLag:
 
 
 def seen(*polls: tuple[float, GroupLag], throttled: bool = False) -> LagTrend:
-    """The trend after these polls."""
+    """Return the trend after these polls; times in seconds."""
     trend: LagTrend | None = None
     for at, found in polls:
         trend = trend_after(trend, found, at, throttled=throttled)
@@ -48,7 +48,9 @@ def seen(*polls: tuple[float, GroupLag], throttled: bool = False) -> LagTrend:
 
 
 def story(times: Iterable[float], *partitions: tuple[float, float, float, str]) -> LagTrend:
-    """Polls of partitions that get so many records a second, of which a consumer commits a share now and then."""
+    """Return the trend of polls at these times. partitions: records per second, the share of them that a consumer
+    commits, the seconds between commits, and the member.
+    """
 
     def at(time: float, produced: float, share: float, every: float, member: str) -> Offsets:
         steps = time // every * every
@@ -71,7 +73,7 @@ def polls(draw: st.DrawFn, longest: float = 20.0) -> list[float]:
 def test_a_consumer_that_keeps_up_has_no_trend_whenever_one_looks(
     times: list[float], produced: int, every: float
 ) -> None:
-    """Its lag is a saw of at most one step of commits."""
+    """The lag rises and falls by at most one step of commits."""
     trend = story(times, (produced, 1.0, every, "m"))
     assert trend.rate is None or abs(trend.rate) <= 1  # an offset is a whole number
     assert trend.stuck == ()
@@ -85,7 +87,7 @@ def test_a_lag_without_commits_grows_by_what_is_produced(times: list[float], pro
     else:
         assert trend.rate == pytest.approx(produced, rel=0.3, abs=1)
         assert direction(trend.rate) == "grows"
-    assert trend.stuck == ()  # it has no member, and no other partition moves
+    assert trend.stuck == ()  # no member, and no other partition moves
 
 
 @given(polls())
@@ -120,7 +122,9 @@ def test_a_groups_rate_is_the_sum_of_its_partitions_and_the_stuck_ones_have_reco
 
 
 def stands(until: float, other: bool, member: str = "m", moves: float = 10, *, throttled: bool = False) -> LagTrend:
-    """A commit at 5 that stands while the end moves, beside one of the same member that moves or does not."""
+    """Return the trend of a partition whose commit stays at 5 while its end moves, from polls every 2 s until `until`.
+    other: whether the commit of the member's other partition moves. moves: records per second.
+    """
     times = [second / 1 for second in range(0, int(until) + 1, 2)]
     return seen(
         *(
@@ -149,7 +153,7 @@ def test_a_partition_is_stuck_soon_or_late_and_no_more_once_its_commit_moves() -
 def test_a_partition_waits_while_its_member_works_off_another_one(
     left: int, stuck: tuple[tuple[str, int], ...]
 ) -> None:
-    """Until no more than a step of commits is left there: then what stands is stuck."""
+    """The partition is stuck only when the other one has at most a step of commits left."""
     end = 10_000
     times = [second / 1 for second in range(0, 61, 2)]
     rate = (end - left) / 60
@@ -183,8 +187,9 @@ def test_which_groups_a_quota_may_delay(entity: dict[str, str | None], key: str,
 
 
 def ended(at: float, every: float, until: float, gap: float) -> LagTrend:
-    """A consumer alone with a partition of ten records a second: it commits now and then, until its end; polled
-    until `at`."""
+    """Return the trend of a partition with ten records per second, from polls every `gap` seconds until `at`. Its only
+    consumer commits every `every` seconds, and ends at `until`.
+    """
     times = [gap * n for n in range(int(at / gap) + 1)]
     return seen(*((t, lag((int(10 * (min(t, until) // every * every)), int(10 * t) + 1, "m"))) for t in times))
 
@@ -193,7 +198,7 @@ def ended(at: float, every: float, until: float, gap: float) -> LagTrend:
 def test_a_consumer_alone_that_commits_is_stuck_within_fifteen_seconds_and_never_while_it_commits(
     every: float, gap: float, later: float
 ) -> None:
-    """Polled every two and a half seconds; commits are five seconds apart at most, auto.commit's interval."""
+    """Polls are at most 2.5 s apart, and commits at most 5 s, the default of auto.commit.interval.ms."""
     until = 30.0 + later
     assert ended(until, every, until, gap).stuck == ()
     assert ended(until // every * every + 15.0 + gap, every, until, gap).stuck == (("t", 0),)
@@ -211,14 +216,14 @@ def test_what_is_not_stuck_and_what_is_so_much_later() -> None:
     assert stands(200, other=False, member="").stuck == ()  # no member reads, nothing of the group moves
     idle = seen(*((at, lag((100, 100, "m"))) for at in range(0, 300, 10)))
     assert (idle.stuck, idle.rate) == ((), 0)
-    soonest = next(at for at in range(2, 200, 2) if stands(at, other=True).stuck)  # by what a throttle may delay
+    soonest = next(at for at in range(2, 200, 2) if stands(at, other=True).stuck)  # a throttle may delay it
     assert not stands(soonest + LONGEST_THROTTLE - 2, other=True, throttled=True).stuck
     assert stands(soonest + LONGEST_THROTTLE + 2, other=True, throttled=True).stuck
 
 
 @pytest.mark.parametrize("every", [30.0, 60.0, 80.0])
 def test_a_consumer_that_commits_seldom_is_not_stuck(every: float) -> None:
-    """Kafka Connect commits each minute: how long a commit rests is learned where it moves again."""
+    """Kafka Connect commits every minute. kac learns how long a commit rests when it moves again."""
     for end in range(10, 600, 7):
         assert story([at / 1 for at in range(0, end, 2)], (100, 1.0, every, "m")).stuck == ()
 
@@ -232,7 +237,7 @@ def test_the_time_left_and_a_clock_that_goes_back() -> None:
 
 
 def test_what_did_not_change_between_polls_is_kept_once() -> None:
-    """Three polls of each group are kept, and most groups rest."""
+    """kac keeps three polls of each group, and most groups do not move."""
 
     def poll(end: int) -> GroupLag:
         return GroupLag(

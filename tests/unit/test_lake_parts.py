@@ -1,4 +1,4 @@
-"""What a lake tells, as edits, as words of a filter, as bars: the pure parts."""
+"""Tests of a lake's answers without a lake: changes as edits, words of a filter, and bars."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_undo_sets_back_or_takes_away(was: Change, edit: object) -> None:
 
 
 def described(**keys: bool) -> ConfigSet:
-    """What a broker describes. keys: whether each is read-only, with ``_`` for a dot."""
+    """Return the configs that a broker describes. keys: whether each is read-only; ``_`` stands for a dot."""
     return ConfigSet(
         tuple(
             ConfigEntry(
@@ -92,7 +92,9 @@ DESCRIBED = Snapshot(configs={broker_resource(each): described(log_dirs=True) fo
 
 
 def test_a_brokers_own_word_about_a_key_counts() -> None:
-    """4.3 calls read-only what 3.9 altered; a later release may alter what none did that this one knows."""
+    """Brokers of 4.3 describe a key as read-only that 3.9 altered. A later release may alter a key that is unknown to
+    kac.
+    """
     addresses = change("broker", "1", "advertised.listeners", "A://a:1", "A://b:1")
     newer = change("broker", "1", "later.key", "1", "2")
     sets = [edits.SetConfig(broker_resource(1), each.attr, str(each.old_value)) for each in (addresses, newer)]
@@ -102,7 +104,7 @@ def test_a_brokers_own_word_about_a_key_counts() -> None:
         "advertised.listeners is in the broker's server.properties: change it there, and restart it"
     )
     assert lake_staging.undo(newer, known) == sets[1]
-    # The cluster default lists only what is set on it: any broker has the word.
+    # The cluster default describes only its own keys, so any broker's description of the key counts.
     of_all = change("broker", "<default>", "advertised.listeners", "A://a:1", "A://b:1")
     assert isinstance(lake_staging.undo(of_all, known), lake_staging.NoEdit)
 

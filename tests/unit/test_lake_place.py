@@ -1,4 +1,4 @@
-"""Where the lake is: the flag, the environment, the context, else the folder for data."""
+"""Tests of the lake's location: from the flag, the environment, the context, else the folder for data."""
 
 from __future__ import annotations
 

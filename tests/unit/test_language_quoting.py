@@ -1,4 +1,4 @@
-"""Whatever a cluster calls its things and keeps in its values, a statement that is written for it says exactly that."""
+"""Tests that a statement for any names and values of a cluster means exactly these names and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is left out of Textual at the start is missing nowhere: these fail where another release uses it elsewhere."""
+"""Tests that kac needs nothing that it leaves out of Textual at the start. They fail if another release of Textual uses
+the left-out modules elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -41,15 +43,16 @@ def test_an_app_is_imported_without_the_palette_and_the_palette_is_there_later()
 
 def test_the_console_uses_neither_the_palette_nor_the_folders_of_textual() -> None:
     assert not Console.ENABLE_COMMAND_PALETTE
-    # All of them show it, or are asked by it; the last looks at ENABLE_COMMAND_PALETTE first.
+    # These functions show the palette, or the palette calls them; action_command_palette checks ENABLE_COMMAND_PALETTE
+    # first.
     assert _where_used(textual.app) == {"search_commands", "search_themes", "action_command_palette"}
     assert _where_used(textual.theme) == {"ThemeProvider", "discover", "search"}
-    # The console delivers none: it writes its files itself.
+    # The console does not deliver files through Textual: it writes them itself.
     assert _where_used(textual.app, FOLDERS) == {"_deliver_binary"}
 
 
 def _where_used(module: ModuleType, left_out: str = PALETTE) -> set[str]:
-    """The functions, and classes' bases, of a module in which a name of what is left out is evaluated."""
+    """Return the functions and classes of a module that evaluate a name from the left-out module."""
     tree = ast.parse(inspect.getsource(module))
     names = {
         alias.asname or alias.name

@@ -1,4 +1,6 @@
-"""Letters of a plan that former changes have written, or may have: what is said, and how much of the past is kept."""
+"""Tests of the warnings about letters that former changes have written, or may have written, and of the memory that the
+former changes take.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ FOR = (Passed("billing", "orders", 0),)
 
 
 class Seen(Change, frozen=True, weakref=True):
-    """A change of which is known whether it is still in memory."""
+    """A change that allows weak references, which show whether it is still in memory."""
 
 
 def letters(hashes: str, *, topic: str = "dlt") -> WriteRecords:
@@ -52,7 +54,7 @@ APPLIED, UNKNOWN, FAILED = Status.APPLIED, Status.UNKNOWN, Status.FAILED
             [change(2, "b", UNKNOWN), change(1, "a", APPLIED)],
             "2 of 3 letters for dlt were or may have been written before, by changes 1, 2: this may",
         ),
-        # The later one has written what the one before may have: there is no doubt.
+        # The later change has surely written the letter that the earlier one may have written.
         (
             "ab",
             [change(2, "a", APPLIED), change(1, "a", UNKNOWN)],
@@ -69,7 +71,8 @@ APPLIED, UNKNOWN, FAILED = Status.APPLIED, Status.UNKNOWN, Status.FAILED
             [change(2, "b", APPLIED), change(1, "ba", APPLIED)],
             "3 of 3 letters for dlt were written before, by changes 1, 2",
         ),
-        # This process sends another batch anew, and the very batch under its own numbers: that is written once.
+        # A batch that this process repeats keeps its sequence numbers, so brokers write it once; another batch has new
+        # numbers.
         ("ab", [change(1, "a", UNKNOWN, HERE)], "1 of 2 letters for dlt may have been written before, by change 1"),
         ("a", [change(1, "a", UNKNOWN, HERE)], None),
         ("a", [change(1, "a", FAILED)], None),
@@ -98,4 +101,4 @@ def test_one_change_at_a_time_is_in_memory() -> None:
 
     (line,) = past_lines(MadeBefore({}), WrittenBefore([letters("ab")], HERE), past())
     assert "2 of 2 letters for dlt were written before, by change 20: " in line
-    assert (most, read) == (1, 20)  # the last one, while the next is read
+    assert (most, read) == (1, 20)  # only the last change is in memory while the next is read

@@ -1,5 +1,5 @@
-"""No text from a cluster, a service or a file takes more time than its length: with the lock of Python held, it would
-hold up everything else, also what follows a change that was sent.
+"""Tests that expressions take time linear in the length of texts from clusters, services and files. An expression holds
+Python's lock, so a slow one would hold up everything else, also the steps after a sent change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from console.wire import quota_decoder
 from tests.support import expressions
 
 _MODULES = expressions.modules_with_expressions()
-"""To find the expressions themselves takes seconds, which not every process that collects tests has to spend."""
+"""Only the modules: a search for the expressions would take seconds in every process that collects tests."""
 
 
 @cache
@@ -81,7 +81,7 @@ def _own(name: str, code: str) -> str:
 
 
 def _of_calls(file: str, function: str) -> list[str]:
-    """The first arguments of the calls of a function that hands them on as an expression."""
+    """Return the first arguments of a function's calls; the function uses them as expressions."""
     calls = [node for node in ast.walk(ast.parse((expressions.ROOT / file).read_text())) if isinstance(node, ast.Call)]
     named = [each for each in calls if isinstance(each.func, ast.Name) and each.func.id == function]
     found = [ast.literal_eval(each.args[0]) for each in named]
@@ -121,7 +121,7 @@ _MADE: dict[str, tuple[expressions.Expression, ...]] = {
         for _, pattern in importlib.import_module("console.model.drift_rules").BY_PATTERN
     ),
 }
-"""Expressions that are made at run time of what is not an operator's: examples."""
+"""Examples of expressions that code makes at run time from texts that the operator did not write."""
 _OPERATORS = {
     _own("widgets.row_table", "source"),
     _own("console.model.yaml_places", "(found := self.text())"),
@@ -132,16 +132,17 @@ _OPERATORS = {
     _own("console.lake.transforms.policy_violation", "policy.acl or policy.attrs.pattern"),
     _own("console.lake.transforms.policy_violation", "expected.matches"),
     _own("console.lake.transforms.policy_violation", "expected.matches_not"),
-    # Of the operator's own client.properties: variables that its provider may give.
+    # From the operator's own client.properties: the variables that a provider may give.
     _own("console.contexts.config_providers", "pattern or ''"),
     _own("console.contexts.config_providers", "self.pattern"),
-    # Of a client, for an embedded worker of Connect: it is compiled alone.
+    # From a client of an embedded Connect worker, which only compiles the expression.
     _own("console.embedded.connect.validation", "text"),
-    # Of a client, for an embedded cluster: a pattern of its metrics is compiled alone, one of transactions is matched.
+    # From clients of an embedded cluster: patterns of metrics, which it only compiles, and patterns of transactions,
+    # which it matches.
     _own("console.embedded.own_resources", "expression.strip()"),
     _own("console.embedded.handlers.transactions", "getattr(request, 'transactional_id_pattern', None) or ''"),
 }
-"""An operator's own expressions, and what else is not promised (docs/security.md)."""
+"""An operator's own expressions, and others for which docs/security.md promises nothing."""
 
 
 def test_an_expression_that_is_made_at_run_time_is_measured_or_an_operators_own() -> None:

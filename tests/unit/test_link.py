@@ -1,4 +1,4 @@
-"""The link against brokers that misbehave: reconnecting, retrying, routing, and what is never sent twice."""
+"""Tests of the link with misbehaving brokers: reconnecting, retrying, routing, and sending changes only once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def linked(*addresses: tuple[str, int], **settings: Any) -> AsyncIterator[
 
 
 async def lost(link: Link, alive: fake.FakeBroker) -> None:
-    """Every connection is cut, and the link has noticed."""
+    """Cut every connection, and wait until the link has noticed."""
     connection = await link.routes.connections.any_of(())
     alive.drop_clients()
     while connection.is_open:  # noqa: ASYNC110
@@ -47,7 +47,7 @@ async def lost(link: Link, alive: fake.FakeBroker) -> None:
 
 
 async def nobody() -> tuple[str, int]:
-    """An address that refuses connections."""
+    """Return an address that refuses connections."""
     server = await asyncio.start_server(lambda _reader, _writer: None, fake.LOOPBACK, 0)
     address: tuple[str, int] = server.sockets[0].getsockname()
     server.close()
@@ -261,7 +261,7 @@ async def test_what_cant_be_encoded_is_told_and_nothing_is_sent() -> None:
 
 
 async def test_a_listener_that_turns_unauthenticated_clients_away_is_told() -> None:
-    """As a SASL listener does: it answers ApiVersions, and closes at anything else."""
+    """A SASL listener answers ApiVersions, and closes the connection at any other request."""
     async with fake.FakeBroker(fake.cut) as alive, linked(alive.address) as link:
         with pytest.raises(errors.AuthenticationFailed, match="seems to want SASL") as failed:
             await link.call("metadata", ask)
@@ -270,7 +270,7 @@ async def test_a_listener_that_turns_unauthenticated_clients_away_is_told() -> N
 
 
 async def test_refused_credentials_are_not_tried_again_and_again() -> None:
-    """A console refreshes every few seconds, and accounts get locked."""
+    """A console refreshes every few seconds, and repeated refusals would lock the account."""
 
     async def handshake(conversation: fake.Conversation, request: fake.Received) -> None:
         await conversation.send(struct.pack(">iihih", 4 + 2 + 4 + 2 + 5, request.correlation_id, 0, 1, 5) + b"PLAIN")
@@ -371,7 +371,7 @@ async def test_with_zookeeper_the_controller_is_asked_and_followed_when_it_moves
 
 
 async def test_a_change_that_some_refuse_is_not_sent_again() -> None:
-    """Only where nobody applied anything may it be."""
+    """kac sends a change again only if no broker has applied any part of it."""
     async with (
         fake.FakeBroker(fake.answering(fake.create_topics_body(0, 41))) as alive,
         linked(alive.address) as link,

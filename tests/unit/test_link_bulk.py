@@ -1,4 +1,4 @@
-"""The cyclic collector around bulk decodes."""
+"""Tests of the cyclic garbage collector around bulk decodes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_much_that_lives_is_not_walked_again() -> None:
 
 @pytest.fixture
 def no_longer_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process has begun long ago, and just froze what it had."""
+    """Set the counters of a process that began long ago and has just frozen its objects."""
     with gc_paused():
         pass
     gc.unfreeze()
@@ -84,7 +84,7 @@ def no_longer_new(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_few_objects_are_left_to_the_collector() -> None:
     with gc_paused():
         kept = [[number] for number in range(bulk.MANY // 2)]
-        # As many as would count, if they had stayed.
+        # Both lists together are enough for a freeze, but the first one is gone.
         del kept
         kept = [[number] for number in range(bulk.MANY // 2)]
     assert kept
@@ -94,7 +94,7 @@ def test_a_few_objects_are_left_to_the_collector() -> None:
 @pytest.mark.usefixtures("no_longer_new")
 @pytest.mark.parametrize("within", [True, False])
 def test_what_a_few_pauses_made_together_is_frozen(within: bool) -> None:
-    """Or what others made between them."""
+    """Objects that others make between the pauses count as well."""
     kept: list[list[int]] = []
     frozen = []
     for _ in range(6):
@@ -136,7 +136,7 @@ def test_cycles_that_were_frozen_as_garbage_are_collected_in_the_end(monkeypatch
         def __del__(self) -> None:
             gone.set()
 
-    monkeypatch.setattr(bulk, "_freezes", 0)  # others froze before, and this might be the time that collects
+    monkeypatch.setattr(bulk, "_freezes", 0)  # else earlier freezes might make this pause the one that collects
     monkeypatch.setattr(bulk, "_due", bulk.FULL_COLLECTION_EVERY)
     monkeypatch.setattr(bulk, "MANY", 0)
     with gc_paused():
@@ -188,7 +188,7 @@ print((most - before) / (bulk.FULL_COLLECTION_EVERY * each))
 
 
 def test_much_frozen_garbage_does_not_put_off_its_collection() -> None:
-    """In a process of its own, where little is alive."""
+    """The garbage is made in a separate process with few live objects."""
     ran = subprocess.run([sys.executable, "-c", GARBAGE], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert 0.9 < float(ran.stdout) < 1.5
 
@@ -198,7 +198,7 @@ def test_the_more_is_kept_the_less_often_all_of_it_is_walked(monkeypatch: pytest
     monkeypatch.setattr(bulk, "_freezes", 0)
     monkeypatch.setattr(bulk, "_due", bulk.FULL_COLLECTION_EVERY)
     monkeypatch.setattr(bulk, "MANY", 0)
-    monkeypatch.setattr(bulk, "OBJECTS_EACH", 1)  # so that what this process has is much
+    monkeypatch.setattr(bulk, "OBJECTS_EACH", 1)  # so that this process has many objects
 
     def note(phase: str, info: dict[str, int]) -> None:
         if phase == "start" and info["generation"] == 2:
@@ -211,5 +211,5 @@ def test_the_more_is_kept_the_less_often_all_of_it_is_walked(monkeypatch: pytest
                 pass
     finally:
         gc.callbacks.remove(note)
-    # Only the first one, which counts them.
+    # Only the first full collection, which counts the objects.
     assert len(collected) == 1

@@ -1,4 +1,4 @@
-"""The client's thread: operations from any thread or loop, cancelling, and an end without loose ends."""
+"""Tests of the client's thread: operations from any thread or loop, cancelling, and an end that leaves nothing open."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_closing_cancels_what_is_under_way_and_ends_the_thread() -> None:
 
 
 def test_no_warning_and_no_trace_is_left_behind() -> None:
-    """A whole life, closed while a connection is being made and an answer is awaited, every warning on."""
+    """With every warning on, the client is closed while it connects and waits for an answer."""
     code = """
         import asyncio, gc, socket, threading
         from console.admin.client import AdminClient

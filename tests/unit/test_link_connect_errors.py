@@ -1,4 +1,4 @@
-"""One error out of several, and addresses as they are written."""
+"""Tests of the one error that kac makes of several, and of the text form of addresses."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def info(family: int, address: tuple[object, ...]) -> tuple[int, int, int, str, 
 
 
 class Tried(ClientLoop):
-    """Notes which addresses are tried; each refuses."""
+    """Notes the addresses that are tried, and refuses each of them."""
 
     def __init__(self, addresses: Sequence[AddrInfoType]) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ def test_an_unknown_name_is_told() -> None:
 
 
 def test_a_connection_given_up_at_any_moment_leaves_no_socket_open() -> None:
-    """Cancelled after one turn of the loop, two, three…, with every warning an error."""
+    """The connection is cancelled after 0 to 11 turns of the loop, with every warning as an error."""
     code = """
         import asyncio, gc, socket
         from console.admin.client_loop import ClientLoop

@@ -1,4 +1,6 @@
-"""Several addresses, one connection: who wins, who is tried when, what happens to the rest."""
+"""Tests of the race of several addresses for one connection: the winner, the times of the attempts, and the losers'
+end.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ HANGS = "hangs"
 
 
 class Field:
-    """Addresses with their fates: an error, HANGS, or what opening gives."""
+    """Addresses and their fates: an error, `HANGS`, or the opened connection."""
 
     def __init__(self, **fates: object) -> None:
         self.fates = fates
@@ -68,7 +70,7 @@ async def test_the_next_is_tried_at_a_failure_or_after_the_stagger() -> None:
 async def test_when_none_is_reached_each_says_why_in_order() -> None:
     errors = [OSError("1"), OSError("2")]
     assert await Field(a=errors[0], b=errors[1]).race("a", "b") == errors
-    refused = PermissionError("wrong password")  # a final failure ends it
+    refused = PermissionError("wrong password")  # a final failure ends the race
     field = Field(a=refused, b="B")
     assert await field.race("a", "b") == [refused]
     assert field.tried == ["a"]

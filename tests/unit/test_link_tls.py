@@ -1,4 +1,4 @@
-"""TLS against servers with the wrong certificates, and the words for every way in which a handshake ends."""
+"""Tests of TLS with servers that have wrong certificates, and of the messages for all failures of a handshake."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_what_is_told_of_a_certificate_an_alert_and_anything_else() -> None:
 
 @pytest.mark.parametrize("reason", ["TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CERTIFICATE"])
 def test_an_alert_without_a_certificate_of_our_own(reason: str) -> None:
-    """TLS 1.3 sends it when the handshake seems done: while the versions are asked for."""
+    """In TLS 1.3 the alert arrives after the handshake, during the request for the versions."""
     for stage in Stage:
         assert "seems to want a client certificate | Set ssl.keystore.location" in told(tls_error(reason), stage=stage)
 
@@ -104,7 +104,7 @@ def test_a_peer_without_tls(reason: str) -> None:
     assert "does not speak TLS" in told(ConnectionResetError())
 
 
-# Who stands in between can make any handshake fail in any of these ways, and waits for the operator to give up on TLS.
+# An attacker between kac and the broker can cause any of these failures, and hopes that the operator gives up TLS.
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
 @pytest.mark.parametrize("stage", list(Stage))
 def test_a_failed_handshake_never_advises_to_go_without(protocol: str, stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""``kac lint``: its forms and exit codes, wanted files, and what contexts and files accept."""
+"""Tests of ``kac lint``: output formats, exit codes, wanted files, and the findings that contexts and files accept."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_members_are_read_without_offsets(capsys: pytest.CaptureFixture[str]) ->
     assert set(asked) == {"consumer_group_describe"}
 
 
-# -- JUnit: what its common schemas have -------------------------------------------------------------------------------
+# -- JUnit: the elements and attributes of its common schemas ----------------------------------------------------------
 
 _ATTRIBUTES = {
     "testsuites": set[str](),
@@ -78,7 +78,7 @@ _WITHIN = {
     "testsuite": ["testcase", "system-out"],
     "testcase": ["skipped", "failure", "system-out"],
 }
-"""Element -> what may stand in it, in this order."""
+"""Element -> its possible children, in this order."""
 
 
 def test_junit_has_a_case_for_each_rule_and_a_failure_for_each_finding(kac: worlds.Kac) -> None:
@@ -135,7 +135,7 @@ def test_wanted_files_are_looked_at_before_they_are_applied(kac: worlds.Kac, wan
     ran = kac("lint", "-f", str(wanted), "--output", "json", "--exit-code")
     found = json.loads(ran.out)
     assert ran.code == 3
-    # Neither the topic that no file lists, nor what brokers' files say.
+    # There are no findings about a topic that the file does not list, or about the brokers' own files.
     assert [(e["rule"], e["subject"], e["place"], e["accepted"] is not None) for e in found["findings"]] == [
         ("single-replica", "topic pay", f"{wanted}:3", False),
         ("retention-tiny", "topic pay", f"{wanted}:7", True),
@@ -249,7 +249,7 @@ Configured = Callable[[str], None]
 
 @pytest.fixture
 def configured(cluster: worlds.ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configured:
-    """Makes the context `here` of the cluster, with more of it."""
+    """Provide a function that writes the context `here` of the cluster, with additional lines."""
 
     def make(more: str) -> None:
         file = tmp_path / "config.toml"
@@ -309,7 +309,7 @@ def test_without_rights_a_report_says_which_rules_did_not_look(on_closed: worlds
     assert "AUTHORIZATION_FAILED" in why["acl-for-everybody"]
     assert "AUTHORIZATION_FAILED" in why["auto-create"]
     assert "single-replica" in why
-    # Nothing is concluded of what was not read.
+    # kac concludes nothing from parts that it could not read.
     assert (ran.code, found["findings"]) == (0, [])
 
 

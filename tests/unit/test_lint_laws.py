@@ -1,4 +1,4 @@
-"""Laws of lint: a remedy ends its finding, whatever else is set; what brokers send does nothing to a terminal, to JSON
+"""Laws of lint: a remedy ends its finding, whatever else is set; texts from brokers do no harm to a terminal, to JSON
 or to JUnit's XML.
 """
 
@@ -56,7 +56,7 @@ _TOPICS = ("orders", "carts", "__consumer_offsets")
 
 @st.composite
 def clusters(draw: st.DrawFn) -> Seen:
-    """The healthy cluster with some values of topics, some defaults of all brokers, and other numbers of replicas."""
+    """Draw the healthy cluster with other values of topics, other defaults of brokers and other numbers of replicas."""
     seen = healthy()
     for name in _TOPICS:
         replicas = draw(st.sampled_from([(1,), (1, 2), (1, 2, 3)]))
@@ -71,7 +71,7 @@ def clusters(draw: st.DrawFn) -> Seen:
 
 
 def _with_defaults(seen: Seen, values: Mapping[str, str]) -> Seen:
-    """The same with defaults of the cluster, as brokers and topics show them."""
+    """Return the cluster with these defaults, as brokers and topics then describe them."""
     from console.plan.edits import SetConfig
 
     edits = [SetConfig(CLUSTER_DEFAULT, _OF_BROKERS[key], value) for key, value in values.items()]
@@ -134,7 +134,7 @@ def test_an_acceptance_counts_by_rule_and_subject_and_says_when_it_fits_nothing(
         ("topic orders", accepted[0]),
         ("topic carts", None),
     ]
-    # The rule of the third one did not look.
+    # The rule of the third acceptance did not run.
     assert report.unused == (accepted[1], accepted[3])
     shown = render(report_detail(report, [], lambda _: "", whole=True))
     assert "1 finding: 1 high; 1 accepted" in shown

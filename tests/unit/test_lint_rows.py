@@ -1,4 +1,4 @@
-"""The findings of lint as rows: each is told from the others, has a place to go to, and a step that its key stages."""
+"""Tests of lint's findings as rows: each row is distinct, and has a place to open and a step that its key stages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.lint_cases import CASES, healthy, log_dir, log_dirs, made
 
 
 def report(*rules: str, accepted: tuple[Acceptance, ...] = ()) -> Report:
-    """What these rules find on the clusters that are bad for them, one upon another."""
+    """Return the report of these rules on a cluster that combines the bad case of each rule."""
     seen = replace(made([CASES[name].bad for name in rules]), accepted=accepted)
     return lint(seen, target, [BY_NAME[name] for name in rules])
 

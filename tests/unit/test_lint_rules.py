@@ -1,4 +1,4 @@
-"""The rules of lint: each finds what it is for on one cluster, and nothing on its neighbour in good order."""
+"""Tests of lint's rules: each has a finding on a bad cluster, and none on a similar good one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_rule_finds_what_it_is_for_and_a_remedy_of_edits_ends_it(rule: Rule) -
         plan = Plan(tuple(Staged(edit, UNREAD) for edit in found.edits))
         after = replace(seen, snapshot=predict(seen.snapshot, plan))
         left = [(each.subject, each.key) for each in rule.find(after)]
-        if rule.name != "token-expiring":  # how long brokers renew it is theirs to say
+        if rule.name != "token-expiring":  # the brokers limit the renewal of a token
             assert (found.subject, found.key) not in left
 
 

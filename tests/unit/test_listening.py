@@ -1,4 +1,4 @@
-"""Metrics as a Prometheus scrapes them: the text, whatever names a cluster has, and who is answered."""
+"""Tests of the metrics for Prometheus: their text, for any names in a cluster, and the requests that get an answer."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def snapshot(*groups: str) -> Snapshot:
 
 
 def samples(text: str) -> Counter[tuple[str, str]]:
-    """The samples of a text, each a line of the format."""
+    """Return the number of each sample in a text; fail if a line is not valid."""
     found = []
     for line in text.splitlines():
         if not line.startswith("# "):
@@ -91,7 +91,7 @@ def test_samples_are_one_for_names_that_look_the_same_and_bounded(monkeypatch: p
 def test_metrics_of_a_family_keep_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MOST", 3)
     of = snapshot(*(f"g{n}" for n in range(10)))
-    # The ones with the fewest records are the furthest behind, and one of them at least so far.
+    # The groups with the fewest records are the furthest behind; for one of them the time is a lower bound.
     trends = {
         group: replace(trend, behind={("orders", 0): Behind(100.0 - n, n == 1)})
         for n, (group, trend) in enumerate(of.lag_trends.items())

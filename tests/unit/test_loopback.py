@@ -1,4 +1,4 @@
-"""Which hosts are this one: where secrets may go in clear text, and where only this host listens."""
+"""Tests of loopback addresses: those that may get a secret in clear text, and those that only this host can reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The man page has every option; a half-typed line wants what it should; bash completes with our script."""
+"""Tests of the man page, which has every option, of the completion of half-typed lines, and of the script for bash."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CLUSTER = {
 
 
 def completed(line: str, word: str = "", shell: str = "fish") -> list[str]:
-    """What a line can go on with, in a small cluster; without what each is."""
+    """Return the completions of a line in a small cluster, without their descriptions."""
     found = candidates(shell, f"kac {line}", word, lambda kind, _words, _command: CLUSTER.get(kind, []))
     return [each.partition("\t")[0] for each in found]
 
@@ -104,7 +104,7 @@ def test_any_line_is_completed_or_left(line: str, word: str, shell: str) -> None
         assert is_harmless(found.partition("\t")[0])
 
 
-# What bash replaces is cut off before the quoting: of a name that is quoted as a whole, the cut would take the quotes.
+# kac cuts off the part of a name that bash keeps, and quotes the rest: a cut after quoting would remove a quote.
 @given(st.text(max_size=6), st.text(max_size=6), st.sampled_from(["", "=", ":", "@"]))
 def test_for_bash_the_rest_of_a_name_is_quoted(start: str, rest: str, part: str) -> None:
     name = f"{start}{part}{rest}"
@@ -117,7 +117,7 @@ def test_for_bash_the_rest_of_a_name_is_quoted(start: str, rest: str, part: str)
 
 
 def test_completion_leaves_the_environment_as_it_was_and_starts_without_a_client() -> None:
-    # argcomplete's variables turn any other program that uses it, as pytest does, into a completion.
+    # argcomplete's variables would turn every program that uses it, such as pytest, into a completion.
     former = dict(os.environ)
     completed("topics --", shell="fish")
     assert dict(os.environ) == former
@@ -137,7 +137,7 @@ def test_keys_are_of_the_entity_that_is_named(type_: EntityType) -> None:
 
 
 def test_bash_completes_the_first_word_without_a_start_of_python() -> None:
-    """The same names as kac itself gives; `kac` is not called."""
+    """The script gives the same names as kac, without a call of kac."""
     asked = script("bash") + "\nkac() { echo called >&2; return 1; }\n"
     asked += 'COMP_WORDS=(kac "$1"); COMP_CWORD=1; COMP_LINE="kac $1"; COMP_POINT=${#COMP_LINE}; _kac kac "$1" kac\n'
     asked += 'printf "%s\\n" "${COMPREPLY[@]}"'

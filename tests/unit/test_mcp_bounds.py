@@ -1,4 +1,4 @@
-"""What of an answer is given to an agent: bounded, visible, and without secrets."""
+"""Tests of the answers that agents get: bounded, visible, and without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mechanism that connections know is taken from every form of file that can say it."""
+"""Tests that kac takes every supported mechanism from every form of file that can name it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CREDENTIALS = {
 
 
 def taken(home: Path, tool: str, mechanism: str) -> ConnectionSettings:
-    """The settings of the one context that a file of this tool makes."""
+    """Write a tool's file with a mechanism, and return the settings of its one context."""
     needs_user = mechanism == "PLAIN" or mechanism.startswith("SCRAM-")
     path, text = {
         "kaf": (".kaf/config", KAF),
@@ -80,7 +80,7 @@ def taken(home: Path, tool: str, mechanism: str) -> ConnectionSettings:
 @pytest.mark.parametrize("tool", ["own", "java", "librdkafka", "kaf", "kafkactl", "kcl", "rpk"])
 def test_every_mechanism_from_every_form_that_can_say_it(tmp_path: Path, tool: str, mechanism: str) -> None:
     if (tool, mechanism) == ("kcl", "OAUTHBEARER"):
-        return  # kcl has no way to say where a token comes from
+        return  # kcl can't configure the source of a token
     sasl = taken(tmp_path, tool, mechanism).sasl
     assert sasl is not None
     assert sasl.mechanism == mechanism
@@ -144,7 +144,7 @@ def test_a_plugin_that_signs_with_keys_of_aws_is_a_context(
 
 @pytest.mark.parametrize(("plugin", "options"), [("azure", ""), ("azure", "tenant-id: 0-1"), ("another", "x: y")])
 def test_the_lines_that_a_refusal_gives_make_a_context(tmp_path: Path, plugin: str, options: str) -> None:
-    """Pasted into the file that is named, they log in."""
+    """The lines, pasted into the file that the refusal names, make a context that can log in."""
     (broken,) = of_plugin(tmp_path, plugin, options).broken
     lines = re.findall(r'sasl\.[a-z.]+ = "[^"]*"', broken.problem)
     assert len(lines) == 2
@@ -171,7 +171,7 @@ def of_librdkafka(home: Path, text: str) -> SaslSettings | None:
 
 
 def test_an_assertion_of_librdkafka_is_that_of_java(tmp_path: Path) -> None:
-    """And so are Java's names of the client, which newer versions take too."""
+    """Newer versions of librdkafka also take Java's names for the id and the secret of the client."""
     shared = (
         "sasl.oauthbearer.assertion.private.key.file=/k.pem\nsasl.oauthbearer.assertion.claim.iss=i\n"
         "sasl.oauthbearer.assertion.private.key.passphrase=p\nsasl.oauthbearer.assertion.claim.exp.seconds=60\n"

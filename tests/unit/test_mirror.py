@@ -1,4 +1,4 @@
-"""MirrorMaker's records and the flows that they show: what any bytes give, and which records belong to which flow."""
+"""Tests of MirrorMaker's records and flows: the decoding of any bytes, and the records that belong to each flow."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_record_that_is_cut_or_longer_is_none(one: MirrorRecord, data: st.Data
 
 @pytest.mark.parametrize("recording", internal_topics.recorded().mirrors, ids=lambda each: each.version)
 def test_what_mirrormaker_wrote_is_what_its_own_classes_say(recording: internal_topics.Recording) -> None:
-    """By the lines of Java's formatters, which print toString of Heartbeat, Checkpoint and OffsetSync."""
+    """The expected lines are from Java's formatters, which print toString of Heartbeat, Checkpoint and OffsetSync."""
     for name, topic in internal_topics.MIRRORED.items():
         found = [mirror.decoded(record(topic, each.key, each.value)) for each in recording.sent if each.topic == topic]
         lines = recording.printed[f"{name} {topic}"].splitlines()
@@ -148,7 +148,7 @@ def test_a_flow_has_its_heartbeats_copies_groups_and_syncs() -> None:
 
 
 def test_copies_are_known_by_syncs_of_this_flow_and_by_checkpoints() -> None:
-    """Their topic has the same name; both clusters have orders, each with the other's copy."""
+    """Both clusters have orders and a copy of the other's orders; both flows' topics of syncs have the same name."""
     topics = {**BEATS, "mm2-offset-syncs.east.internal": [SYNC]}
     (flow,) = flows(topics, "east.orders", "orders").values()
     assert flow.syncs == ()
@@ -164,7 +164,7 @@ def test_copies_are_known_by_syncs_of_this_flow_and_by_checkpoints() -> None:
 
 
 def test_which_flows_there_are() -> None:
-    # A copy of a copy is none of its own.
+    # A copy of a copy makes no further flow.
     topics = {**BEATS, "east.heartbeats": [Heartbeat("n", "east")], "east.north.heartbeats": [Heartbeat("x", "north")]}
     assert [*flows(topics, "east.orders")] == ["east->west"]
     assert [*flows({"east.checkpoints.internal": [POINT]}, "east.orders")] == ["east->?"]

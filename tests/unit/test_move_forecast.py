@@ -1,4 +1,4 @@
-"""What a forecast says of a proposal is what its moves do."""
+"""Tests that the forecast of a proposal agrees with the effect of its moves."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from tests.unit.test_planner import after, goals, placements
 
 @given(placements(), goals(), st.integers(1, 100))
 def test_its_sums_are_those_of_the_placement_afterwards(placement: Placement, goal: Goal, throttle: int) -> None:
-    """Replicas and bytes by broker come from the placement once it is moved, leaders from what a cluster makes of it;
-    the time from the busiest."""
+    """The expected replicas and bytes come from the placement after the moves, the leaders from a model of a cluster,
+    and the time from the busiest broker.
+    """
     try:
         proposal = propose(goal, placement)
     except UnknownPlace:
@@ -46,7 +47,9 @@ def test_its_sums_are_those_of_the_placement_afterwards(placement: Placement, go
 
 
 def led_then(each: Placed, target: tuple[int, ...] | None) -> int:
-    """Who leads a partition once it was moved on an embedded cluster, and its preferred leader was elected."""
+    """Return the leader of a partition after its move on an embedded cluster and the election of its preferred leader;
+    without a target, its present leader.
+    """
     if target is None:
         return each.leader
     alive = frozenset(each.isr) | frozenset(target) - frozenset(each.replicas)
@@ -57,7 +60,7 @@ def led_then(each: Placed, target: tuple[int, ...] | None) -> int:
 
 
 def test_a_broker_that_is_lost_with_its_rack_shows() -> None:
-    """Broker 3 was alone in rack c: what goes to broker 4 is in two racks then, and room is left there."""
+    """Broker 3 was alone in rack c. After the move, partition 0 is in only two racks, and broker 4 has space left."""
     brokers = {1: Host(1, "a"), 2: Host(2, "b"), 4: Host(4, "a", free=1000)}
     placement = Placement(brokers, (Placed("t", 0, (1, 2, 3), 300, 1, (1, 2)), Placed("t", 1, (2, 1), 50, 2, (2, 1))))
     said = forecast(propose(Drain((3,)), placement), placement, 100)

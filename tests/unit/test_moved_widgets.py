@@ -1,4 +1,4 @@
-"""Widgets that moved are painted at their new places, whatever read their sizes before the layout."""
+"""Tests that moved widgets are painted at their new places, even if code read their sizes before the layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from widgets.line_painting import MovedWidgets
 
 
 class Two(App[None]):
-    """Two widgets of a line each. painted: the lines of the screen that updates have."""
+    """Two widgets of one line each. painted: the numbers of the painted lines of the screen."""
 
     painted: set[int]
 
@@ -42,7 +42,7 @@ async def test_what_moved_is_painted_where_it_is(reads: bool) -> None:
         below = app.query_one("#below")
         app.query_one("#above").display = False
         if reads:
-            # As after a scroll: the next reader of a size makes the map again.
+            # After a scroll, for example, the next read of a size makes the map again.
             app.screen._compositor._full_map_invalidated = True
             assert below.region.y == 0
         await pilot.pause()

@@ -1,4 +1,4 @@
-"""Records to write: lines of an export give the same records, partitions are Java's, batches keep the order."""
+"""Tests of records to write: exported lines give the same records, partitions are Java's, batches keep the order."""
 
 from __future__ import annotations
 

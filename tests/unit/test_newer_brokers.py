@@ -1,4 +1,4 @@
-"""Brokers of a Kafka to come: without old versions of APIs, with keys that nobody knows yet."""
+"""Tests with brokers of future releases, which lack old versions of APIs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GOOD = fake.answering(fake.metadata_body({1: ("127.0.0.1", 9)}, 1))
 
 
 async def failure(versions: Mapping[int, tuple[int, int]]) -> str:
-    """The line for a broker with these versions."""
+    """Return the failure and the remedy for a broker with these versions of APIs."""
     async with fake.FakeBroker(GOOD, versions=versions) as broker:
         link = Link(ConnectionSettings((broker.address,)))
         with pytest.raises(NotKafkaBroker) as caught:

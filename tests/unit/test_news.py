@@ -1,4 +1,4 @@
-"""Which causes are told: once each when one comes, gets worse and goes."""
+"""Tests of the news about causes: one when a cause comes, one when it gets worse, and one when it goes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def claim(
 
 
 def told(*polls: tuple[float, list[CauseRow]], blind: bool = False) -> list[tuple[str, str, float]]:
-    """What is told of these polls: the event, the id, and the seconds."""
+    """Return the news of these polls: the event, the cause's id, and the seconds since the start."""
     known, found = Known(), list[News]()
     for seconds, rows in polls:
         known, more = news(known, rows, START + seconds * SECOND, seconds, blind=blind)
@@ -108,7 +108,7 @@ def test_subjects_that_differ_have_other_ids(one: str, topic: str, other: str) -
 
 
 def test_of_rows_with_one_id_the_worst_is_told() -> None:
-    # What a name has beyond its 2,000th character is not in an id.
+    # An id has only the first 2,000 characters of a name.
     rows = [
         row(severity=severity, subject=Subject(group="g" * 4000 + end))
         for end, severity in (("a", Severity.CRITICAL), ("b", Severity.WARNING))
@@ -153,7 +153,7 @@ def test_what_is_one_row_now_muted_or_unread_has_not_gone() -> None:
 
 
 def states(*severities: tuple[int, Severity]) -> list[CauseRow]:
-    """The row of certificates that end, each of a broker."""
+    """Return the one row of expiring certificates, with a state for each broker; no row without brokers."""
     made = [
         replace(
             row("certificate-expiring", each, subject=Subject(broker=id_)).claim, stands=(f"broker {id_}", "it ends")

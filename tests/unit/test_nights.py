@@ -1,4 +1,4 @@
-"""The laws of the scores of nights, what is collected poll by poll, and that each written night can be judged."""
+"""Tests of nights: the laws of their scores, the rows that polls collect, and the form of each written night."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def _nothing(_field: Field) -> AsyncIterator[Begin]:
 
 
 def a_night(**changed: Any) -> Night:
-    """A night with the words above."""
+    """Return a night with the words above and these changes."""
     known: dict[str, Any] = {
         "name": "deleted",
         "source": "https://example.org/report",
@@ -65,14 +65,14 @@ def a_night(**changed: Any) -> Night:
 
 
 def a_row(text: str, *proposals: str, first: float = 10.0, last: float = UNTIL, **changed: Any) -> Row:
-    """A critical, certain row that stands at the end; a proposal is ``advice: statement`` or advice."""
+    """Return a critical, certain row that stands at the end. A proposal is ``advice: statement``, or only advice."""
     steps = tuple(Proposal(*each.partition(": ")[::2]) for each in proposals)
     known = {"severity": "critical", "certainty": "certain", "subject": "topic orders"}
     return Row(text=text, proposals=steps, first=first, last=last, **(known | changed))
 
 
 def a_half(*rows: Row, lines: tuple[Line, ...] = (), half: str = NIGHT, slug: str = "deleted") -> Half:
-    """What was written of it."""
+    """Return a half of the night with these rows and lines."""
     made = {"slug": slug, "half": half, "version": "4.3.0", "until": UNTIL, "begun": BEGUN, "began_ms": 0}
     return Half(rows=rows, lines=lines, **made)  # type: ignore[arg-type]
 
@@ -131,9 +131,9 @@ def test_how_good_a_step_is() -> None:
     night = a_night(step=Words(("orders", "again", "schema")))
     assert step(night, a_half(a_row("x", "make it again", "with its schema"))) == 2
     assert step(night, a_half(a_row("made again with its schema", "look at it"))) == 1
-    assert step(a_night(step=None), a_half()) == 2  # without a step silence is right and harm is not
+    assert step(a_night(step=None), a_half()) == 2  # without a right step, silence is right and harm is wrong
     assert step(a_night(step=None), a_half(a_row("x", f"now: {HARM}"))) == 0
-    # The place to look at is a step.
+    # A line that names the place to look at counts as a step.
     assert step(a_night(), a_half(lines=(Line(text="start it again", first=0.0, last=UNTIL),))) == 2
     before = a_row("x", f"now: {HARM}", first=-9.0, last=-1.0)
     assert step(a_night(), a_half(before, a_row(CAUSE, "delete topic orders by hand, make it again"))) == 2
@@ -202,7 +202,7 @@ def test_less_than_before_is_named() -> None:
 
 
 def a_verdict(second: int, *claims: Claim, unexplained: int = 0, hidden: str = "") -> Verdict:
-    """A verdict of one second."""
+    """Return the verdict of a poll at a second."""
     symptoms = (Unexplained("lag-grows", unexplained, (Subject(group="billing"),)),) if unexplained else ()
     unknowable = (Hidden(hidden, "its owner"),) if hidden else ()
     causes = tuple(Named(claim, {}) for claim in claims)
@@ -210,7 +210,7 @@ def a_verdict(second: int, *claims: Claim, unexplained: int = 0, hidden: str = "
 
 
 def a_claim(broker: int, lag: int) -> Claim:
-    """A claim about a broker, with a number that changes."""
+    """Return a claim about a broker; its evidence contains the lag."""
     return Claim(
         cause="broker-down",
         subject=Subject(broker=broker),

@@ -1,4 +1,4 @@
-"""Which deletions of records, changes of features and unregistrations are staged, and why others are not."""
+"""Tests of the deletions of records, changes of features and unregistrations that kac stages or refuses."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_records_of_a_topic_without_delete_in_its_policy_stay(policy: str) -> No
     ],
 )
 def test_an_empty_policy_is_as_the_brokers_own_text_has_it(policy: str, text: str | None, taken: bool) -> None:
-    """An empty one deletes by request since 4.2; where the text was not read, brokers decide."""
+    """Since 4.2 an empty policy allows deletions by request. If kac has not read the documentation, brokers decide."""
     assert isinstance(judged(edits.TrimLog("orders", 0, 50), snapshot(policy, text=text)), Staged) is taken
 
 

@@ -1,4 +1,4 @@
-"""A controller that is named as a broker is named as what it is, where it is known."""
+"""Tests that kac calls a node a controller, if it knows the node as one, even if a statement names a broker."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_statements_and_plans_say_what_it_is(resource: ConfigResource) -> None:
 
 
 def test_a_controller_may_be_a_broker_that_is_down_before_kafka_4_and_has_no_registration() -> None:
-    """Such a cluster describes none of these."""
+    """A cluster before Kafka 4 describes neither brokers that are down nor registrations of controllers."""
     known = seen([1, 2], [1, 2, 3], shows_fenced=False)
     with pytest.raises(CommandError, match="node 3 is a controller, and no broker that is up"):
         require(known, broker_resource(3), None)

@@ -1,4 +1,4 @@
-"""What the values of nouns' options mean: times, durations, files of partitions and of offsets, releases and levels."""
+"""Tests of the values of nouns' options: times, durations, files of partitions and of offsets, releases and levels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def meaning(name: str, *words: str) -> object:
 
 
 def reset_to(*place: str) -> ResetOffsets:
-    """The statement that a reset of one group means."""
+    """Return the statement that resets the offsets of one group to a place."""
     meant = meaning("groups", "--reset-offsets", "--group=g", "--all-topics", "--execute", *place)
     assert isinstance(meant, tuple)
     (statement,) = parse("\n".join(meant))
@@ -58,7 +58,7 @@ def test_times(at: datetime, zone: int) -> None:
     ],
 )
 def test_durations(text: str, milliseconds: int) -> None:
-    """Examples of java.time.Duration.parse."""
+    """The values are examples of java.time.Duration.parse."""
     before = datetime.now(UTC)
     ago = reset_to(f"--by-duration={text}").to.number
     after = datetime.now(UTC)
@@ -158,7 +158,7 @@ def test_files_of_partitions(tmp_path: Path) -> None:
 
 
 def features(*words: str) -> list[tuple[object, ...]]:
-    """The rows that need no cluster."""
+    """Return the rows of a command about features that needs no cluster."""
     meant = meaning("features", *words)
     assert isinstance(meant, Found)
     (table,) = meant.results

@@ -1,4 +1,4 @@
-"""`kac topics` and its kin: what their options mean in the command language, and their results in each form."""
+"""Tests of `kac topics` and the other nouns: their options as statements, and their results in each form."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def given_for(name: str, line: str) -> argparse.Namespace:
 
 
 def said(name: str, options: argparse.Namespace, action: str) -> tuple[str, ...]:
-    """What options mean, where that is statements."""
+    """Return the statements that a noun makes of its options."""
     meant = BY_NAME[name].noun().meaning(options, action)
     assert isinstance(meant, tuple)
     assert not isinstance(meant, Found)
@@ -266,7 +266,7 @@ def test_what_is_missing_is_said(name: str, line: str) -> None:
 )
 @pytest.mark.parametrize("action", ["list", "describe", "delete"])
 def test_a_regular_expression_gets_the_line_that_does_it(regex: str, does: str, action: str) -> None:
-    """Kafka's tools take one; as a pattern it would match other topics, and nobody would be told."""
+    """Kafka's tools take a regular expression. As a pattern of kac it would silently match other topics."""
     options = given_for("topics", shlex.join([f"--{action}", "--topic", regex]))
     if action == "delete" and "*" not in regex:
         assert BY_NAME["topics"].noun().meaning(options, action) == (f"delete topic {quote(regex)}",)
@@ -312,7 +312,7 @@ def test_two_clusters_are_refused_and_one_that_is_named_twice_is_not(capsys: pyt
     assert ended.value.code == 2
     assert "-b/--bootstrap-server: given twice" in capsys.readouterr().err
     assert given_for("topics", "-b one:1 -b one:1").bootstrap_server == "one:1"
-    assert run(["-b", "one:1", "configs", "-b", "two:1", "--topic", "a", "--describe"]) == 1  # as kafka-configs ends
+    assert run(["-b", "one:1", "configs", "-b", "two:1", "--topic", "a", "--describe"]) == 1  # like kafka-configs
     assert "Found multiple arguments for option bootstrap-server" in capsys.readouterr().err
 
 

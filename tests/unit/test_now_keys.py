@@ -1,4 +1,4 @@
-"""No key of the pane of causes is dead: whatever is named has its evidence somewhere, and something to do."""
+"""Tests that the keys of the pane of causes always work: each cause has its evidence in a view, and a step."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_cause_has_its_evidence_and_a_way_on(made: Case) -> None:
 
 @each_case
 def test_while_nothing_changes_no_text_of_a_cause_does(made: Case) -> None:
-    observations = _at_rest(observed(made), 300)  # trends end
+    observations = _at_rest(observed(made), 300)  # until trends have ended
     settled = _shown(observations)
     shown = _shown(_at_rest(observations, 130))
     both = settled.keys() & shown.keys()
@@ -58,7 +58,7 @@ def test_while_nothing_changes_no_text_of_a_cause_does(made: Case) -> None:
 
 
 def _at_rest(observations: Observations, seconds: int) -> Observations:
-    """The observations after so many seconds of polls that see what the last one saw."""
+    """Return the observations after further polls for so many seconds, with the answers of the last poll."""
     last = observations.last
     for later in range(10, seconds + 1, 10):
         observations = after(observations, replace(last, at=last.at + timedelta(seconds=later)))
@@ -66,7 +66,7 @@ def _at_rest(observations: Observations, seconds: int) -> Observations:
 
 
 def _shown(observations: Observations) -> dict[object, object]:
-    """What the pane shows of each cause, and above them."""
+    """Return the texts of each cause in the pane, and the text above the causes."""
     verdict = diagnose(observations)
     shown: dict[object, object] = {"since when": since_when(observations)}
     for each in verdict.causes:
@@ -78,7 +78,7 @@ def _shown(observations: Observations) -> dict[object, object]:
 
 @pytest.fixture
 def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """This host's clock is nine hours ahead of UTC."""
+    """Set this host's clock to nine hours ahead of UTC."""
     with monkeypatch.context() as patched:
         patched.setenv("TZ", "Asia/Tokyo")
         time.tzset()

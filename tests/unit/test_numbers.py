@@ -1,4 +1,4 @@
-"""Numbers that people write: one reading everywhere, and a message for what is no number."""
+"""Tests of the numbers that people write: all readers agree on them, and refuse other texts with a message."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ODD = (
     "5\n",
     "1,5",
 )
-"""What Python, Java or YAML take for numbers, or nearly."""
+"""Texts that Python, Java or YAML take for numbers, or nearly do."""
 
 
 @given(st.text(max_size=8) | st.from_regex(r"[-+]?[0-9_.eE٣]{1,8}", fullmatch=True))
@@ -60,7 +60,7 @@ def test_what_is_written_is_read_back(value: float) -> None:
 
 QUOTAS = ("request_percentage", "producer_byte_rate", "controller_mutation_rate", "connection_creation_rate")
 TRIMMED = tuple(text for text in ODD if text == text.strip())
-"""Spaces around a value are no part of it."""
+"""The odd texts without spaces around them: readers remove such spaces."""
 
 
 @pytest.mark.parametrize("text", ODD)
@@ -84,7 +84,7 @@ def test_no_quota_of_kafka_configs_is_odd(text: str) -> None:
         value = _quota("request_percentage", text)
     except UsageError:
         return
-    assert quota_problem("request_percentage", value)  # what Java reads as infinite is refused as a value
+    assert quota_problem("request_percentage", value)  # a value that Java reads as infinite is refused
 
 
 @pytest.mark.parametrize("text", [text for text in TRIMMED if text])
@@ -109,7 +109,7 @@ def test_a_client_of_oauth_waits_for_no_odd_time() -> None:
 
 
 def numbers_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The options that take a number, of subcommands too."""
+    """Yield the options that take a number, also those of subcommands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for below in action.choices.values():
