@@ -1,4 +1,6 @@
-"""What kafka-acls --list and kafka-configs --describe print. That these are their lines, is tested on real brokers."""
+"""Tests of the output of kafka-acls --list and kafka-configs --describe as files. Tests on real brokers check the
+samples.
+"""
 
 from __future__ import annotations
 
