@@ -1,4 +1,4 @@
-"""`kac shell` as a process: on a dumb terminal, on a real one, and at the end of a pipe."""
+"""Tests of `kac shell` as a process: on a dumb terminal, on a real one, and at the end of a pipe."""
 
 from __future__ import annotations
 
