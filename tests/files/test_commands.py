@@ -268,7 +268,7 @@ RISK = "isr-above-replication"
 
 
 def test_a_warning_is_said_once(kac: Kac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The warning stands next to the plan, or, if it is asked about or stops the apply, only there."""
+    """The warning is printed with the plan or, if kac asks about it or it stops the apply, only there."""
     file = tmp_path / "risky.yaml"
     file.write_text(RISKY)
 

@@ -1,4 +1,4 @@
-"""Tests of observed logs: jumps, falls and stable offsets that stand still are those of the polls, and no others."""
+"""Tests of observed logs: the jumps, falls and resting stable offsets are exactly those that the polls show."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ ALLOWED = {
 }
 """Tool -> why any message may name it."""
 OTHERS_WORDS = "console/language/other_words.py"
-"""The table of commands of other tools, each with the line for kac."""
+"""The module with the table of other tools' commands, each with the line for kac."""
 NOTE = "a note in a script of that tool's commands, which was asked for"
 SAYING = {
     ("console/cli/kafka_configs/command.py", "kafka-configs"): "kac configs becomes it where it is asked to",

@@ -80,7 +80,7 @@ def test_a_lag_from_before_the_watching_is_at_least_so_long() -> None:
 
 
 def test_what_groups_read_is_told_by_their_commits_and_what_is_written() -> None:
-    """Of 200 records of 50 bytes a second, the group `all` reads all, `half` half of them and `none` none; `still`
+    """Of 200 records of 50 bytes a second, the group `all` reads all, `half` reads half and `none` reads none; `still`
     reads a partition without new records.
     """
 
@@ -129,7 +129,7 @@ def test_of_many_groups_those_that_are_furthest_behind_are_measured() -> None:
 
 
 def test_whose_requests_are_throttled_is_said_by_who_says_it() -> None:
-    """Throttling of kac is known from answers to kac, that of the most throttled clients from request logs."""
+    """The throttling of kac comes from responses to kac, and that of the most throttled clients from request logs."""
     clients = {
         Client(f"c-{n}", "User:a", "PRODUCE"): Throttled(100, 90 - n, 500) for n in range(half_hour.MOST_THROTTLED + 2)
     }

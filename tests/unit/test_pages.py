@@ -1,5 +1,5 @@
-"""Tests of the pages: they are the latest, their links and paths lead somewhere, and kac understands each line that
-they show.
+"""Tests of the pages: generated ones are up to date, links and paths lead somewhere, and kac understands each line that
+the pages show.
 """
 
 from __future__ import annotations

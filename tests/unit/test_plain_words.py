@@ -31,7 +31,7 @@ BETTER = {
     "what it was to": "name the thing",
     "whoever": "the user who, the client that",
 }
-"""Phrase -> what to write instead."""
+"""Phrase -> the words to write instead."""
 
 _PHRASE = re.compile(
     r"(?<![\w.])(?<!there )(?<!word )(?:"
@@ -103,7 +103,7 @@ NO_VERBS = (
     " One Only Same Some That The Their There These This Those To What When Where Whether Which Who Whose Why With"
     " Without "
 )
-"""The words with which no docstring of a function begins."""
+"""Words with which no docstring of a function may begin."""
 
 
 def with_noun(module: house.Module) -> Iterator[str]:

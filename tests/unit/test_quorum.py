@@ -17,7 +17,7 @@ NOW = 1_800_000_000_000
 
 
 def replica(node: int, ago: int = 0, directory: str = "", lag: int = 0) -> QuorumReplica:
-    """Return a replica that fetched, and was caught up, a number of milliseconds ago."""
+    """Return a replica that last fetched, and was caught up, `ago` milliseconds ago."""
     return QuorumReplica(node, 100 - lag, lag, NOW - ago, NOW - ago, directory or f"of-{node}")
 
 

@@ -134,9 +134,7 @@ def test_garbage_is_malformed(garbage: bytes) -> None:
 
 
 def test_more_shapes_than_are_remembered() -> None:
-    """Each shape of an entry occurs again after more other shapes than the decoder remembers; the types are those of
-    other brokers.
-    """
+    """Types that Kafka lacks occur in all combinations, and each comes again after more others than are remembered."""
     kinds = [f"kind-{number}" for number in range(12)]
     entries = [
         Entry(((one, "a"), (other, None)), ((f"key-{number}", float(number)),))

@@ -197,7 +197,7 @@ def test_a_python_that_lacks_something_is_told_what_to_install(tmp_path: Path, p
 
 
 def test_the_environment_of_another_checkout_is_left_alone(tmp_path: Path) -> None:
-    """Several checkouts share an environment by a link to it, so kac does not empty the environment behind a link."""
+    """Several checkouts may share an environment by a link, so the script does not empty it for all of them."""
     lock, theirs, ours = tmp_path / "lock.txt", tmp_path / "theirs", tmp_path / "ours"
     lock.write_text("")
     theirs.mkdir()

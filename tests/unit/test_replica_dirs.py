@@ -80,7 +80,7 @@ def test_all_that_goes_into_a_directory_counts_together() -> None:
 
 
 def test_a_copy_that_begins_is_not_in_the_way_of_the_next_poll() -> None:
-    """During the copy and after it, the edit has its wanted value, and the poll is no conflict."""
+    """During the copy and after it, the edit counts as done, and a poll shows no conflict."""
     edit = MoveReplicaDir(TOPIC, 0, 3, "/b")
     kind = kind_of(edit)
     then = DIRECTORIES.predict(TWO, [edit])

@@ -104,7 +104,7 @@ def test_what_is_decided_is_never_aborted(
     later: int,
     named: bool,
 ) -> None:
-    """The transaction is not aborted at any age, and whether or not the coordinator still names the partition."""
+    """A decided transaction is not aborted at any age, whether or not the coordinator still names the partition."""
     each, seen = case
     places = frozenset({PLACE}) if named else frozenset({("other", 0)})
     kept = txns.Transaction("kept", each.producer.id, state, 1, 0, MAX, NOW - MAX, places)

@@ -146,8 +146,8 @@ def named(verdict: Verdict) -> set[tuple[str, Subject]]:
 
 
 def without_broker(snapshot: Snapshot, gone: Iterable[int], *, fenced: bool = True) -> Snapshot:
-    """Return the snapshot with these brokers fenced, out of every ISR, and without leaders. Without `fenced`, the
-    brokers are not listed.
+    """Return the snapshot with these brokers out of every ISR and without leaders. They are fenced or, if `fenced` is
+    false, not listed.
     """
     away = frozenset(gone)
     topics = {}
@@ -166,7 +166,7 @@ def without_broker(snapshot: Snapshot, gone: Iterable[int], *, fenced: bool = Tr
 def moved(
     snapshot: Snapshot, lags: Mapping[int, tuple[int, int]], state: str = "Stable", member: str = "m1"
 ) -> Snapshot:
-    """Return the snapshot with these offsets of the group: partition -> (committed, end)."""
+    """Return the snapshot with these offsets of the group billing in orders: partition -> (committed, end)."""
     rows = tuple(
         cluster.PartitionLag("orders", n, committed, end, end - committed, member)
         for n, (committed, end) in lags.items()
@@ -253,7 +253,7 @@ def logs_seen(tick: int, at: Callable[[int], Mapping[tuple[str, int], LogOffsets
 
 
 def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
-    """Return the observed log of orders/0: the state at each tick is that of the last key in `states`."""
+    """Return the observed log of orders/0: the state at each tick is that of the last key up to the tick."""
     return logs_seen(tick, lambda each: {("orders", 0): states[max(at for at in states if at <= each)]})
 
 
@@ -408,7 +408,7 @@ def at_one_address(snapshot: Snapshot) -> Snapshot:
 
 
 def at_one_listener(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with brokers 2 and 3 at the same address of a listener that kac does not use."""
+    """Return the snapshot with brokers 2 and 3 at the same address on a listener that kac does not use."""
     configs = {
         broker_resource(each): samples.config_set(
             {"advertised.listeners": f"A://127.0.0.1:900{each},B://127.0.0.1:800{min(each, 2)}"},

@@ -138,7 +138,7 @@ def test_what_stops_by_itself_or_goes_on_is_no_trouble(now: tuple[Acl, ...], *, 
 def test_more_rights_stop_nobody_and_a_change_of_long_ago_is_not_the_cause() -> None:
     before = (OTHER, acl("ALLOW", "READ"))
     assert not seen(before, (*before, acl("ALLOW", "WRITE")), stops=True)
-    assert not seen((OTHER,), (OTHER, acl("DENY", "WRITE")), stops=True, ticks=WHEN + 62)  # of long ago
+    assert not seen((OTHER,), (OTHER, acl("DENY", "WRITE")), stops=True, ticks=WHEN + 62)  # long ago
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_broker_that_was_away_from_the_first_poll_holds_back_no_lag() -> None:
     ("ticks", "cause", "severity"), [(6, "broker-restarting", Severity.INFO), (70, "replication-broken", Severity.HIGH)]
 )
 def test_a_broker_that_came_back_may_be_catching_up(ticks: int, cause: str, severity: Severity) -> None:
-    """The broker is away for two polls, and then up but out of the ISRs; a poll every 5 s."""
+    """The broker is away for two polls, and then up but out of the ISRs; polls are 5 s apart."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = triage.without_broker(snapshot, [3])
@@ -176,7 +176,7 @@ def test_what_does_not_answer_rules_nothing_out(
 
 @pytest.mark.parametrize(("seconds", "is_lost"), [(10, False), (20, True)])
 def test_a_quorum_that_is_not_described_while_brokers_answer_is_lost(seconds: int, *, is_lost: bool) -> None:
-    """Controllers that are not brokers have no majority, so the quorum can't be described."""
+    """For example, controllers that are not brokers have lost their majority, while all brokers run."""
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         return replace(snapshot, read_at={**snapshot.read_at, "cluster": triage.START + timedelta(seconds=seconds)})
@@ -263,8 +263,9 @@ def test_a_group_that_rebalances_half_of_a_minute_is_named(at: Sequence[int], ti
 
 @pytest.mark.parametrize(("ticks", "severity"), [(14, Severity.INFO), (30, Severity.INFO), (44, Severity.HIGH)])
 def test_rebalances_that_may_be_a_deployment_are_a_possible_cause_of_lag(ticks: int, severity: Severity) -> None:
-    """In a deployment each member leaves and joins once, so a group of one member rebalances a few times. A poll every
-    5 s, a rebalance every 30 s.
+    """In a deployment each member leaves and joins once, so a group of one member rebalances a few times.
+
+    Polls are 5 s apart, and rebalances 30 s.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

@@ -150,7 +150,7 @@ def test_a_listing_remembers_who_had_members_and_without_states_says_nothing_of_
     assert (again.groups, again.had_members) == (described, seen.had_members)
 
 
-# -- ahead of the end --------------------------------------------------------------------------------------------------
+# -- offsets ahead of the end ------------------------------------------------------------------------------------------
 
 
 def ahead(member: str) -> Snapshot:
@@ -193,9 +193,7 @@ def test_a_log_that_was_cut_back_is_read_from_there() -> None:
 
 @given(st.integers(0, 1_000), st.integers(0, 1_000), st.integers(0, 10_000), st.integers(0, 10_000))
 def test_no_more_is_read_again_than_the_log_has(start: int, length: int, committed: int, to: int) -> None:
-    """The forecast never passes over more records than the log has; if both offsets are in the log, it is their
-    distance.
-    """
+    """Nor are more passed over. If both offsets are in the log, the forecast is their distance."""
     log = cluster.LogRange(start, start + length)
     offset = min(max(to, log.start), log.end)  # staging refuses other offsets
     again, never = forecast(cluster.GroupOffset(cluster.CommittedOffset(committed), log, "classic"), offset)
@@ -263,9 +261,7 @@ FACTOR, SHARE_FACTOR = "offsets.topic.replication.factor", "share.coordinator.st
 
 
 def small(brokers: int, factor: int, key: str = FACTOR, held: str = "orders") -> Snapshot:
-    """Return a cluster with a number of brokers, which hold replicas of a topic, and a replication factor for a topic
-    of coordinators.
-    """
+    """Return a cluster whose brokers hold replicas of the topic `held`, and set the replication factor `key`."""
     base = healthy()
     alive = base.cluster.brokers[:brokers]
     entries = ConfigSet((ConfigEntry(key, str(factor), ConfigSource(5)),))
@@ -349,7 +345,7 @@ def test_a_number_that_a_file_sets_above_the_brokers_is_a_warning_without_acls()
 
 
 def test_brokers_that_go_while_it_is_watched_make_it_a_cause_after_five_minutes() -> None:
-    """During a restart of its brokers, a cluster that no group has used has fewer of them."""
+    """Brokers may be missing because they restart, before any group uses the cluster."""
     whole, less = small(3, 3), small(2, 3)
     assert diagnose(watched(lambda s, _: less, before=whole)).causes == ()
     (only,) = diagnose(watched(lambda s, _: less, before=whole, ticks=80)).causes
@@ -468,7 +464,7 @@ def test_members_of_different_services_are_told_apart() -> None:
 
 @pytest.mark.parametrize(("stands", "cause"), [(True, "consumer-stuck"), (False, "group-rebalancing")])
 def test_a_record_that_ends_its_readers_is_named_rather_than_their_rebalances(*, stands: bool, cause: str) -> None:
-    """A poll every 5 s, a rebalance every 25 s.
+    """Polls are 5 s apart, and rebalances 25 s.
 
     stands: whether one of two partitions stands still through all rebalances.
     """

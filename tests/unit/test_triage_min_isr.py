@@ -79,7 +79,7 @@ def test_one_topic_is_named_itself_and_a_min_isr_with_room_is_none() -> None:
     # Two of three replicas have to be in sync, and two brokers are down: the brokers are the cause.
     assert min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 2), [2, 3])))) == []
 
-    # A topic with one replica has partitions without a leader.
+    # If the only replica is down, the cause is a partition without a leader.
     def single(snapshot: Snapshot, _tick: int) -> Snapshot:
         return triage.without_broker(wanting(of_one_replica(snapshot), 1), [2])
 

@@ -77,7 +77,7 @@ def rows(found: Verdict) -> list[tuple[str, str, str]]:
 
 
 SECONDS = TICKS * TICK.total_seconds()
-"""How long the observations last."""
+"""The duration of the observations."""
 
 
 def test_a_flow_that_stopped_is_a_row_with_its_last_heartbeats() -> None:

@@ -155,7 +155,7 @@ def test_a_partition_without_a_leader_is_no_unclean_way_back() -> None:
 
 @pytest.mark.parametrize(("set_at", "is_named"), [(0, True), (4, False)])
 def test_a_throttle_is_left_behind_only_once_its_tool_had_time_for_it(set_at: int, *, is_named: bool) -> None:
-    """A poll every 5 s. A tool sets the throttle before its moves, and removes it after them.
+    """Polls are 5 s apart. A tool sets the throttle before its moves, and removes it after them.
 
     set_at: the tick from which the throttle exists.
     """

@@ -77,7 +77,7 @@ class Watch:
             behind: this broker is up, but leads no partition and is in no ISR; 0 for none.
             silent: this broker refuses connections or, with `hangs`, does not answer; 0 for none.
             epoch: the leader epoch of the quorum.
-            topics_too: whether the topics were described after the change too.
+            topics_too: whether the topics were also described after the change.
         """
         begins = len(self.verdicts)
         for second in range(begins, begins + seconds):

@@ -186,9 +186,7 @@ def test_the_journal_reads_what_it_wrote(rng: Random) -> None:
 
 
 def without_secrets(intent: Intent) -> Intent:
-    """Return the intent with one value for all secrets, and without entries on which no edit depends: leaders,
-    documentation, hidden values.
-    """
+    """Return the intent with the same value for every secret, and with the configs of new topics as plain dicts."""
     return replace(intent, entries=tuple(replace(e, staged=_bare(e.staged)) for e in intent.entries))
 
 

@@ -243,9 +243,7 @@ async def test_a_retired_connection_waits_for_what_it_still_carries() -> None:
 
 @given(st.floats(min_value=0.001, max_value=1e9))
 def test_a_session_is_renewed_in_time(lifetime: float) -> None:
-    """A session is renewed two seconds before its end, or after half of a short one; a long one at most a seventh
-    earlier.
-    """
+    """A session is renewed 5 to 15 % of its lifetime before its end; a short one two seconds before it, or halfway."""
     left = lifetime - sasl.renewed_after(lifetime)
     assert left >= min(2.0, 0.5 * lifetime) * 0.999
     assert left >= 0.0499 * lifetime

@@ -251,7 +251,7 @@ GIGABYTE = b"\x80\x80\x80\x80\x04"
 
 
 def bomb(codec: Any) -> bytes:
-    """A small body that claims a gigabyte, or decompresses to `HUGE`."""
+    """Return a small body that claims a gigabyte, or decompresses to `HUGE`."""
     if codec == 1:
         member = gzip.compress(bytes(1 << 24), 9)
         return member * (HUGE >> 24)  # several members in a row

@@ -134,7 +134,7 @@ def test_schemas_that_refer_to_others() -> None:
 
 
 def test_a_union_of_references_and_a_lone_name() -> None:
-    """Confluent's registry takes both as schemas."""
+    """Confluent's registry takes a union of references, and a lone name, as schemas."""
     money = {"type": "record", "name": "shop.Money", "fields": [{"name": "cents", "type": "int"}]}
     note = {"type": "record", "name": "shop.Note", "fields": [{"name": "text", "type": "string"}]}
     union = avro(["shop.Money", "shop.Note", "null"], money, note)
@@ -346,7 +346,7 @@ IN_ORDER = long(1) + long(1)
 
 @pytest.fixture(scope="module")
 def descriptors() -> bytes:
-    """Provide the file above, compiled."""
+    """Provide the compiled descriptors of `PROTO`."""
     return compiled(schemas.SchemaText("PROTOBUF", PROTO, references=(MONEY,)))
 
 

@@ -61,7 +61,7 @@ Current ACLs for resource `Topic:LITERAL:orders`:
 Current ACLs for resource `Cluster:LITERAL:kafka-cluster`: 
  \tUser:bob has Allow permission for operations: IdempotentWrite from hosts: * 
 
-"""  # noqa: W291 - as kafka-acls of 2.0 to 2.3 prints it where it asks ZooKeeper
+"""  # noqa: W291 - as kafka-acls of 2.0 to 2.3 prints it if it asks ZooKeeper
 
 
 def test_acls_of_zookeeper(tmp_path: Path) -> None:
