@@ -82,8 +82,8 @@ bounded_records = st.builds(
     latest=st.booleans(),
 )
 
-# These verbs are used by other verbs' tests; each other verb has a law in `verbs`. The names of contexts and effective
-# quotas are `<default>` only in quotes, which `quote` adds.
+# Statements of the verbs on which other modules depend; each other verb has a law in `verbs`.
+# The names of contexts and effective quotas are `<default>` only in quotes, which `quote` adds.
 statements = st.one_of(
     st.builds(Show, strategies.entities, strategies.some_keys, st.booleans()),
     st.builds(

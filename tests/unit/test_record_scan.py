@@ -43,7 +43,7 @@ class Log(NamedTuple):
     end: int
 
     def visible(self, committed: bool) -> list[int]:
-        """Return the offsets of the records that a consumer reads."""
+        """Return the offsets of the records that a consumer reads, without aborted ones if `committed`."""
         return [
             offset
             for batch in self.batches

@@ -24,7 +24,7 @@ from tests.unit.test_triage import healthy
 
 
 def cluster() -> Snapshot:
-    """Return a cluster where billing reads orders, whose partition 0 is led by broker 1, and counting reads clicks."""
+    """Return a cluster: billing reads orders, whose partition 0 is led by broker 1, and counting reads clicks."""
     known = healthy()
     offsets = Topic(OFFSETS, tuple(Partition(n, 3, (3, 1), (3, 1)) for n in range(3)), internal=True)
     clicks = Topic("clicks", (Partition(0, 2, (2, 3), (2, 3)),))

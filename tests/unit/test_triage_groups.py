@@ -193,7 +193,9 @@ def test_a_log_that_was_cut_back_is_read_from_there() -> None:
 
 @given(st.integers(0, 1_000), st.integers(0, 1_000), st.integers(0, 10_000), st.integers(0, 10_000))
 def test_no_more_is_read_again_than_the_log_has(start: int, length: int, committed: int, to: int) -> None:
-    """Nor are more passed over. If both offsets are in the log, the forecast is their distance."""
+    """A reset neither reads again nor passes over more records than the log has. If both offsets are in the log, their
+    distance is the forecast.
+    """
     log = cluster.LogRange(start, start + length)
     offset = min(max(to, log.start), log.end)  # staging refuses other offsets
     again, never = forecast(cluster.GroupOffset(cluster.CommittedOffset(committed), log, "classic"), offset)

@@ -38,7 +38,7 @@ def a_claim(*steps: Next) -> Claim:
 
 
 def with_own(key: str, value: str, resource: ConfigResource = ORDERS) -> Snapshot:
-    """Return the snapshot with a value that the topic itself sets."""
+    """Return the snapshot with a value that the resource itself sets."""
     known = healthy()
     entry = ConfigEntry(key, value, codes.DYNAMIC_TOPIC_CONFIG)
     others = tuple(each for each in known.configs.get(resource, ConfigSet(())) if each.name != key)

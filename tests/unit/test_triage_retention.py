@@ -34,9 +34,7 @@ Own = Mapping[config.ConfigResource, Mapping[str, str]]
 
 
 def configured(snapshot: Snapshot, own: Own) -> Snapshot:
-    """Return the snapshot with these settings, as brokers describe them, above a retention of a day in the brokers'
-    files.
-    """
+    """Return the snapshot with these settings, as brokers describe them; their files set a retention of a day."""
     default = own.get(config.CLUSTER_DEFAULT, {})
     configs = {
         config.CLUSTER_DEFAULT: config.ConfigSet(
@@ -68,8 +66,9 @@ def configured(snapshot: Snapshot, own: Own) -> Snapshot:
 
 
 def observed(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: int = 12) -> Observations:
-    """Return the observations of a cluster. At each tick, the settings and the log of orders/0 are those of the last
-    key.
+    """Return the observations of a cluster.
+
+    states, logs: tick -> the settings, and the log of orders/0, from that tick on.
     """
 
     def poll(tick: int) -> Poll:

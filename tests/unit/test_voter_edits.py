@@ -178,7 +178,7 @@ def test_a_removed_voter_is_noticed_by_the_plan() -> None:
 
 
 def test_a_quorum_that_nobody_describes() -> None:
-    """The remedy on brokers names their controllers; on controllers, it is to start other controllers."""
+    """On controllers the remedy is to start more of them; on brokers it is to use --bootstrap-controller."""
     away = Failure("UNREACHABLE", "controller 101 at h:1: nothing listens there")
     known = replace(seen(THREE), quorum=None, failures=(ReadFailure("quorum", "quorum", away),))
     for edit in (leave(102), join(104)):
