@@ -1,4 +1,4 @@
-"""A small cluster, and kac's commands on it."""
+"""Fixtures: a small cluster, and kac's commands on it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.support import worlds
 from tests.support.worlds import Kac, commands_on
 
 cluster = worlds.cluster(ClusterSpec(brokers=3, scenario="quiet"))
-"""Three brokers with a few topics."""
+"""A cluster of three brokers with a few topics."""
 
 
 @pytest.fixture
 def kac(
     cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Kac:
-    """Run a command line on the cluster: exit code, output, complaints."""
+    """Provide a function that runs a command line on the cluster, and returns exit code, output and complaints."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return commands_on(cluster, capsys)

@@ -1,4 +1,4 @@
-"""Files that would never end, or never fit: each reader of YAML refuses them at once, with a line."""
+"""Tests of files that never end or are too large: each reader of YAML refuses them at once, with a line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from console.safe_files import read_text
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
-"""9**9 values."""
+"""A text that expands to 9**9 values."""
 DEEP = "[" * 100_000
 NESTED = "".join(f"{'  ' * depth}a:\n" for depth in range(2_000))
 MERGED = "a: &a {b: 1}\nc:\n  <<: *a\n"
@@ -98,7 +98,7 @@ def test_a_file_without_an_end_is_not_read_to_it(tmp_path: Path, monkeypatch: py
     with pytest.raises(places.FileProblems, match="larger than 1 MiB"):
         read_files(["/dev/zero"])
     with (tmp_path / "large.yaml").open("wb") as file:
-        file.truncate(1 << 40)  # nothing of it is on the disk
+        file.truncate(1 << 40)  # no block of the file is on the disk
     with pytest.raises(places.FileProblems, match="larger than 1 MiB"):
         read_files([str(tmp_path / "large.yaml")])
     with pytest.raises(ValueError, match="larger"):

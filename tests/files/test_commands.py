@@ -1,4 +1,4 @@
-"""`kac export`, `diff`, `plan`, `apply` and `compare` on clusters of their own."""
+"""Tests of `kac export`, `diff`, `plan`, `apply` and `compare` on a small cluster."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ORDERS = "checkout.orders"
 
 @pytest.fixture
 def exported(kac: Kac, tmp_path: Path) -> Path:
-    """The cluster's state in a file."""
+    """Provide a file with the exported state of the cluster."""
     file = tmp_path / "wanted.yaml"
     assert kac("export", "--output", str(file)) == (0, "", "")
     return file
 
 
 def edited(file: Path, *changes: tuple[str, str]) -> str:
-    """The file with texts replaced."""
+    """Replace texts in the file, and return its path."""
     text = file.read_text()
     for old, new in changes:
         assert old in text
@@ -268,7 +268,7 @@ RISK = "isr-above-replication"
 
 
 def test_a_warning_is_said_once(kac: Kac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside the plan where nothing asks about it, else where it is asked about or stops the apply."""
+    """The warning is printed with the plan or, if kac asks about it or it stops the apply, only there."""
     file = tmp_path / "risky.yaml"
     file.write_text(RISKY)
 
@@ -290,7 +290,7 @@ def test_a_warning_is_said_once(kac: Kac, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_plan_says_why_brokers_refuse_it(kac: Kac, tmp_path: Path) -> None:
-    """Each reason once, however many lines of the plan it is of."""
+    """Each reason is printed once, even if several lines of the plan have it."""
     file = tmp_path / "bad.yaml"
     file.write_text("version: 1\ntopics:\n  bad: {partitions: 1, configs: {segment.bytes: '5', retention.ms: 7d}}\n")
     code, out, _ = kac("plan", "-f", str(file))

@@ -1,4 +1,4 @@
-"""A plan in a file, on a cluster that nobody changed meanwhile: no kind of edit looks changed, or is left unread."""
+"""Tests of a plan in a file, on an unchanged cluster: no kind of edit looks changed, or is left unread."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ STAGED = {
     "AddAcl", "CommitOffset", "DeleteGroup", "DeleteScram", "DeleteTopic", "GrowTopic", "MoveReplicas",
     "SetConfig", "SetFeature", "SetQuota", "TrimLog", "UnsetConfig",
 }  # fmt: skip
-"""Kinds that the cluster takes as their examples are; others may be refused when they are staged."""
+"""Kinds whose examples the cluster takes; others may be refused when they are staged."""
 UNREADABLE = {"Renew", "Expire"}
-"""A cluster without logins lists no tokens."""
+"""Kinds of edits of tokens: a cluster without logins lists no tokens."""
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +89,9 @@ async def test_what_an_edit_touches_is_read_before_it_is_compared(
 
 
 async def _kept(edit: Edit, cluster: ThreadedCluster) -> str:
-    """Return the text of a plan as `kac run` and the proposals of agents make it, from what its statement needs; ``""``
-    where the cluster does not take the edit, or no file may have it."""
+    """Return the text of a plan as `kac run` and the proposals of agents write it, from the reads that its statement
+    needs; ``""`` if the cluster refuses the edit, or no file may hold it.
+    """
     settings = settings_of(cluster)
     client = AdminClient(settings)
     client.start()
@@ -121,7 +122,7 @@ def test_a_plan_that_was_kept_is_as_it_was(
         return
     file = tmp_path / "plan"
     file.write_text(text)
-    # Without --yes nothing is sent; what has changed is said before that.
+    # Without --yes nothing is sent, and changes are reported before the refusal.
     run(["apply", "-b", cluster.bootstrap, "--no-journal", "-f", str(file)])
     said = capsys.readouterr().err
     assert "changed since the plan was made" not in said
@@ -132,7 +133,7 @@ def test_a_plan_that_was_kept_is_as_it_was(
 def test_what_can_not_be_read_is_said_to_be_unknown(
     cluster: ThreadedCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The moves are listed no more: nothing says that one began, nor that none did."""
+    """The moves can't be listed any more, so it is unknown whether one began."""
     file = tmp_path / "plan"
     file.write_text(asyncio.run(_kept(EDITS[MoveReplicas][0], cluster)))
     refused = Fault(Fail(31, "Cluster authorization failed."), api="list_partition_reassignments")

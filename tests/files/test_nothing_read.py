@@ -1,4 +1,4 @@
-"""Files of which nothing is taken want nothing, and take nothing away: for each kind, and each way to say nothing."""
+"""Tests of files from which no document is taken: for each kind, and in each form, they change and remove nothing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ CLUSTER = Snapshot(
     schemas={name: Subject(name, (SchemaVersion(1, 1, "AVRO"),)) for name in TOPICS},
     read_at={Part.SCHEMAS: datetime(2026, 11, 20, tzinfo=UTC)},
 )
-"""Two entities of everything that a file can list."""
+"""A cluster with two entities of everything that a file can list."""
 FOREIGN = {
     "topics": ("KafkaTopic", "kafka.jikkou.io/v1beta2"),
     "acls": ("KafkaPrincipalAuthorization", "kafka.jikkou.io/v1beta1"),
@@ -117,7 +117,7 @@ LISTED = st.builds(
 
 
 def _of(edit: object) -> object:
-    """What an edit is about, as far as a file has to list one like it."""
+    """Return the kind of an edit's target; only files that list an entity of this kind may prune others."""
     target = edit.target  # type: ignore[attr-defined]
     if isinstance(target, QuotaEntity):
         return target.types
@@ -142,7 +142,7 @@ def test_nothing_goes_of_which_the_files_say_nothing_or_are_not_all_taken(
     for kind in {about for each in foreign for about in kinds_about(FOREIGN[each][0])}:
         section = {each: each for each in ("topics", "acls", "quotas", "connectors", "schemas")}.get(kind)
         assert not [each for each in found.pruned.values() if section and each.section.startswith(section)], kind
-    # Both ways: what is asked for, said and taken does go.
+    # The other direction: entities of a listed, taken kind that the files do not name are removed.
     removed = {edit.target for edit in file_edits(listed, CLUSTER, ASKED).edits}
     assert removed >= {each for each in ENTITIES if each.type in said and each not in listed.configs}
     assert removed >= {each for each in QUOTAS if each.types in said and each not in listed.quotas}
@@ -152,7 +152,7 @@ def test_nothing_goes_of_which_the_files_say_nothing_or_are_not_all_taken(
 
 @given(st.integers(1, 40), st.integers(0, 40))
 def test_many_are_removed_by_their_number_alone(kept: int, gone: int) -> None:
-    """More than half of a kind, or more than ten: a warning whose subject is how many."""
+    """If more than half of a kind, or more than ten entities, are removed, the subject of a warning is their number."""
     names = [f"t{number}" for number in range(kept + gone)]
     there = Snapshot(topics={name: Topic(name, (Partition(0, 1, (1,), (1,)),)) for name in names})
     listed = Wanted({name: WantedTopic() for name in names[:kept]})
@@ -174,7 +174,7 @@ def _topics(cluster: ThreadedCluster) -> int:
 
 
 def test_another_tools_topics_delete_none(kac: Callable[[ThreadedCluster], Kac], tmp_path: Path) -> None:
-    """Each command that reads files ends with 2, and says which group is read."""
+    """Each command that reads files ends with 2, and names the API group that it reads."""
     file = tmp_path / "theirs.yaml"
     file.write_text("---\n".join((_foreign("topics"), SILENT["an unrelated document"])))
     with run_in_thread(ClusterSpec(brokers=1, scenario="quiet")) as cluster:
@@ -192,7 +192,7 @@ def test_another_tools_topics_delete_none(kac: Callable[[ThreadedCluster], Kac],
 
 
 def test_a_document_that_was_not_taken_keeps_its_kind(kac: Callable[[ThreadedCluster], Kac], tmp_path: Path) -> None:
-    """One topic is taken, another one is of another tool: nobody knows which topics it would want."""
+    """One topic is taken and another document of topics is not, so the wanted topics are unknown."""
     (tmp_path / "ours.yaml").write_text("version: 1\ntopics:\n  a: {partitions: 1, replication: 1}\n")
     (tmp_path / "theirs.yaml").write_text(_foreign("topics"))
     with run_in_thread(ClusterSpec(brokers=1, scenario="quiet")) as cluster:
@@ -204,7 +204,7 @@ def test_a_document_that_was_not_taken_keeps_its_kind(kac: Callable[[ThreadedClu
 
 
 def test_a_kept_plan_knows_what_it_prunes(kac: Callable[[ThreadedCluster], Kac], tmp_path: Path) -> None:
-    """The number has to be typed for a plan file, too, and --yes is no answer."""
+    """The number has to be accepted for a plan file too; --yes is not enough."""
     ours, plan = tmp_path / "ours.yaml", tmp_path / "plan"
     ours.write_text("version: 1\ntopics:\n  a: {partitions: 1, replication: 1}\n")
     with run_in_thread(ClusterSpec(brokers=1, scenario="quiet")) as cluster:
@@ -224,6 +224,6 @@ def test_a_folder_that_can_not_be_listed_is_a_problem(tmp_path: Path, monkeypatc
     def denied(_self: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "iterdir", denied)  # root, as which tests may run, can list any folder
+    monkeypatch.setattr(Path, "iterdir", denied)  # root, who may run the tests, can list any folder
     with pytest.raises(FileProblems, match="it can't be read: Permission denied"):
         read_files([str(tmp_path)])

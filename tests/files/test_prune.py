@@ -1,4 +1,4 @@
-"""`--prune` on an embedded cluster of three brokers; tests/broker has the walk on a real one of one."""
+"""Tests of `--prune` on an embedded cluster of three brokers; tests/broker has the walk on a real broker."""
 
 from __future__ import annotations
 

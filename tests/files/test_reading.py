@@ -1,4 +1,4 @@
-"""Bad files: a line for each thing that is wrong, with its place and what to write instead."""
+"""Tests of bad files: a line for each problem, with its place and the text to write instead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GOOD = "version: 1\ntopics:\n  orders:\n    partitions: 3\n"
 
 
 def problems(folder: Path, *texts: str) -> list[str]:
-    """What is said of files a.yaml, b.yaml…; the folder's name is left out."""
+    """Return the problems of files a.yaml, b.yaml and so on, without the name of their folder."""
     for name, text in zip("abc", texts, strict=False):
         (folder / f"{name}.yaml").write_text(text)
     with pytest.raises(FileProblems) as caught:
@@ -84,7 +84,7 @@ def test_one_line_with_the_place(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_all_that_is_wrong_is_told_with_its_place_also_within_one_entity(tmp_path: Path) -> None:
-    """msgspec itself names the first thing alone."""
+    """msgspec itself reports only the first problem."""
     text = """\
 version: 1
 topics:
@@ -131,7 +131,7 @@ brokers: []
 
 
 def test_whatever_is_refused_has_a_line(tmp_path: Path) -> None:
-    """The check that names all is as strict as the one that names the first thing."""
+    """The check that reports all problems is as strict as the one that reports the first."""
     chance = random.Random(1)
     values = (None, "1", "x", "", [], ["a"], {}, {"name": "a"}, {"secret": "set"}, {"a": None}, [{}], "-1", "0")
     keys = ("version", "topics", "quotas", "acls", "brokers", "user", "limits", "partitions", "configs", "operations")

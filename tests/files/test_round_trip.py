@@ -1,4 +1,4 @@
-"""What is written is read back as it was, and a cluster that is as its file wants it has nothing to change."""
+"""Tests that a written file reads back equal, and that a cluster in the state of its file has nothing to change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a running move owns is nobody's wish: its throttles and the replicas that it adds, in every room."""
+"""Tests that the throttles and added replicas of a running move are no wish and no difference, in any part of kac."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _set(resource: config.ConfigResource, values: dict[str, str]) -> config.Conf
 def _cluster(
     topics: dict[str, tuple[tuple[int, ...], ...]], moves: tuple[model.Reassignment, ...], rate: str
 ) -> Snapshot:
-    """A cluster with its topics' replicas, and what these moves have set as kafka-reassign-partitions does."""
+    """Return a cluster with these replicas, and with the throttles of kafka-reassign-partitions for these moves."""
     now = {(move.topic, move.partition): move.replicas for move in moves}
     listed = {
         name: {throttles.LISTS[0]: "", throttles.LISTS[1]: ""}
@@ -87,7 +87,7 @@ MOVES = st.sets(st.sampled_from([("orders", 0), ("orders", 1), ("other", 0)])).m
 
 @given(MOVES, st.integers(1, 10**9).map(str))
 def test_a_state_is_the_same_before_and_during_moves(moves: tuple[model.Reassignment, ...], rate: str) -> None:
-    """Exported in the middle, compared, applied, pruned: nothing differs, and each thing is named."""
+    """An export, a comparison, an apply and a prune during moves find no difference, and name each part of a move."""
     before, during = _cluster(TOPICS, (), rate), _cluster(TOPICS, moves, rate)
     owned = throttles.owned_by_moves(during)
     wanted = wanted_of(before)
@@ -100,15 +100,16 @@ def test_a_state_is_the_same_before_and_during_moves(moves: tuple[model.Reassign
         place for place in owned if place[0] in {config.topic_resource(move.topic) for move in moves}
     } | {place for place in owned if place[0].name in ("1", "2")}
     assert throttles.stale_throttles(during) == ()
-    # The lake's polls, from which policies judge, see none of it.
+    # The lake's polls, on which policies are judged, do not see the moves.
     _, polled = collect.changed_rows({}, collect.observation(before, AT, {}))
     assert collect.changed_rows(polled, collect.observation(during, AT, {})) == ([], polled)
 
 
 @given(MOVES.filter(bool), st.booleans())
 def test_polls_keep_a_throttle_as_it_was_before_a_move(moves: tuple[model.Reassignment, ...], read: bool) -> None:
-    """One that was left behind stays, whatever a move makes of it meanwhile, and is seen as it is afterwards. So it is
-    while the moves can't be read."""
+    """A throttle from before the move keeps its value in the polls during the move, also if the moves can't be read,
+    and has its new value afterwards.
+    """
 
     def with_rate(rate: str) -> Snapshot:
         made = _cluster(TOPICS, (), "")
@@ -157,7 +158,7 @@ def test_rates_on_the_brokers_of_a_move_are_no_drift() -> None:
 
 
 MINUTES = 10**9
-"""Bytes that take long by the rate below."""
+"""A size, in bytes, whose copy takes long at the rate below."""
 
 
 def _with_topics(one: EmbeddedCluster) -> None:
@@ -170,7 +171,7 @@ cluster = worlds.cluster(ClusterSpec(brokers=3), _with_topics)
 
 
 def _move(one: EmbeddedCluster) -> None:
-    """As another client moves: its throttles first."""
+    """Start a move as another client does: it sets the throttles first."""
     for broker in BROKERS:
         one.state.alter_config(config.broker_resource(broker), dict.fromkeys(throttles.RATES, "1000"))
     one.state.alter_config(config.topic_resource("orders"), {throttles.LISTS[0]: "0:1,0:2", throttles.LISTS[1]: "0:3"})
@@ -188,7 +189,7 @@ def _held(cluster: ThreadedCluster) -> object:
 
 def test_a_file_of_before_changes_nothing_of_a_move(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
     file = tmp_path / "wanted.yaml"
-    # One more override of a broker, so that the files list brokers and rates could be pruned.
+    # With one more override of a broker, the files list brokers, and rates could be pruned.
     cluster.call(lambda one: one.state.alter_config(config.broker_resource(1), {"log.cleaner.threads": "2"}))
     assert kac("export", "--output", str(file)).code == 0
     cluster.call(_move)
@@ -222,7 +223,7 @@ def test_a_move_keeps_what_the_context_means(
     kac: Callable[..., object], cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    """A rate that is declared as meant is a wish, whatever moves."""
+    """A rate that the context declares as meant is exported, whatever moves."""
     from console.cli import main as cli
 
     own = tmp_path / "config.toml"
@@ -241,7 +242,7 @@ def test_a_move_keeps_what_the_context_means(
 
 
 def test_a_poll_of_the_lake_sees_no_throttle_of_a_move(cluster: ThreadedCluster) -> None:
-    """Nor does it take one of copies between log directories for one that is used, where none copies."""
+    """A throttle of copies between log directories is not taken for a used one if no directory copies."""
     context = Context("here", "test", settings_of(cluster), journal=False)
 
     def poll() -> collect.Observation:
@@ -260,7 +261,7 @@ def test_a_poll_of_the_lake_sees_no_throttle_of_a_move(cluster: ThreadedCluster)
 
 
 def test_no_alignment_goes_over_a_move(cluster: ThreadedCluster) -> None:
-    """What a lake or another cluster has for a rate is no reason to let copies take the whole network."""
+    """A rate in a lake or in another cluster must not let copies take the whole network."""
     cluster.call(_move)
     wished = _staged(cluster, UnsetConfig(config.broker_resource(1), throttles.RATES[0]))
     assert wished.report is None
@@ -268,7 +269,9 @@ def test_no_alignment_goes_over_a_move(cluster: ThreadedCluster) -> None:
 
 
 def test_no_wish_is_staged_that_a_broker_calls_read_only(cluster: ThreadedCluster) -> None:
-    """3.9 altered `advertised.listeners` while it ran, 4.x does not: its word counts, read when it is needed."""
+    """`advertised.listeners` is dynamic on 3.9 and read-only on 4.x: the broker's description decides, and is read when
+    it is needed.
+    """
     fixed = "is in the broker's server.properties: change it there, and restart it"
     for edit in (
         SetConfig(config.broker_resource(1), "advertised.listeners", "PLAINTEXT://a:1"),

@@ -1,4 +1,6 @@
-"""Subjects of a schema registry in files: read, compared, planned, applied, pruned, exported, and judged offline."""
+"""Tests of subjects of a schema registry in files: read, compared, planned, applied, pruned, exported, and judged
+offline.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def kac(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Kac:
-    """Run a command on the cluster and its registry, as the context that is chosen."""
+    """Provide a function that runs a command on the cluster and its registry, through the current context."""
     file = tmp_path / "contexts.toml"
     file.write_text(
         f'current = "test"\n[contexts.test]\n"bootstrap.servers" = "{cluster.bootstrap}"\n'
@@ -66,7 +68,7 @@ def kac(
 
 
 def wanted_file(folder: Path, text: str, **schemas: str) -> str:
-    """A wanted file of these subjects, with files next to it."""
+    """Write a wanted file with these subjects and schema files next to it; return its path."""
     for name, content in schemas.items():
         (folder / f"{name}.avsc").write_text(content)
     file = folder / "wanted.yaml"
@@ -182,7 +184,7 @@ def test_two_registries_are_compared_by_their_schemas(kac: Kac, schemas: Registr
     }
 
 
-# -- what a file may say -----------------------------------------------------------------------------------------------
+# -- invalid schema files ----------------------------------------------------------------------------------------------
 
 
 def problems_of(file: str) -> str:
@@ -262,7 +264,7 @@ def test_what_is_written_is_read_back(found: dict[object, WantedSubject]) -> Non
 
 
 def found_by(ran: Ran) -> dict[str, str]:
-    """Rule -> what it found on subjects."""
+    """Return rule -> its finding, for the findings about subjects."""
     report = json.loads(ran.out)
     return {each["rule"]: each["what"] for each in report["findings"] if each["subject"].startswith("schema ")}
 

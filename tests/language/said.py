@@ -1,4 +1,4 @@
-"""What a text is understood as: its statement or its mistake, its edits, what can follow it."""
+"""Functions that return the statement, mistake, edits or completions of a text, and tests made of cases alone."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def refused(text, snapshot=SNAPSHOT, **more):
 
 
 def at(text, snapshot=SNAPSHOT, **more):
-    """Completions where ``|`` stands."""
+    """Return the completions at ``|`` in a text."""
     cursor = text.index("|")
     return Completer(contexts=("prod", "dev")).complete(text.replace("|", ""), cursor, snapshot, **more)
 
@@ -51,11 +51,11 @@ def texts(text, snapshot=SNAPSHOT, **more):
     return [completion.text for completion in at(text, snapshot, **more)]
 
 
-# -- tests of which a file has the cases alone -------------------------------------------------------------------------
+# -- tests made of cases alone -----------------------------------------------------------------------------------------
 
 
 def completes(*cases):
-    """What can follow each text, where ``|`` stands."""
+    """Return a test of the completions at ``|`` in each text."""
 
     @pytest.mark.parametrize(("text", "expected"), cases)
     def test(text, expected):
@@ -66,7 +66,7 @@ def completes(*cases):
 
 
 def refuses(*cases):
-    """None of these texts is understood, and each is told why."""
+    """Return a test that the language refuses each text with a message."""
 
     @pytest.mark.parametrize("text", cases)
     def test(text):
@@ -76,7 +76,7 @@ def refuses(*cases):
 
 
 def mistaken(*cases, where=Where.RUN):
-    """What is said of each text, and of which of its characters."""
+    """Return a test of the message about each text, and of the column that it points to."""
 
     @pytest.mark.parametrize(("text", "message", "column"), cases)
     def test(text, message, column):

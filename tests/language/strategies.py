@@ -1,4 +1,4 @@
-"""What statements are made of, for laws that hold for all of them."""
+"""Strategies for the parts of statements, for laws over all statements."""
 
 import re
 
@@ -68,7 +68,7 @@ operations = st.lists(st.sampled_from(OPERATIONS), min_size=1, max_size=3, uniqu
 principals = st.builds("{}:{}".format, NAMES.filter(lambda kind: ":" not in kind), TEXT)
 target_types = st.sampled_from([2, 3, 5, 6, 7]).map(AclResourceType)
 partition_numbers = st.none() | st.integers(0, 2**31 - 1)
-# Words of the language in any order reach further into the grammar than letters do.
+# Words of the language in any order reach further into the grammar than random letters do.
 FRAGMENT_WORDS = re.findall(
     r"\S+",
     "topic user client broker logger <default> 1 k=v k=@f k=? for 1d on from prefixed cluster User:a READ,WRITE "
@@ -83,7 +83,7 @@ ANY_TEXT = st.one_of(st.text(), AWKWARD, FRAGMENTS)
 
 
 def reads_back(statement):
-    """A statement that was written out parses to itself, alone and among others."""
+    """Check that a written statement parses to itself, alone and among other statements."""
     text = unparse(statement)
     assert parse(text, statements.Where.BAR) == (statement,)
     before, found, after = parse(f"check\n{text}\nundo", statements.Where.BAR)
@@ -91,7 +91,7 @@ def reads_back(statement):
 
 
 def read_back(written):
-    """The law that statements which are written out read back."""
+    """Return a test of the law that written statements read back."""
 
     @given(written)
     def law(statement):

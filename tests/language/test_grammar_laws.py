@@ -1,4 +1,4 @@
-"""Laws of the language: what is written reads back, and no text does harm."""
+"""Laws of the language: written statements read back, and no text does harm."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,8 +82,8 @@ bounded_records = st.builds(
     latest=st.booleans(),
 )
 
-# Of verbs that others stand on; the others have a law each in `verbs`.
-# A context and an effective quota's names are never `<default>` unless quoted, which `quote` does.
+# Statements of the verbs on which other modules depend; each other verb has a law in `verbs`.
+# The names of contexts and effective quotas are `<default>` only in quotes, which `quote` adds.
 statements = st.one_of(
     st.builds(Show, strategies.entities, strategies.some_keys, st.booleans()),
     st.builds(

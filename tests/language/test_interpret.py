@@ -1,4 +1,4 @@
-"""Statements as edits: what is staged, and what is refused in which words and where."""
+"""Tests of statements as edits: those that are staged, and the text and place of refusals."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Colours and histories: the same grammar, on half-typed text too."""
+"""Tests of colours and histories: the same grammar, also on half-typed text."""
 
 import pytest
 from hypothesis import given

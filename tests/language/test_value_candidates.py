@@ -1,4 +1,4 @@
-"""The default that is offered for a key is in the key's own unit, whatever unit its synonym has."""
+"""Tests that the default that is offered for a key has the key's own unit, whatever unit its synonym has."""
 
 from __future__ import annotations
 

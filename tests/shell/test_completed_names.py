@@ -1,4 +1,4 @@
-"""Bash, zsh and fish at a terminal: TAB, Enter, and what the command got is exactly the name, whatever the name is."""
+"""Tests of bash, zsh and fish at a terminal: after TAB and Enter, a command gets exactly the completed name."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ HOSTILE = (
     "\u00e9'\u20ac",
     "trailing ",
 )
-"""Names that every shell has to complete, whether they stand alone or behind other letters."""
+"""Names that every shell has to complete, alone or behind other letters."""
 UNSAFE = ("a\nb", "a\n$(touch ran)\nb", "\x1b]0;x\x07", "\u202etouch", "a\tb", "\r", "\x01", "\x7f", "a\x0bb")
-"""Names that none is given."""
+"""Names that no shell may offer."""
 START = {
     "bash": ("bash", "--norc", "-i"),
     "zsh": ("zsh", "-f", "-i"),
@@ -98,11 +98,11 @@ while True:
     with open("answered", "w") as answered:
         print("\\n".join(candidates(shell, line, word, lambda *_: names)), file=answered)
 """
-"""Answers every TAB, in one process: most of what an answer takes is to start Python and to import kac."""
+"""A program that answers every TAB in one process, because most of an answer's time is the start of Python and kac."""
 
 
 class Shell:
-    """A shell at a terminal, with the completion as an operator has it, and a kac that writes down what it got."""
+    """A shell at a terminal, with the completion as installed, and with a `kac` that writes down its arguments."""
 
     def __init__(self, shell: str, where: Path, setup: str = "") -> None:
         self.name, self.where, self.work = shell, where, where / "work"
@@ -132,7 +132,7 @@ class Shell:
 
     @contextmanager
     def running(self) -> Iterator[Self]:
-        """Run the shell, and what answers it, for the context."""
+        """Run the shell, and the program that answers it, for the context."""
         with self.terminal:
             answer = [sys.executable, "-c", ANSWER.format(root=str(ROOT))]
             environment = {"HOME": str(self.where), "LANG": "C.UTF-8"}
@@ -144,7 +144,7 @@ class Shell:
                 process.wait()
 
     def got(self, typed: str, names: Sequence[str]) -> list[str]:
-        """What kac gets after TAB and Enter, in a cluster with these names."""
+        """Return the arguments of kac after TAB and Enter, in a cluster with these names."""
         (self.where / "names.json").write_text(json.dumps(list(names)), encoding="utf-8")
         self._ran += 1
         self.terminal.send(f"kac {typed}\t\r")
@@ -155,7 +155,7 @@ class Shell:
 
 @pytest.fixture(params=list(START))
 def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shell]:
-    """Each of the shells that is installed; where brokers have to run, each has to be."""
+    """Provide each shell in turn. Skip the test if the shell is not installed, or fail if brokers are required."""
     if shutil.which(request.param) is None:
         assert not os.environ.get("KAC_REQUIRE_BROKERS"), f"{request.param} is not installed"
         pytest.skip(f"{request.param} is not installed")
@@ -170,7 +170,7 @@ def test_a_name_behind_an_equals_sign_arrives_as_it_is(shell: Shell) -> None:
 
 def test_a_name_that_is_a_word_arrives_as_it_is(shell: Shell) -> None:
     for name in HOSTILE:
-        # One like an option would be read as an option; fish does not quote a home.
+        # A name like an option would be read as an option, and fish does not quote a ``~``.
         offered = not name.startswith("-") and not (shell.name == "fish" and name.startswith("~"))
         typed = ["groups", "--group", *([name] if offered else [])]
         assert shell.got("groups --group ", [name]) == typed
@@ -213,7 +213,7 @@ def test_a_pipe_and_a_context_before_it_do_not_confuse(shell: Shell) -> None:
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
 def test_zsh_loads_it_from_fpath(tmp_path: Path) -> None:
-    """As packages install it; the first TAB completes."""
+    """Packages install the completion in fpath, and the first TAB completes."""
     (tmp_path / "functions").mkdir()
     (tmp_path / "functions" / "_kac").write_text(script("zsh"))
     setup = "PS1='rea''dy>'; fpath=($HOME/functions $fpath); autoload -Uz compinit; compinit -u -D"

@@ -1,4 +1,4 @@
-"""Which entries are whole, and how the language reads those of several lines."""
+"""Tests of complete entries, and of how the language reads entries of several lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from console.shell.line import is_complete, joined
         ('set topic a k="x\\"', False),
         ("list topics \\", False),
         ("list topics \\\n svc*", True),
-        ("list topics # '", False),  # no comment: those stand at a statement's beginning
+        ("list topics # '", False),  # no comment: a comment stands at the beginning of a statement
         ("# it's", True),
     ],
 )

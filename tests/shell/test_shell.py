@@ -1,4 +1,4 @@
-"""The shell at a prompt, on a cluster of its own: keys in, what is said and what has changed out."""
+"""Tests of the shell at a prompt, on a small cluster: from keys to output and changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ cluster = worlds.cluster(ClusterSpec(brokers=1, scenario="quiet"))
 
 
 class Prompt:
-    """A shell with a keyboard of its own. history: what it keeps; shell: the shell itself."""
+    """A shell and its keyboard.
+
+    shell: the shell itself; history: the history that it keeps.
+    """
 
     def __init__(self, shell: Shell, keys: PipeInput, history: CommandHistory) -> None:
         self.shell = shell
@@ -45,7 +48,7 @@ class Prompt:
         self._keys = keys
 
     def type(self, *texts: str) -> None:
-        """Keys, each text ended by Enter."""
+        """Type texts, each ended by Enter."""
         for text in texts:
             self._keys.send_text(text + ENTER)
 
@@ -157,12 +160,12 @@ def texts(folder: Path) -> list[str]:
 
 
 def wait_for(cluster: ThreadedCluster, fault: Fault) -> None:
-    """Until a request has met the fault."""
+    """Wait until a request has met the fault."""
     until(lambda: cluster.call(lambda one: one.faults.happened(fault)), rest=0.01)
 
 
 async def interrupted(prompt: Prompt, cluster: ThreadedCluster, fault: Fault, *entries: str) -> int:
-    """Press Ctrl-C once the request that the fault delays has arrived; the result is the exit code."""
+    """Press Ctrl-C once the request that the fault delays has arrived; return the exit code."""
     cluster.call(lambda one: one.faults.add(fault))
     prompt.type(*entries)
     running = asyncio.ensure_future(prompt.shell.run())

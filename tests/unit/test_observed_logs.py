@@ -1,4 +1,4 @@
-"""How logs move between polls: jumps, falls and stable offsets that stand still are what the polls say, no more."""
+"""Tests of observed logs: the jumps, falls and resting stable offsets are exactly those that the polls show."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_each_rise_is_a_jump_each_lower_end_a_fall_and_a_stable_offset_stands_as
     assert [(each.was, each.start) for each in known.jumps] == [
         (a.start, b.start) for a, b in pairs if b.start > a.start
     ]
-    same = [(a, b) for a, b in pairs if b.start >= a.start]  # one that begins earlier is another log
+    same = [(a, b) for a, b in pairs if b.start >= a.start]  # a log that begins earlier is another log
     assert [(each.was, each.end) for each in known.falls] == [(a.end, b.end) for a, b in same if b.end < a.end]
     assert all(each.after < each.at for each in known.jumps)
     stood = observed(polls).stood(PLACE)
@@ -73,7 +73,12 @@ TWO = {"readings": (0, 1), "others": (0,)}
 def test_a_log_is_untrimmed_if_it_grows_and_keeps_its_first_record_while_another_lost_its_own_twice(
     trimmed: list[bool], also: list[bool], *, grows: bool
 ) -> None:
-    """Retention looks at both; what it deletes of the first log, and of the second."""
+    """Retention examines both logs.
+
+    Args:
+        trimmed, also: whether retention deletes records of the first log, and of the second, at each poll.
+        grows: whether records are written to the second log.
+    """
     known, starts, end = ObservedLogs(), [0, 0], 100
     lost: tuple[list[int], list[int]] = ([], [])
     for tick, each in enumerate(zip([False, *trimmed], [False, *also], strict=False)):

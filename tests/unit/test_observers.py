@@ -1,4 +1,4 @@
-"""Replicas outside of the ISR by design: no under-replication anywhere, and left what they are."""
+"""Tests of observers: replicas outside of the ISR by design are not under-replicated, and moves keep them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def placed(value: str) -> ConfigSet:
 
 
 def rules(*observers: tuple[int, str | None]) -> str:
-    """The config's value for so many observers in these racks."""
+    """Return the value of the config with these observers: (count, rack), rack None for no constraint."""
     wanted = [{"count": count, "constraints": {"rack": rack} if rack else {}} for count, rack in observers]
     return json.dumps({"version": 2, "replicas": [{"count": 2, "constraints": {"rack": "a"}}], "observers": wanted})
 
@@ -42,9 +42,9 @@ def rules(*observers: tuple[int, str | None]) -> str:
     [
         (rules((1, "b")), (1, 2, 3), (1, 2), (3,)),
         (rules((2, "b")), (1, 3, 4), (1,), (3, 4)),
-        (rules((1, "b")), (1, 3, 4), (1,), (4,)),  # the last of the list; 3 is missing
+        (rules((1, "b")), (1, 3, 4), (1,), (4,)),  # the last one in the list; 3 is missing
         (rules((1, "b")), (1, 2, 3), (1, 2, 3), ()),  # promoted
-        (rules((1, "b")), (1, 2), (1,), ()),  # a replica that is missing is none
+        (rules((1, "b")), (1, 2), (1,), ()),  # a replica that is missing is no observer
         (rules((1, None)), (1, 2, 5), (1, 2), (5,)),
         (rules((1, "b"), (1, "a")), (2, 1, 3), (2,), (1, 3)),
         (rules((0, "b")), (1, 3), (1,), ()),
@@ -76,7 +76,7 @@ ids = st.lists(st.integers(1, 5), unique=True, min_size=1).map(tuple)
 def test_a_replica_is_in_sync_missing_or_an_observer(
     replicas: tuple[int, ...], in_sync: set[int], some: list[tuple[int, str | None]]
 ) -> None:
-    """Exactly one of the three, and no more observers than the rules have."""
+    """A replica is in sync, missing or an observer, and no partition has more observers than its rules allow."""
     isr = tuple(each for each in replicas if each in in_sync)
     made = tuple(model_observers.ObserverRule(count, {"rack": rack} if rack else {}) for count, rack in some)
     topic = Topic("t", (Partition(0, -1, replicas, isr),))
@@ -121,7 +121,7 @@ def test_of_a_server_without_placements_one_topic_is_read_and_of_others_all_that
 
 
 def stretched(snapshot: Snapshot, value: str) -> Snapshot:
-    """Broker 3, of rack-0, is in no ISR; the config says this of it."""
+    """Return the snapshot with broker 3, in rack-0, in no ISR, and with a placement config for orders."""
     topic = snapshot.topics["orders"]
     out = tuple(
         each._replace(replicas=tuple(sorted(each.replicas, key=lambda b: b == 3)), isr=(1, 2), leader=1, offline=())

@@ -1,5 +1,6 @@
-"""A type of entity is one record, a verb one module, a column or a cause one entry: a new one is a few lines, and one
-that there is has its name in few places."""
+"""Tests that a type of entity is one record, a verb one module, and a column or a cause one entry: a new one needs few
+lines, and few files contain the name of an existing one.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ from tests.support.new_concepts import ADDED, ROOT, WALKS, Step
 from tests.support.patience import PATIENCE
 
 MOST_MODULES = 8
-"""That may name a type of resource: the table, its constant, and what is said of it alone."""
+"""The most modules that may name a type of resource: the table, its constant, and the texts that only this type has."""
 
 
 def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a module of the tests in a tree; what it does not have is ours."""
+    """Run a module of the tests in a tree; modules that the tree does not have come from this checkout."""
     return subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=tree,
@@ -43,7 +44,7 @@ def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[int, str]]:
-    """What kac says in a tree with one more of each sort: by step the exit code, and the text with single blanks."""
+    """Return step -> exit code and output of kac in a tree with a new concept of each sort, with single blanks."""
     ran = run(new_concepts.copy_with_all(tmp_path_factory.mktemp("tree")), new_concepts.__name__)
     assert ran.returncode == 0, ran.stderr
     return {step: (code, " ".join(text.split())) for step, (code, text) in json.loads(ran.stdout).items()}
@@ -75,7 +76,7 @@ def test_the_example_of_a_first_change_is_the_one_that_is_walked_through() -> No
 
 
 def test_a_type_is_named_in_few_modules_and_a_newer_one_keeps_its_number() -> None:
-    # ListClientMetricsResources is an API.
+    # ListClientMetricsResources is the name of an API.
     named = re.compile("client.?metrics(?!.?resources)", re.IGNORECASE)
     found = [str(path.relative_to(ROOT)) for path in (ROOT / "console").rglob("*.py") if named.search(path.read_text())]
     assert ADDED["type of resource"][0]["file"] in found
@@ -86,8 +87,9 @@ def test_a_type_is_named_in_few_modules_and_a_newer_one_keeps_its_number() -> No
 
 
 MOST_FILES = 19
-"""That may name delegation tokens, a noun with a part, edits, a verb, a pane, a cause and a rule of lint: its files,
-its rows in tables, and the texts that name its commands. The embedded cluster is apart."""
+"""The most files that may name delegation tokens, a noun with a part, edits, a verb, a pane, a cause and a lint rule:
+its own files, its rows in tables, and the texts that name its commands. Files of the embedded cluster do not count.
+"""
 OTHER_SENSES = {
     "console/contexts/java_client.py": "a login with a token",
     "console/language/lexer.py": "the tokens of Pygments",
@@ -128,12 +130,12 @@ def test_no_two_types_have_a_word_number_or_source_in_common() -> None:
         [each.section for each in resources if each.form is not FileForm.NOWHERE],
     ):
         assert len(set(of)) == len(of)
-    # Version 0 of the list of resources does not say of which type they are.
+    # Version 0 of the list of resources has no types.
     assert sum(each.listed is not None and each.listed.version == 0 for each in resources) == 1
     assert all(each.listed is not None for each in resources if each.lister is Lister.RESOURCES)
 
 
-# A test of one verb stands in `tests/language/verbs/test_<its module>.py`; the other tests of the language speak `set`.
+# The tests of a verb stand in `tests/language/verbs/test_<its module>.py`; the other tests of the language use `set`.
 
 REGISTRY = "console.language.verbs"
 SPOKEN = "alter"
@@ -142,8 +144,8 @@ OPTIONS = "-q -p no:cacheprovider -p no:xdist --tb=no -rfE --continue-on-collect
 
 
 def free_verbs() -> list[str]:
-    """The modules of verbs that nothing else of the product imports but the registry, and that say no form of another
-    verb's.
+    """Return the modules of verbs that no module of the product except the registry imports, and that import no other
+    verb's module.
     """
     imports = grimp.build_graph("console", cache_dir=None)
     verbs = {path.stem for path in (ROOT / "console/language/verbs").glob("*.py")} - {"__init__", SPOKEN}

@@ -1,4 +1,6 @@
-"""Operations in a journal: what is written is read back, open ones are found at a start, and one process holds them."""
+"""Tests of operations in a journal: they are read back as they were written, a start finds the open ones, and one
+process holds them.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,7 @@ def test_what_is_asked_of_it(journal: JournalFile) -> None:
 def test_a_start_reads_open_ones_and_their_last_progress_alone(
     journal: JournalFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether the open changes were written down before, or not."""
+    """A start reads only the open operations and their last progress, with or without a checkpoint of the journal."""
     monkeypatch.setattr(files, "CHECKPOINT_BYTES", 1_000)
     first = begun(journal)
     for copied in range(50):
@@ -110,7 +112,7 @@ def test_a_line_of_another_form_hides_no_other(journal: JournalFile) -> None:
 
 
 def test_a_lease_is_one_process_at_a_time(journal: JournalFile) -> None:
-    """One that lives keeps it as long as it renews it; another host's holds until its time is over."""
+    """A live process keeps the lease as long as it renews the lease; a lease of another host holds until it expires."""
     me, far = this_process("moves"), Origin("another-host", "moves", 17, "boot")
     mine, theirs = operations.Lease(journal.path, me), operations.Lease(journal.path, far)
     assert theirs.take(AT) is None
@@ -130,7 +132,7 @@ def test_a_lease_is_one_process_at_a_time(journal: JournalFile) -> None:
 
 
 def test_the_lease_of_a_process_that_died_is_free(journal: JournalFile) -> None:
-    """Its number may be another process's by now, and its file may be torn."""
+    """The lease of a dead process is free, even if another process has its number, or if the lease's file is torn."""
     me = this_process("moves")
     dead = replace(me, started="another-boot-1")
     assert operations.Lease(journal.path, dead).take(AT) is None

@@ -1,4 +1,4 @@
-"""The order of a list that brokers take for a set is no change: nowhere, whoever compares."""
+"""A different order of a list that brokers treat as a set is not a change, in whichever part of kac compares it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LIST = ConfigType(7)
 
 @st.composite
 def spellings(draw: st.DrawFn) -> tuple[str, str]:
-    """Two texts with the same items: in another order, with blanks, some of them twice."""
+    """Return two texts with the same items: in different orders, with blanks, and with some items twice."""
     items = draw(ITEMS)
     other = draw(st.permutations(items)) + draw(st.lists(st.sampled_from(items), max_size=2))
     blank = st.sampled_from(["", " ", "  "])
@@ -82,7 +82,7 @@ def test_it_is_no_change(key: str, texts: tuple[str, str]) -> None:
 def test_another_clients_order_is_no_conflict_and_a_list_that_is_back_no_drift(
     key: str, texts: tuple[str, str], more: str
 ) -> None:
-    """Staged on what another client then wrote in another order; and what it wrote is what is wanted."""
+    """An edit has no conflict if another client then writes the list in another order, or writes the wanted items."""
     one, other = texts
     on_this = stage(EMPTY, [SetConfig(place(key), key, f"{one},{more}")], snapshot(key, one)).plan.staged
     assert conflicts(on_this, snapshot(key, other)) == ()
@@ -90,7 +90,7 @@ def test_another_clients_order_is_no_conflict_and_a_list_that_is_back_no_drift(
     assert conflicts(on_this, done_already) == ()
     assert verdict(on_this[0].edit, on_this[0].was, done_already.configs[place(key)].get(key)) == Status.APPLIED
     assert [each.theirs.value for each in changed_since(on_this, snapshot(key, "other"))] == ["other"]
-    # Changed while the console watches, and set again in another order.
+    # Another client changed the list while the console was open, and then set it back in another order.
     here = Place(Kind.CONFIG, place(key), key)
     record = Record(AT).with_events(
         [

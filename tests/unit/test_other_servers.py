@@ -1,4 +1,4 @@
-"""What is said of a server without an API: a release only where its other APIs prove one."""
+"""Tests of messages about a server that lacks an API: kac names a release only if the server's other APIs prove it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_is_not_supported_says_why_and_older_brokers_are_to_be_upgraded() -
     said = Unsupported("list_transactions", "3.0", OLD).failure
     assert said.message == "list_transactions needs Kafka ≥ 3.0, and this is 2.8"
     assert "Upgrade" in said.remedy
-    # As with ZooKeeper, which no quorum can be described of.
+    # As with ZooKeeper, where a quorum can't be described.
     said = Unsupported("describe_quorum", "2.7, in KRaft mode", OLD).failure
     assert said.message == "this server does not have describe_quorum"
     assert "pgrade" not in said.remedy

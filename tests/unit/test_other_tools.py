@@ -1,4 +1,4 @@
-"""Messages that name another tool: each is on a list, with the reason why no command of kac's stands there."""
+"""Tests of messages that name another tool: each is on a list, with the reason why it names no command of kac."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOOL = re.compile(
 LIKE_TOOL = re.compile(
     r"kafka-|kafkactl|kubectl|keytool|openssl|kcat|kaf|rpk|kcl|zookeeper|kinit|klist|ssh-|az |aws|pip|chmod"
 )
-"""What stands in the text of each file that names one, also where a text is written in two pieces."""
+"""A pattern that is found in the text of each file that names a tool, also if the name is written in two pieces."""
 ALLOWED = {
     "aws configure": "AWS' own credentials: only its command line makes them",
     "aws sso": "AWS' own login: only its command line makes it",
@@ -32,9 +32,9 @@ ALLOWED = {
     "ssh-add": "the agent of ssh",
     "pip install": "an extra of kac's own",
 }
-"""Tool -> why it is right, wherever it stands."""
+"""Tool -> why any message may name it."""
 OTHERS_WORDS = "console/language/other_words.py"
-"""The table of what other tools' users type, each with our line."""
+"""The module with the table of other tools' commands, each with the line for kac."""
 NOTE = "a note in a script of that tool's commands, which was asked for"
 SAYING = {
     ("console/cli/kafka_configs/command.py", "kafka-configs"): "kac configs becomes it where it is asked to",
@@ -63,11 +63,11 @@ SAYING = {
     ("console/admin/tokens.py", "kafka-delegation-tokens"): "brokers tell a token's HMAC to its owner; "
     "kac shows it once, and on a terminal alone",
 }
-"""(file, tool) -> what it is named for there."""
+"""(file, tool) -> why the file names the tool."""
 
 
 def constants(source: str) -> Iterator[tuple[int, str]]:
-    """The texts of a module that are no docstrings, each with its line."""
+    """Yield line and text of the strings of a module that are not docstrings."""
     tree = ast.parse(source)
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -77,14 +77,14 @@ def constants(source: str) -> Iterator[tuple[int, str]]:
 
 @cache
 def named() -> list[tuple[str, int, str]]:
-    """File, line and name of each tool in a text of the product."""
+    """Return file, line and name of each tool in a text of the product."""
     paths = (path for room in ("console", "widgets", "themes") for path in sorted((ROOT / room).rglob("*.py")))
     return [
         (str(path.relative_to(ROOT)), line, found[1])
         for path in paths
         if LIKE_TOOL.search(source := path.read_text(encoding="utf-8"))
         for line, text in constants(source)
-        # A word by itself is no message: a program that is run, a word of a script, a name of a form.
+        # A word by itself is no message: it is a program that kac runs, a word of a script, or the name of a form.
         if not TOOL.fullmatch(text)
         for found in TOOL.finditer(text)
     ]

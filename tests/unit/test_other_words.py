@@ -1,4 +1,4 @@
-"""What people type first gets the line that does it: each line of the table is one of ours, as it stands."""
+"""Tests of the answers to commands of other tools: each line in the table is a valid line of kac."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_words_of_both_tables_are_one_sort_each_and_a_name_is_data() -> None
         ("get consumer-groups", "list groups"),  # kafkactl
         ("reset consumer-group-offset app", "reset group app topic TOPIC to earliest"),
         ("consume a", "records a"),
-        ("kafka-topics.sh --list", "list topics"),  # Kafka's own
+        ("kafka-topics.sh --list", "list topics"),  # Kafka's own tools
         ("kafka-consumer-groups.sh --describe --group", "describe group NAME"),
         ("kafka-topics --create", "create topic NAME partitions=12 replication=3"),
         ("consumer-groups", "list groups"),

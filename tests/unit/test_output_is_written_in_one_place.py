@@ -1,4 +1,4 @@
-"""Nothing is written to a terminal but through `console.terminal`, and no way around it is left in the code."""
+"""Tests that only `console.terminal` writes to a terminal, and that no other code of the product can."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tests.support.hostile_text import HOSTILE, acted_upon
 ROOT = Path(__file__).parents[2]
 WRITER = ROOT / "console" / "terminal.py"
 ON_EXECUTORS = ROOT / "console" / "lake"
-"""Runs without the rest of the product, where no terminal is."""
+"""The room runs without the rest of the product, and without a terminal."""
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 ASKED_ONLY = {"isatty", "fileno", "encoding", "errors"}
 CALLS = {"print", "input", "getpass", "basicConfig", "write_through", "print_formatted_text", "print_exc"}
 FORMATTERS = {"Formatter"}
 NAMED = re.compile(rf"\b(?:{'|'.join(STREAMS | CALLS | FORMATTERS)}|warn|os\.write)\b")
-"""One of these stands in the text of every bypass: a file without one need not be parsed."""
+"""The text of every bypass contains one of these words; a file without them need not be parsed."""
 
 
 def sources() -> list[Path]:
@@ -63,11 +63,11 @@ def bypasses(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 HANDLED = {
-    ("console/embedded/cluster_command.py", "logging.basicConfig"),  # with a handler whose formatter is ours
-    ("console/terminal.py", "sys.stdout"),  # sets the streams up, and writes nothing
+    ("console/embedded/cluster_command.py", "logging.basicConfig"),  # with a handler whose formatter is kac's
+    ("console/terminal.py", "sys.stdout"),  # prepares the streams, and writes nothing
     ("console/terminal.py", "sys.stderr"),
-    ("console/contexts/configured.py", "sys.stderr"),  # asks whether it is a terminal
-    ("console/cli/screen.py", "sys.stdout"),  # asks whether they are terminals
+    ("console/contexts/configured.py", "sys.stderr"),  # checks whether it is a terminal
+    ("console/cli/screen.py", "sys.stdout"),  # checks whether they are terminals
     ("console/cli/screen.py", "sys.stderr"),
 }
 
@@ -157,7 +157,7 @@ def refused(constant: str) -> None:
 
 
 def finite(data: object) -> object:
-    """As JSON can hold it."""
+    """Return the data with each infinite number and NaN as its text, as JSON holds it."""
     match data:
         case float():
             return data if math.isfinite(data) else str(data)

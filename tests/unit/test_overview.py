@@ -1,4 +1,4 @@
-"""The last half hour in numbers, and which of them have graphs."""
+"""Tests of the last half hour in numbers, and of the measures that have graphs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def charted(shown: overview.Shown, room: int | None = None, width: int = 200) ->
 
 
 def newest(chart: graphs.Chart) -> dict[str, str]:
-    """Return title -> the newest value as it is drawn."""
+    """Return title -> the newest value as the graph shows it."""
     at = chart.axis.last
     return {
         each.title: graphs.value_text(each.what, each.values.get(at), is_least=each.is_least) for each in chart.graphs
@@ -80,7 +80,9 @@ def test_a_lag_from_before_the_watching_is_at_least_so_long() -> None:
 
 
 def test_what_groups_read_is_told_by_their_commits_and_what_is_written() -> None:
-    """Of 200 records of 50 bytes a second one group reads all, another the half; a third reads what stands still."""
+    """Of 200 records of 50 bytes a second, the group `all` reads all, `half` reads half and `none` reads none; `still`
+    reads a partition without new records.
+    """
 
     def lag(committed: int, end: int, partition: int = 0) -> cluster.GroupLag:
         return cluster.GroupLag((cluster.PartitionLag("t", partition, committed, end, end - committed),))
@@ -127,7 +129,7 @@ def test_of_many_groups_those_that_are_furthest_behind_are_measured() -> None:
 
 
 def test_whose_requests_are_throttled_is_said_by_who_says_it() -> None:
-    """kac by answers to itself, clients by brokers' request logs; of these the most throttled."""
+    """The throttling of kac comes from responses to kac, and that of the most throttled clients from request logs."""
     clients = {
         Client(f"c-{n}", "User:a", "PRODUCE"): Throttled(100, 90 - n, 500) for n in range(half_hour.MOST_THROTTLED + 2)
     }
@@ -200,17 +202,17 @@ def test_of_many_brokers_the_highest_have_graphs_and_the_others_one() -> None:
 
 @given(st.integers(1, 60), st.integers(6, 40))
 def test_no_more_graphs_are_drawn_than_there_is_room_for(count: int, room: int) -> None:
-    """Two are of the cluster, and two of each kind there are at least."""
+    """The cluster has two graphs, and each of the two measures of brokers has at least two."""
     titles = [*newest(charted(of_brokers(count), room))]
     assert len(titles) <= room
     for word, number in (("written to", -2), ("disk", -2)):
         mine = [title for title in titles if word in title]
         counted = sum(int(title.split()[number]) for title in mine if "more" in title)
-        assert sum("more" not in title for title in mine) + counted == count  # whoever has no graph is counted
+        assert sum("more" not in title for title in mine) + counted == count  # the last graph counts the rest
 
 
 def test_who_is_throttled_has_a_graph_and_who_is_not_has_none() -> None:
-    """A lake's minutes stand beside the samples, as far as they are of the half hour."""
+    """The minutes of a lake stand next to the samples, if they are within the half hour."""
     first = int(NOW.timestamp()) // half_hour.EVERY
     kac, one = half_hour.Measure("throttled", "kac by answers"), half_hour.Measure("throttled", "one by log")
     samples = (half_hour.Sample(first, {kac: 0.0, one: 6.0}), half_hour.Sample(first + 1, {kac: 0.0, one: 4.0}))
@@ -222,7 +224,7 @@ def test_who_is_throttled_has_a_graph_and_who_is_not_has_none() -> None:
 
 
 def test_clients_and_groups_may_be_named_by_any_number_and_nothing_is_drawn_without_a_sample() -> None:
-    """Python refuses to read a number of more than 4,300 digits."""
+    """Names are not read as numbers: Python refuses to read a number of more than 4,300 digits."""
     first = int(NOW.timestamp()) // half_hour.EVERY
     values = {half_hour.Measure("behind", each): 60.0 for each in ("9" * 5000, "12", "-")}
     values |= {half_hour.Measure("throttled", "7" * 5000): 6.0, half_hour.Measure("written", "1"): 5.0}
@@ -232,7 +234,7 @@ def test_clients_and_groups_may_be_named_by_any_number_and_nothing_is_drawn_with
 
 
 def test_groups_and_disks_that_are_gone_have_no_graph() -> None:
-    """A broker that is away for a while keeps its disks."""
+    """Groups that no longer exist have no graph; a broker that is away for a while keeps the graphs of its disks."""
     behind, disk = half_hour.Measure("behind", "billing"), half_hour.Measure("disk", "1 /a")
     (sample,) = over_time(0.0)
     gone = sample._replace(values={behind: 60.0, disk: 0.5, OFFLINE: 1.0})

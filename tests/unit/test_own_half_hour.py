@@ -1,4 +1,4 @@
-"""The last half hour of each topic, group and broker: packed, and as graphs."""
+"""Tests of the last half hour of each topic, group and broker: packed, and as graphs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_each_has_what_is_known_of_it_and_nothing_else() -> None:
     assert known("topic", "nothing of the kind") == {}
     assert known("group", "g") == {"lag": 4, "behind": 60, "members": 1}
     assert known("group", "unread") == {}
-    # What is written to it is not known, as it isn't of a partition that it leads.
+    # The rate of writes to broker 1 is unknown, because that of a partition that it leads is unknown.
     assert known("broker", "1") == {"leaders": 2, "out of sync": 0, "read ≈": 0, "disk": 0.75}
     assert known("broker", "2") == {"leaders": 1, "out of sync": 1, "written": 500}
     assert known("broker", "10") == {"leaders": 0, "out of sync": 0}
@@ -83,11 +83,11 @@ def test_there_is_one_sample_each_forty_seconds_for_half_an_hour_and_names_are_k
     assert len(known.after(poll, NOW - timedelta(hours=1)).own) == 1
 
 
-# -- how much memory they take -----------------------------------------------------------------------------------------
+# -- memory of the samples ---------------------------------------------------------------------------------------------
 
 
 def many(idle: int, *rates: int) -> tuple[OwnSample, ...]:
-    """A sample of so many topics without writes, and of others with these rates, in bytes a second."""
+    """Return a sample with a number of topics without writes, and topics with these rates, in bytes a second."""
     sizes = [0] * idle + [10 * each for each in rates]
     names = [f"t-{number:06}" for number in range(len(sizes))]
     topics = {name: model.Topic(name, (model.Partition(0, 1, (1,), (1,)),)) for name in names}
@@ -96,7 +96,7 @@ def many(idle: int, *rates: int) -> tuple[OwnSample, ...]:
 
 
 def kept(samples: tuple[OwnSample, ...]) -> int:
-    """Return the bytes of a sample's topics."""
+    """Return the number of bytes that the topics of the only sample take."""
     (sample,) = samples
     return sum(len(each.values) + len(each.places or b"") for each in sample.kinds["topic"].columns)
 
@@ -115,7 +115,7 @@ def test_a_topic_without_writes_costs_nothing_and_others_four_bytes() -> None:
 
 
 def test_of_very_many_those_that_are_written_to_most_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """100,000 that are all written to: 80 kB for each of 45 samples."""
+    """Of 100,000 topics with writes, each of 45 samples keeps the 10,000 with the most: 80 kB."""
     monkeypatch.setattr(half_hour, "MOST_OWN", 3)
     samples = many(2, 5, 1, 9, 7, 2)
     assert kept(samples) == 3 * 8
@@ -123,7 +123,7 @@ def test_of_very_many_those_that_are_written_to_most_are_kept(monkeypatch: pytes
 
 
 def newest(samples: tuple[OwnSample, ...], kind: str, name: str, **more: object) -> dict[str, tuple[str, str]]:
-    """Return title -> the newest value, and its meaning."""
+    """Return title -> the newest value and its style."""
     chart = own_chart(samples, kind, name, 120, **more)  # type: ignore[arg-type]
     if chart is None:
         return {}
@@ -138,7 +138,7 @@ def test_graphs_of_a_topic_have_the_last_reader_and_those_of_a_broker_what_is_ba
     assert newest(samples[:1], "topic", "t") == {}
     assert newest(samples, "topic", "t") == {"bytes in": ("9.8 KiB/s", "graph"), "records in": ("10,000/s", "graph")}
     assert newest(samples, "topic", "t", readers=["unread", "g"])["readers behind"] == ("60 s", "graph")
-    # Of a broker whose disk is filling, and of one with a replica that is out of sync.
+    # The disk of broker 2 is filling, and one of its replicas is out of sync.
     full = replace(cluster(), log_dirs={2: (model.LogDir("/a", model.ReplicaSizes(()), 100, 5),)})
     found = newest(over_time(full, full), "broker", "2")
     assert found["disk"] == ("95 %", "danger")

@@ -1,4 +1,6 @@
-"""The pages are the latest; their links and paths lead somewhere; each line of kac that they show is understood."""
+"""Tests of the pages: generated ones are up to date, links and paths lead somewhere, and kac understands each line that
+the pages show.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ MADE: dict[str, tuple[Callable[[str], str], str]] = {
         "python -m benchmarks.faults.table; python -m benchmarks.nights --table",
     ),
 }
-"""Page -> what it is to be, of what it is, and what makes it."""
+"""Page -> a function from its present text to the latest one, and the command that writes it."""
 
 
 @pytest.mark.parametrize("page", MADE)
@@ -100,14 +102,14 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)", re.MULTILINE)
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """What a page's headings are linked by."""
+    """Return the anchors of a page's headings."""
     text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
 
 
 def broken(page: Path, text: str) -> Iterator[str]:
-    """The links of a page's text that lead nowhere, those in code aside."""
+    """Yield the links of a page's text that lead nowhere, except those in code."""
     for found in _LINK.finditer(_CODE.sub("", text)):
         link = found[1] or found[2]
         path, _, anchor = link.partition("#")
@@ -210,10 +212,10 @@ FOR_TOOLS = [text for row in ROWS for text in re.findall(r"`(kac [^`]+)`", row[1
 
 
 def statements(line: str, *, idle: bool = True) -> tuple[Statement, ...]:
-    """The statements of a command line of kac, none where they follow from what is read. Ends the process, or raises
-    OptionsError or ParseError, where it is none.
+    """Return the statements of a command line of kac; empty if they follow only from data that kac reads. Ends the
+    process, or raises OptionsError or ParseError, if the line is invalid.
 
-    idle: an option may be there that does nothing to the statements.
+    idle: whether options without effect on the statements are allowed.
     """
     _, name, *words = shlex.split(line)
     given = command_parser(BY_NAME[name]).parse_args(words)
@@ -239,14 +241,14 @@ def test_each_command_is_understood(line: str, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     found = statements(line, idle=line not in FOR_TOOLS)
     assert found or " run " not in line
-    # Nothing is staged without being shown or sent.
+    # A line that stages edits also shows or sends them.
     if line in IN_OPERATIONS and " run " in line and any(isinstance(each, EditStatement) for each in found):
         assert isinstance(found[-1], Apply | ShowPlan)
 
 
 @pytest.mark.parametrize("line", TYPED)
 def test_what_is_typed_into_the_command_bar_is_understood(line: str) -> None:
-    """And is not for scripts."""
+    """The command bar takes each of these lines, and scripts refuse them."""
     assert parse(line, Where.BAR)
     with pytest.raises(ParseError, match=r"operation|partition"):
         parse(line.removeprefix(":"))

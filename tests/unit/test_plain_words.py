@@ -1,4 +1,6 @@
-"""Plain technical English in code, messages and pages: the usual term in place of each phrase of a short list."""
+"""Tests for plain technical English in code, messages and pages: the usual term in place of each phrase of a short
+list.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ BETTER = {
     "what it was to": "name the thing",
     "whoever": "the user who, the client that",
 }
-"""Phrase -> what to write instead."""
+"""Phrase -> the words to write instead."""
 
 _PHRASE = re.compile(
     r"(?<![\w.])(?<!there )(?<!word )(?:"
@@ -42,7 +44,7 @@ _PHRASE = re.compile(
 
 
 def texts() -> Iterator[Path]:
-    """Every module and every page of the product."""
+    """Yield the path of every module and every page of the product."""
     for room in ("console", "widgets", "themes"):
         yield from sorted((ROOT / room).rglob("*.py"))
     yield from sorted(path for path in (ROOT / "docs").rglob("*") if path.suffix in (".md", ".1"))
@@ -50,13 +52,13 @@ def texts() -> Iterator[Path]:
 
 
 def unusual(text: str) -> Iterator[tuple[int, str]]:
-    """The phrases of a text, each with its line from 1 on."""
+    """Yield line, from 1 on, and text of each listed phrase in a text."""
     for found in _PHRASE.finditer(text):
         yield text.count("\n", 0, found.start()) + 1, " ".join(found[0].replace("#", " ").lower().split())
 
 
 def problems(path: Path) -> Iterator[str]:
-    """``file:line: phrase → better word`` for each."""
+    """Yield ``file:line: phrase → better word`` for each listed phrase in a file."""
     for line, phrase in unusual(path.read_text(encoding="utf-8")):
         yield f"{path.relative_to(ROOT)}:{line}: {phrase} → {BETTER[phrase]}"
 
@@ -86,7 +88,7 @@ _COUNTED = re.compile(r"\{[^{}]+\} more [a-z]+s\b")
 
 
 def test_what_is_left_out_is_counted_in_the_number_that_it_has() -> None:
-    """``and 1 more topics``, where one is left out: `plural` says it."""
+    """Text uses `plural` for the number of left out items, to avoid ``and 1 more topics``."""
     found = [
         f"{path.relative_to(ROOT)}: {each}"
         for path in sorted((ROOT / "console").rglob("*.py"))
@@ -101,11 +103,13 @@ NO_VERBS = (
     " One Only Same Some That The Their There These This Those To What When Where Whether Which Who Whose Why With"
     " Without "
 )
-"""With which no function says what it does."""
+"""Words with which no docstring of a function may begin."""
 
 
 def with_noun(module: house.Module) -> Iterator[str]:
-    """The docstrings of functions that begin with a noun, a pronoun or a parameter's name; a property may be a noun."""
+    """Yield the docstrings of functions that begin with a noun, a pronoun or a parameter's name; a property may be a
+    noun.
+    """
     for node in house.functions(module):
         text = ast.get_docstring(node)
         if text and not any(ast.unparse(each).rpartition(".")[2] in PROPERTIES for each in node.decorator_list):

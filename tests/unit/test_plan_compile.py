@@ -1,4 +1,4 @@
-"""Plans compiled: the fewest requests, cut only by a controller's limit, sent where they have to go."""
+"""Tests of compiled plans: as few requests as the controller's limit allows, each to the right broker."""
 
 from __future__ import annotations
 
@@ -290,7 +290,9 @@ def test_packing_ones_takes_the_fewest_bins(sizes: list[int], limit: int, taken:
 
 
 def test_a_hundred_thousand_edits_take_no_more_than_a_few_seconds() -> None:
-    """Far above what it takes alone, so that a busy machine passes; anything quadratic would take hours."""
+    """The limit is far above the time on an idle machine, so that a busy machine passes; quadratic code would take
+    hours.
+    """
     edits: list[edit.Edit] = [
         edit.SetConfig(topic_resource(f"t{n}"), f"k{k}.ms", "1d") for n in range(25_000) for k in range(4)
     ]

@@ -1,4 +1,4 @@
-"""Diffs, settling and predictions: the cases that the laws leave out."""
+"""Tests of diffs, settling and predictions: the cases that test_plan_laws.py does not contain."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ WORLD = World(
 )
 STATIC = {1: {"log.dirs": "/a", "log.retention.hours": "24"}, 2: {"log.dirs": "/b", "compression.type": "gzip"}}
 
-# In a safe order: what an edit needs comes before it.
+# In a safe order: an edit comes after the edits that it needs.
 KINDS: tuple[type[changes.ChangeRequest], ...] = (
     changes.CreateTopics,
     changes.CreatePartitions,
@@ -92,7 +92,7 @@ randoms = st.integers(0, 2**32).map(Random)
 
 
 def of_seeds(usual: int, at_length: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A law for so many seeds."""
+    """Return a decorator that runs a law with a number of random seeds."""
     return lambda test: examples(usual, at_length=at_length)(given(rng=randoms)(test))
 
 
@@ -100,7 +100,7 @@ law = of_seeds(40, at_length=150)
 
 
 def busy_cluster(rng: Random) -> ModelCluster:
-    """A cluster with a past."""
+    """Return a cluster on which up to two random plans were applied."""
     cluster = ModelCluster(static={broker: dict(static) for broker, static in STATIC.items()}, topics={"t0": 1})
     for _ in range(rng.randint(0, 2)):
         carry_out(cluster, stage(EMPTY, random_edits(rng, WORLD, cluster.describe(), 20), cluster.describe()).plan)
@@ -124,7 +124,7 @@ def staged_on(rng: Random, snapshot: Snapshot) -> Plan:
 
 
 def unplaced(snapshot: Snapshot) -> Snapshot:
-    """Without who holds the partitions, which no plan predicts and no model keeps."""
+    """Return the snapshot without replicas, ISRs and leaders, which plans do not predict and models do not keep."""
     from msgspec.structs import replace
 
     topics = {
@@ -229,7 +229,7 @@ def test_discarding_all_leaves_nothing_and_can_be_undone(rng: Random) -> None:
 
 
 def changes_of(request: changes.ChangeRequest) -> list[tuple[changes.Target, str]]:
-    """Every single change in a request: (what, key)."""
+    """Return the target and key of every single change in a request."""
     match request:
         case changes.AlterConfigs(ops=ops):
             return [(resource, op.key) for resource, each in ops.items() for op in each]
@@ -285,8 +285,11 @@ def check_old(line: DiffLine, configs: ConfigSet | None) -> None:
 
 
 def check_new(line: DiffLine, configs: ConfigSet) -> None:
-    """An entry without synonyms is described as a default, though a broker's file, or another key that it is read from,
-    may give the value: there the diff says more. The cluster default's own set does not tell what applies without it.
+    """Check the new value of a line against the configs after the plan.
+
+    An entry without synonyms is described as a default, although a broker's file, or another key from which it is read,
+    may give the value: then the diff says more than the configs. The cluster default's configs do not tell the value
+    that applies without the cluster default.
     """
     entry = configs.get(line.key)
     if entry is None:

@@ -1,4 +1,4 @@
-"""What is staged, what is dropped as a no-op, and what is refused with which words."""
+"""Tests of staging: edits that are staged, dropped as no-ops, or refused, and the texts of refusals."""
 
 from __future__ import annotations
 
@@ -100,10 +100,10 @@ def test_a_no_op_is_dropped_by_name(snapshot: Snapshot, edit: do.Edit, reason: s
 
 
 NOT_NO_OPS: list[do.Edit] = [
-    do.SetConfig(T2, "retention.ms", "604800000"),  # pins what it inherits
-    do.SetConfig(B1, "log.preallocate", "true"),  # pins what the cluster default gives
-    do.SetConfig(B1, KEYSTORE, Secret("hush")),  # nobody knows whether it is the same
-    do.SetConfig(LOGGER, "kafka.server", "INFO"),  # may be its parent's
+    do.SetConfig(T2, "retention.ms", "604800000"),  # pins the inherited value
+    do.SetConfig(B1, "log.preallocate", "true"),  # pins the cluster default's value
+    do.SetConfig(B1, KEYSTORE, Secret("hush")),  # it can't be known whether the secret is the same
+    do.SetConfig(LOGGER, "kafka.server", "INFO"),  # may be inherited from its parent
     do.UnsetConfig(LOGGER, "kafka.server"),
     do.AppendConfig(T2, "cleanup.policy", "delete"),  # pins Kafka's default
     do.SubtractConfig(T2, "cleanup.policy", "compact"),

@@ -1,4 +1,4 @@
-"""Where a planner puts replicas: what holds of every proposal, and how far it is from the cheapest one."""
+"""Tests of the planner of replicas: properties of every proposal, and its distance from the cheapest placement."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 
 
 Choices = Sequence[tuple[int, tuple[int, ...]]]
-"""Bytes and brokers of each placement of a partition, the cheapest first."""
+"""The bytes and brokers of each placement of a partition, the cheapest first."""
 
 
 def hosts(*brokers: int, racks: bool = True, **changed: Host) -> dict[int, Host]:
@@ -38,7 +38,7 @@ def partition(number: int, *replicas: int, size: int = 10) -> Placed:
 
 
 def after(placement: Placement, proposal: Proposal) -> Placement:
-    """The placement once all moves are done."""
+    """Return the placement after all moves of a proposal."""
     moves = {(each.topic, each.number): each.after for each in proposal.moves}
     done = (
         replace(each, replicas=new, isr=new, leader=new[0])
@@ -93,7 +93,9 @@ def goals(draw: st.DrawFn) -> operations_goals.Goal:
 
 @given(placements(), goals())
 def test_every_proposal_is_valid(placement: Placement, goal: operations_goals.Goal) -> None:
-    """No replica twice, new ones where they are taken and fit, racks and min ISR kept, others' moves left alone."""
+    """In every proposal no broker has a replica twice, new replicas are on brokers that take replicas and have room,
+    racks and min ISR are kept, and partitions in another move are left alone.
+    """
     try:
         proposal = propose(goal, placement)
     except UnknownPlace:
@@ -128,7 +130,7 @@ def test_every_proposal_is_valid(placement: Placement, goal: operations_goals.Go
 
 @given(placements(), goals())
 def test_what_is_not_held_reaches_the_goal(placement: Placement, goal: operations_goals.Goal) -> None:
-    """Once its moves are done, the same goal has nothing more to do but what was held."""
+    """After the moves of a proposal, the same goal proposes or holds only partitions that were held before."""
     assume(not isinstance(goal, operations_goals.Balance))
     try:
         proposal = propose(goal, placement)
@@ -153,7 +155,7 @@ def test_what_is_not_held_reaches_the_goal(placement: Placement, goal: operation
 
 
 def cheapest(placement: Placement, goal: operations_goals.Goal) -> int | None:
-    """The fewest bytes of all placements that reach a goal with the racks kept, by trying them all; None if none."""
+    """Try all placements; return the fewest bytes that reach a goal with the racks kept, None if no placement does."""
     choices = [sorted(_choices(placement, goal, each)) for each in placement.partitions]
     if not all(choices):
         return None
@@ -168,7 +170,9 @@ def _taking(placement: Placement) -> list[int]:
 
 
 def _choices(placement: Placement, goal: operations_goals.Goal, each: Placed) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Bytes and brokers of each placement of a partition, in as many racks as it has and the brokers allow."""
+    """Yield bytes and brokers of each placement of a partition, in as many racks as it has now and the allowed brokers
+    permit.
+    """
     allowed = set(_taking(placement))
     match goal:
         case operations_goals.Drain(brokers=gone):
@@ -188,7 +192,9 @@ def _choices(placement: Placement, goal: operations_goals.Goal, each: Placed) ->
 
 
 def _balanced(choices: Sequence[Choices], counts: Counter[int], total: int) -> int | None:
-    """The fewest bytes with as many replicas on each broker, or one more. What can't get better is left."""
+    """Return the fewest bytes with which the numbers of replicas on brokers differ by at most one; None if impossible.
+    Branches that can't be cheaper are cut.
+    """
     most = -(-total // len(counts))
     best: list[int | None] = [None]
 
@@ -226,7 +232,9 @@ CASES = [
 
 
 def random_placement(seed: int) -> Placement:
-    """Five or six brokers in three racks, or in none, and a few partitions of two or three replicas, badly spread."""
+    """Return five or six brokers, in three racks or without racks, and six unevenly placed partitions of two or three
+    replicas.
+    """
     chance = random.Random(seed)
     brokers = hosts(*range(1, chance.choice((5, 6)) + 1), racks=seed % 2 == 0)
     skewed = [1, 1, 1, 2, 2, 3, *brokers]
@@ -243,7 +251,9 @@ def random_placement(seed: int) -> Placement:
 
 @pytest.mark.parametrize(("seed", "goal"), CASES)
 def test_a_proposal_copies_hardly_more_than_the_cheapest(seed: int, goal: operations_goals.Goal) -> None:
-    """At most 1.05 times what the best of all placements copies. Where it has to wait there is none."""
+    """A proposal copies at most 1.05 times the bytes of the cheapest placement; it holds partitions if no placement
+    reaches the goal.
+    """
     placement = random_placement(seed)
     best = cheapest(placement, goal)
     proposal = propose(goal, placement)
@@ -262,7 +272,7 @@ def test_a_proposal_copies_hardly_more_than_the_cheapest(seed: int, goal: operat
 
 @st.composite
 def listed(draw: st.DrawFn) -> tuple[Placement, operations_goals.Reassign]:
-    """Partitions, and for some of them the replicas that a file lists."""
+    """Draw a placement, and for some of its partitions the replicas that a file lists."""
     placement = draw(placements())
     some = draw(st.sets(st.sampled_from(placement.partitions), min_size=1)) if placement.partitions else set()
     brokers = st.lists(st.sampled_from(sorted(placement.hosts)), min_size=1, max_size=3, unique=True).map(tuple)
@@ -288,17 +298,19 @@ def test_a_list_is_reached_where_it_is_not_held(case: tuple[Placement, operation
             copied[broker] += move.size
     for broker, size in copied.items():
         assert placement.hosts[broker].free < 0 or size <= placement.hosts[broker].free
-    # What was held for its size may fit by itself: `after` leaves the free bytes as they were.
+    # A partition that was held for its size may fit now: `after` leaves the free bytes as they were.
     again = propose(goal, after(placement, proposal)).moves
     assert {(each.topic, each.number) for each in again} <= held
 
 
 def test_a_drained_replica_goes_where_its_rack_is_free_and_a_replacement_waits_for_one() -> None:
-    """The same place of the order, another broker of the same rack; of equal ones the one that leads fewest."""
+    """The new replica has the same place in the order and is in the same rack; among equal brokers it goes to the one
+    that leads the fewest partitions.
+    """
     placement = Placement(hosts(1, 2, 3, 4, 5, 6), (partition(0, 3, 1, 2), partition(1, 1, 3, 2), partition(2, 1, 2)))
     moves = propose(operations_goals.Drain((3,)), placement).moves
     assert [each.after for each in moves] == [(6, 1, 2), (1, 6, 2)]
-    # Broker 6 stands in the rack of 3, broker 4 in that of 1: another broker would keep the racks.
+    # Broker 6 is in the rack of broker 3, and broker 4 in that of broker 1; only broker 6 keeps the racks.
     placement = Placement(hosts(1, 2, 3, 4, 6), (partition(0, 2, 3, 1),))
     assert [each.after for each in propose(operations_goals.Replace(3, 6), placement).moves] == [(2, 6, 1)]
     refused = propose(operations_goals.Replace(3, 4), placement)
@@ -307,7 +319,7 @@ def test_a_drained_replica_goes_where_its_rack_is_free_and_a_replacement_waits_f
 
 
 def test_fewer_replicas_leave_the_leader_the_racks_and_min_isr() -> None:
-    """What is out of sync goes first; nothing goes that min.insync.replicas needs."""
+    """A replica that is out of sync is removed first; no replica that min.insync.replicas needs is removed."""
     brokers = hosts(1, 2, 3, 4)
     same = replace(partition(0, 1, 4, 2), leader=1)
     assert [each.after for each in propose(operations_goals.Replicate("t", 2), Placement(brokers, (same,))).moves] == [
@@ -360,7 +372,9 @@ def test_a_goal_of_another_cluster_is_refused(goal: operations_goals.Goal) -> No
 
 
 def test_a_placement_is_made_of_a_snapshot() -> None:
-    """Sizes of the largest replica, room of directories that take some, destinations of what moves."""
+    """A placement has the size of the largest replica, the free bytes of directories that take replicas, and the
+    destinations of running moves.
+    """
     replicas = cluster.ReplicaSizes(
         [cluster.ReplicaSize("t", 0, 70, 0, False), cluster.ReplicaSize("t", 0, 900, 0, True)]
     )
@@ -380,7 +394,9 @@ def test_a_placement_is_made_of_a_snapshot() -> None:
 
 
 def test_a_broker_that_votes_and_is_gone_may_be_drained() -> None:
-    """Before Kafka 4.0 who is down is not described, and node 3 may be a broker: it has replicas. Node 4 has none."""
+    """Before Kafka 4.0 brokers that are down are not described. Node 3 may be a broker, because it has replicas; node 4
+    has none.
+    """
     voters = tuple(cluster.QuorumReplica(each, 9, 0) for each in (1, 2, 3, 4))
     snapshot = Snapshot(
         quorum=cluster.Quorum(1, 1, 9, voters, ()),

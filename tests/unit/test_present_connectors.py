@@ -1,4 +1,4 @@
-"""Connectors as rows: states in words, root causes, since when, and whose a topic is."""
+"""Tests of connectors as rows: states in words, root causes, times of the state, and the connectors of a topic."""
 
 from __future__ import annotations
 
@@ -56,7 +56,13 @@ def config(**values: str) -> ConfigSet:
 def read(
     known: Snapshot, at: datetime, *found: connect.Connector, failure: Failure | None = None, **its: ConfigSet
 ) -> Snapshot:
-    """The snapshot after a read of the Connect cluster `main`."""
+    """Return the snapshot after a read of the Connect cluster `main`.
+
+    Args:
+        found: the connectors of the cluster.
+        failure: the reason why the cluster could not be read; None if it was read.
+        its: name of a connector -> its config; the others have a default config.
+    """
     if failure is not None:
         return with_connect(known, connect.ConnectListing({}, {}, {"main": failure}), at)
     worker = connect.Worker("http://w:8083", "4.3.0")

@@ -1,4 +1,4 @@
-"""Records as text: bounded, harmless, and as they are."""
+"""Tests of records as text: bounded, without control characters, and unchanged otherwise."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_what_contents_look_like(data: bytes | None, wanted: str) -> None:
 
 
 def test_what_a_batch_does_not_have_is_no_number() -> None:
-    """The protocol's words for nothing are -1."""
+    """Text and JSON do not show -1, the protocol's number for an absent value."""
     old = records.Record("t", 0, 5, -1, None, b"x", (), records.BatchFacts(0, magic=1))
     data = present_records.record_data(present_records.RecordRow(old))
     assert (data["timestamp"], data["leader_epoch"]) == (None, None)

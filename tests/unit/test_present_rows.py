@@ -1,4 +1,4 @@
-"""Rows, header and details: what an operator reads, from a snapshot and a plan."""
+"""Tests of rows, header and details as an operator reads them, from a snapshot and a plan."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -216,7 +216,7 @@ def test_a_topic_has_the_groups_that_read_it_and_the_longest_wait() -> None:
     unread = present_topics.TopicRow(cluster.Topic("u", ()), present_topics.TopicFacts(lags=lags))
     assert texts(present_topics.TOPICS.cells(unread))[-3:-1] == ["", ""]
     assert present_topics.TOPICS.data(unread)["groups"] == 0
-    # With a group that was listed and not read, nobody knows who else reads it.
+    # With a group that was listed but not read, the readers of a topic are unknown.
     more = replace(known, groups={**groups, "new": cluster.Group("new", "Stable", "classic")})
     assert lags.after(known) is lags
     assert lags.after(more).of("u") is None
@@ -277,7 +277,8 @@ def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
     assert cells["2"][2] == "2 ctrl"
     assert cells["2"][-1] == "leader, epoch 7"
     assert cells["1"][-1] == "voter, lag 4"
-    # Leads, should lead, to elect, replicas: it is in the ISR of one of three that it should lead and does not.
+    # Leads, should lead, to elect, replicas: broker 1 is in the ISR of one of the three partitions that it should lead
+    # and does not.
     assert cells["1"][6:10] == ["1", "4", "1", "4"]
     assert cells["2"][6:10] == ["3", "1", "", "4"]
     assert cells["9"][0] == "!"
@@ -492,7 +493,7 @@ def test_effective_quotas_tell_what_they_beat_and_what_the_cluster_gives() -> No
     ]
     told = [" ".join(plain(line).split()) for line in effective_lines(quotas, "alice", "any", 3, sharing=True)]
     assert told[1].endswith("over user <default> 20 MB/s; all the user's clients share it")
-    # Percents do not add up, and changes of topics all go through the one active controller.
+    # Percents do not add up, and all changes of topics go through the one active controller.
     quotas = {QuotaEntity.of({"client-id": None}): {"request_percentage": 50.0, "controller_mutation_rate": 5.0}}
     told = [" ".join(plain(line).split()) for line in effective_lines(quotas, "alice", "any", 3)]
     assert told[2:] == ["request 50 % client <default>", "ctrl 5 mut/s client <default>"]
@@ -528,7 +529,7 @@ def test_which_acls_touch_a_topic() -> None:
     assert not touches_topic(acl("User:a", "orders", on="GROUP"), "orders")
 
 
-# -- what changed, what failed -------------------------------------------------------------------------------------
+# -- changes and failures ------------------------------------------------------------------------------------------
 
 
 def test_a_first_read_is_no_change_and_equal_states_are_none() -> None:

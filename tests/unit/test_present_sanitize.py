@@ -1,4 +1,4 @@
-"""Untrusted text: nothing that a terminal acts upon comes through, and widths are what they are said to be."""
+"""Tests of untrusted text: no character that a terminal acts upon passes, and widths are right."""
 
 import unicodedata
 
@@ -87,14 +87,16 @@ def test_widths_are_those_that_the_screen_is_drawn_with(text: str) -> None:
 
 
 def test_every_character_takes_the_cells_that_it_is_said_to_take() -> None:
-    """One measure for columns, cuts and the screen: over all of Unicode, but every 97th ideograph and syllable."""
+    """Columns, cuts and the screen measure every character of Unicode alike; of ideographs and syllables each 97th is
+    tested.
+    """
     alike = (range(0x4E00, 0xA000), range(0xAC00, 0xD7A4), range(0x20000, 0x110000))
     for code in range(0x110000):
         if code % 97 and any(code in each for each in alike):
             continue
         shown = clean("a" + chr(code))
         if shown.isascii():
-            continue  # an escape, or plain
+            continue  # an escape, or plain text
         assert cell_width(shown) == cell_len(shown), hex(code)
         assert sum(map(cell_width, shown)) == cell_width(shown), hex(code)
 

@@ -1,4 +1,4 @@
-"""Numbers as people say them: exact, or marked as rounded."""
+"""Tests of numbers as people write them: exact, or marked as rounded."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Programs are started by `console.programs`, and nothing else of the product starts a process."""
+"""Tests that only `console.programs` starts a process, and no other module of the product."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ OF_MODULES = {
     "webbrowser": {"open", "open_new", "open_new_tab", "get"},
 }
 PREFIXES = ("exec", "spawn", "posix_spawn")
-"""Of functions of `os`."""
+"""Prefixes of the functions of `os` that start a process."""
 METHODS = {"subprocess_exec", "subprocess_shell", "create_subprocess_exec", "create_subprocess_shell"}
-"""Of event loops."""
+"""Methods of event loops that start a process."""
 WHOLE = {"pty", "multiprocessing", "webbrowser", "commands", "pexpect"}
-"""Modules that are for nothing else."""
+"""Modules whose only use is to start a process."""
 NAMES = {"ProcessPoolExecutor", "open_in_editor", "enable_open_in_editor", "open_url"}
-"""Of other libraries: each starts a process by itself."""
+"""Names in other libraries, each of which starts a process."""
 NAMED = re.compile(rf"\b(?:{'|'.join(['subprocess', 'os', *METHODS, *WHOLE, *NAMES])})\b")
-"""One of these stands in the text of every start: a file without one need not be parsed."""
+"""The text of every start contains one of these words; a file without them need not be parsed."""
 
 
 def starts(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and text of each place that starts a process, or takes a function that does."""
+    """Yield line and text of each place that starts a process, or refers to a function that does."""
     annotations = {
         id(inner)
         for node in ast.walk(tree)

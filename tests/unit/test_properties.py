@@ -1,4 +1,4 @@
-"""Java's properties format: what the parser gives back is what was written, with lines."""
+"""Tests of Java's properties format: the parser returns the entries that were written, with their lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOISE = st.sampled_from(["", "  ", "# a comment = none", "  ! another \\", "#"])
 
 
 def escaped(text: str, *, key: bool, ascii_only: bool) -> str:
-    """As java.util.Properties#store writes keys and values."""
+    """Return the text as java.util.Properties#store writes keys and values."""
     out = []
     for place, character in enumerate(text):
         if character in "\t\n\r\f":
@@ -33,7 +33,7 @@ def escaped(text: str, *, key: bool, ascii_only: bool) -> str:
 
 @st.composite
 def written_files(draw: st.DrawFn) -> tuple[str, list[Property]]:
-    """A file, and its entries with the lines they start on."""
+    """Draw the text of a file, and its entries with the lines on which they start."""
     lines: list[str] = []
     entries: list[Property] = []
     ascii_only = draw(st.booleans())
@@ -41,7 +41,7 @@ def written_files(draw: st.DrawFn) -> tuple[str, list[Property]]:
         lines += draw(st.lists(NOISE, max_size=2))
         separator = draw(SEPARATOR)
         if not key:
-            # A line that is blanks alone is no entry; a separator that shows makes one.
+            # A line of blanks is not an entry; a visible separator makes it one.
             separator = "="
         entries.append(Property(key, value, len(lines) + 1))
         text = escaped(key, key=True, ascii_only=ascii_only) + separator
@@ -52,7 +52,7 @@ def written_files(draw: st.DrawFn) -> tuple[str, list[Property]]:
 
 @st.composite
 def broken_at_backslashes(draw: st.DrawFn, text: str) -> list[str]:
-    """The line as it is, or continued on the next ones before any of its visible characters."""
+    """Draw the line whole, or broken into up to four lines, each continued on the next one."""
     places = [at for at, before in enumerate(text) if at and before not in " \t\f" and _breakable(text, at)]
     cuts = sorted(draw(st.sets(st.sampled_from(places), max_size=3))) if places else []
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
@@ -64,7 +64,7 @@ def broken_at_backslashes(draw: st.DrawFn, text: str) -> list[str]:
 
 
 def _breakable(text: str, at: int) -> bool:
-    """Not inside an escape, and not where blanks end: a continuation's leading blanks are dropped."""
+    """Return whether a backslash may break the text before a character: not inside an escape."""
     backslashes = len(text[:at]) - len(text[:at].rstrip("\\"))
     return backslashes % 2 == 0 and "\\u" not in text[max(0, at - 5) : at]
 

@@ -1,4 +1,4 @@
-"""What the quorum's description says of its replicas."""
+"""Tests of the facts about replicas in the quorum's description."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOW = 1_800_000_000_000
 
 
 def replica(node: int, ago: int = 0, directory: str = "", lag: int = 0) -> QuorumReplica:
-    """Return one that fetched, and was caught up, so many milliseconds ago."""
+    """Return a replica that last fetched, and was caught up, `ago` milliseconds ago."""
     return QuorumReplica(node, 100 - lag, lag, NOW - ago, NOW - ago, directory or f"of-{node}")
 
 
@@ -37,7 +37,7 @@ def test_who_follows_is_judged_by_the_leaders_clock() -> None:
     found = quorum(replica(101), stale, slow)
     assert [model_quorum.fetches(found, each) for each in found.voters] == [True, False, True]
     assert [model_quorum.follows(found, each) for each in found.voters] == [True, False, False]
-    # Version 0 of the answer has no times: what is known is who has all records.
+    # Version 0 of the response has no times: only replicas with all records are known to follow.
     old = quorum(QuorumReplica(101, 100, 0), QuorumReplica(102, 100, 0), QuorumReplica(103, 90, 10))
     assert [model_quorum.follows(old, each) for each in old.voters] == [True, True, False]
 
@@ -67,7 +67,7 @@ def test_which_observers_may_vote_and_where_their_endpoints_come_from() -> None:
         assert [each.id for each in model_quorum.observing_controllers(known)] == [104]
         assert [each.id for each in model_quorum.observing_brokers(known)] == [1, 2]
         assert quorum_rows(known)[-1].note == "a controller: may be added as a voter"
-    # Before Kafka 4.0 a broker that is down is not among the brokers: an observer that is none of them may be one.
+    # Before Kafka 4.0 brokers that are down are not listed, so an observer that is not listed may be a broker.
     old = with_cluster(seen(found), ClusterInfo("id", 101, (Broker(1, "h", 1),)), AT)
     assert model_quorum.observing_controllers(old) == ()
     found = quorum(replica(101), observers=(replica(1), replica(104)))

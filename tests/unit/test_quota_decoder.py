@@ -1,4 +1,4 @@
-"""The quick decoder of DescribeClientQuotas against kio's: the same answer for every response."""
+"""Tests of the fast decoder of DescribeClientQuotas: it returns the same quotas as kio for every response."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
 
 
 def response(version: int, entries: Sequence[Entry] | None, code: int = 0, message: str | None = None) -> bytes:
-    """A response of version 0, whose texts are in the old form, or 1."""
+    """Return a response of version 0, with texts in the old form, or of version 1."""
     wire = Wire(4 if version else 3)
 
     def entry(entry: Entry) -> bytes:
@@ -98,7 +98,7 @@ def test_no_entries_at_all_are_none_and_equal_values_are_one_object() -> None:
     entries = [Entry((("user", f"u{number}"),), (("producer_byte_rate", float(number % 3)),)) for number in range(30)]
     quotas = decode_quotas(1, response(1, entries))
     assert isinstance(quotas, dict)
-    # The first of all is read piece by piece, before its looks are known.
+    # The first entry is read piece by piece, before its shape is known.
     assert len({id(values) for values in quotas.values()}) <= 3 + 1
 
 
@@ -120,7 +120,7 @@ def test_a_changed_byte_is_never_decoded_otherwise_than_by_kio(entries: list[Ent
         quotas = decode_quotas(1, bytes(body))
     except MalformedFrame:
         return
-    assert repr(quotas) == repr(by_kio(1, bytes(body)))  # by their texts, since a NaN does not equal itself
+    assert repr(quotas) == repr(by_kio(1, bytes(body)))  # compares texts, because a NaN does not equal itself
 
 
 @quick
@@ -134,7 +134,7 @@ def test_garbage_is_malformed(garbage: bytes) -> None:
 
 
 def test_more_shapes_than_are_remembered() -> None:
-    """Types of other brokers in every combination; and each comes back after all the others."""
+    """Types that Kafka lacks occur in all combinations, and each comes again after more others than are remembered."""
     kinds = [f"kind-{number}" for number in range(12)]
     entries = [
         Entry(((one, "a"), (other, None)), ((f"key-{number}", float(number)),))
@@ -150,7 +150,9 @@ def test_more_shapes_than_are_remembered() -> None:
 
 
 def test_a_million_bytes_of_all_kinds() -> None:
-    """More than is decoded at once: names and limits that come again or never, entities in every order."""
+    """The response is longer than one decoded piece: names and limits are repeated or unique, and entities come in
+    every order.
+    """
     rng = Random(7)
     kinds = [("user",), ("client-id",), ("client-id", "user"), ("user", "client-id"), ("ip",)]
     limits = [("producer_byte_rate",), ("producer_byte_rate", "consumer_byte_rate"), ("request_percentage",)]
@@ -183,13 +185,13 @@ def test_names_that_come_again_are_one_object(size: int) -> None:
     assert isinstance(quotas, dict)
     assert quotas == by_kio(1, response(1, entries))
     users = [entity.name_of("user") for entity in quotas]
-    assert len(set(map(id, users))) <= 20 + 1  # the first of all is read field by field
+    assert len(set(map(id, users))) <= 20 + 1  # the first entry is read field by field
     assert len(quotas) == size
 
 
 @pytest.mark.parametrize("other", ["consumer_byte_rata", "k", "controller_mutation_rate"])
 def test_keys_that_begin_alike_are_told_apart(other: str) -> None:
-    """Values of as many keys with the same first one: of the same length, shorter, longer."""
+    """The second key differs in some entries: it has the same length, or is shorter or longer."""
     entries = [
         Entry(
             (("user", f"u{number}"),),

@@ -1,4 +1,6 @@
-"""Rates from polls: laws over logs that grow, are truncated, deleted from and moved, and over clocks that go back."""
+"""Tests of rates from polls: laws over logs that grow, are truncated, deleted from and moved, and over clocks that go
+back.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,12 @@ polls = st.lists(st.tuples(st.floats(-30.0, 60.0), st.integers(0, 10_000), st.sa
 
 
 def topic_rate(rates: Rates, topic: cluster.Topic) -> Rate:
-    """The rate of a topic over all its partitions, as a pane shows it."""
+    """Return the rate of a topic over all its partitions, as a pane shows it."""
     return RateTotals().after(rates, {topic.name: topic}).topics.get(topic.name, Rate())
 
 
 def seen(*polls: tuple[float, int]) -> Counter:
-    """The counter after these polls, of which there is one at least."""
+    """Return the counter after polls (seconds, value); at least one."""
     counter: Counter | None = None
     for at, value in polls:
         counter = count(counter, value, at)
@@ -49,14 +51,14 @@ def seen(*polls: tuple[float, int]) -> Counter:
 
 
 def topic(name: str, *leaders: int) -> cluster.Topic:
-    """A topic whose partitions have these leaders, -1 for none; broker 3 has a replica of each."""
+    """Return a topic with these leaders of its partitions, -1 for none; broker 3 has a replica of each."""
     return cluster.Topic(
         name, tuple(cluster.Partition(n, leader, (leader, 3), (leader, 3)) for n, leader in enumerate(leaders))
     )
 
 
 def held(*replicas: tuple[str, int, int]) -> tuple[cluster.LogDir, ...]:
-    """The one directory of a broker with these replicas: topic, partition, bytes."""
+    """Return the only directory of a broker, with these replicas: (topic, partition, bytes)."""
     return (cluster.LogDir("/d", cluster.ReplicaSizes(cluster.ReplicaSize(*each, 0, False) for each in replicas)),)
 
 
@@ -138,12 +140,12 @@ def test_ends_give_records_by_topic_and_leader() -> None:
     assert topic_rate(rates, topics["a"]) == Rate(None, 110)
     assert topic_rate(rates, topics["b"]) == Rate(
         None, 0
-    )  # its other partition has no leader: nothing is written there
+    )  # its other partition has no leader, so clients can't write there
     assert nothing.after(rates, topics).leaders == {1: Rate(None, 100), 2: Rate(None, 10)}
 
 
 def test_equal_sums_of_topics_are_one_object() -> None:
-    """Of 40,000 topics most are idle."""
+    """Most topics of a cluster with 40,000 topics are idle, so equal sums share an object."""
     topics = {name: topic(name, 1) for name in "abc"}
     rates = Rates()
     for second in (0, 5):
@@ -160,7 +162,7 @@ _topics = st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(-1, 3), 
 
 
 @given(st.lists(st.tuples(_places, _topics, st.booleans()), max_size=12))
-@example([({}, {"a": []}, False), ({("c", 0): 0}, {}, False), ({}, {}, False), ({}, {}, True)])  # none, twice
+@example([({}, {"a": []}, False), ({("c", 0): 0}, {}, False), ({}, {}, False), ({}, {}, True)])  # no topics, twice
 def test_sums_made_poll_by_poll_are_those_of_the_whole(
     polls: list[tuple[dict[tuple[str, int], int], dict[str, list[int]], bool]],
 ) -> None:
@@ -223,7 +225,9 @@ def test_a_replica_on_its_way_counts_for_nothing_and_topics_that_are_gone_are_fo
 def test_what_was_counted_of_a_topic_is_nothing_of_another_of_its_name(
     was: str | None, became: str | None, whole: bool
 ) -> None:
-    """One that was deleted and created again with more records than before has no rate of what the other had."""
+    """A topic that was deleted and created again, with more records than before, gets no rate from the counts of the
+    old topic.
+    """
     at, later = START, START + timedelta(seconds=20)
     before = msgspec.structs.replace(topic("t", 1), topic_id=was)
     snapshot = with_topics(Snapshot(), cluster.TopicListing({"t": before}), whole=whole, at=at)

@@ -1,5 +1,6 @@
-"""From responses to the model, for what the clusters of the broker tests don't have: observers, errors, old versions,
-codes of newer brokers, and garbage."""
+"""Tests of the mapping from responses to the model, for responses that the clusters of the broker tests do not give:
+observers, errors, old versions, codes of newer brokers, and garbage.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ ID = UUID(int=2**127 + 5)
 
 
 def made(api: str, version: int, **given: Any) -> Any:
-    """A response of a version; Any, since kio types its numbers more narrowly than Python does."""
+    """Return a response of a version; the arguments are Any because kio types numbers more narrowly than Python."""
     return response(import_module(f"kio.schema.{api}.v{version}.response"), **given)
 
 
@@ -142,7 +143,7 @@ def test_reassignments_are_sorted() -> None:
 
 
 def assignment(version: int, topic: str, *partitions: int) -> bytes:
-    """As the Java consumer writes it (ConsumerProtocolAssignment), with user data behind."""
+    """Return an assignment as the Java consumer writes it (ConsumerProtocolAssignment), with user data after it."""
     data = struct.pack(">hih", version, 1, len(topic)) + topic.encode()
     return data + struct.pack(f">i{len(partitions)}i", len(partitions), *partitions) + struct.pack(">i2s", 2, b"xx")
 
@@ -157,7 +158,7 @@ def test_assignments_and_subscriptions_of_every_version() -> None:
 
 
 def subscription(version: int, *topics: str) -> bytes:
-    """A member's subscription by hand, as its version has it: what versions append is left out of none."""
+    """Return the bytes of a member's subscription in a version, with all fields of that version."""
     names = b"".join(struct.pack(f">h{len(name)}s", len(name), name.encode()) for name in topics)
     later = struct.pack(">i", 0) + struct.pack(">i", -1) + struct.pack(">h", -1)
     return struct.pack(">hi", version, len(topics)) + names + struct.pack(">i", -1) + (later if version else b"")
@@ -206,8 +207,9 @@ def test_lag_is_known_or_not() -> None:
 
 
 def test_a_topic_that_many_groups_read_has_its_name_once() -> None:
-    """Each answer spells it anew, and with 15,000 groups that read four partitions each it would be there 60,000
-    times."""
+    """Groups share the name of a topic: without that, 15,000 groups that read four partitions each would hold it 60,000
+    times.
+    """
     names = ("".join(("checkout", ".", "orders")) for _ in range(3))
     found = [_committed([_Position(name, 0, CommittedOffset(7))], {}) for name in names]
     assert len({id(topic) for each in found for topic, _ in each.offsets}) == 1
@@ -221,7 +223,7 @@ def test_a_topic_that_many_groups_read_has_its_name_once() -> None:
     )
 )
 def test_replicas_of_a_directory_are_in_order(held: dict[str, list[tuple[int, int, bool]]]) -> None:
-    """By topic, partition and size, however a broker sends them."""
+    """Replicas are sorted by topic, partition and size, in whatever order a broker sends them."""
     topics = tuple(
         Answer(
             name=name,

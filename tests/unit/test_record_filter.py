@@ -1,4 +1,6 @@
-"""Which records a filter leaves: texts, keys, conditions; no value makes it fail or take long."""
+"""Tests of record filters: the records that pass by texts, keys and conditions; no value makes a filter fail or take
+long.
+"""
 
 from __future__ import annotations
 

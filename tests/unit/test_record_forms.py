@@ -1,4 +1,4 @@
-"""Records as streams of bytes: each form by itself, and the cap on records a second."""
+"""Tests of records as streams of bytes: each form, and the limit of records a second."""
 
 from __future__ import annotations
 

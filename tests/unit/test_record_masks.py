@@ -1,4 +1,4 @@
-"""Fields that a context masks: which a path finds, and that nothing of them is left anywhere."""
+"""Tests of the fields that a context masks: the fields that a path finds, and that no part of their values is left."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shown(data: bytes, *paths: str) -> bytes:
         ("$.*.card", {"a": {"card": CARD}, "card": 1}, {"a": {"card": MASKED}, "card": 1}),
         ("$.**.a.**.card", {"a": {"x": {"card": CARD}}, "card": 2}, {"a": {"x": {"card": MASKED}}, "card": 2}),
         ("$.card", {"card": None}, {"card": MASKED}),
-        # A map is a list of pairs for some serializers.
+        # Some serializers write a map as a list of pairs.
         ("$.tags.card", {"tags": [{"key": "card", "value": CARD}]}, {"tags": [{"key": "card", "value": MASKED}]}),
         ("$.**.card", [{"key": "card", "value": [CARD]}], [{"key": "card", "value": MASKED}]),
         ("$.tags[*].value", {"tags": [{"key": "x", "value": CARD}]}, {"tags": [{"key": "x", "value": MASKED}]}),
@@ -46,7 +46,7 @@ def shown(data: bytes, *paths: str) -> bytes:
         ),
         ("$.tags.card", {"tags": [{"key": "id", "value": 7}]}, {"tags": [{"key": "id", "value": 7}]}),
         ("$.*.card", {"m": {"a": 1, "card": CARD}}, {"m": {"a": 1, "card": MASKED}}),
-        # A text is looked through as the document that it holds.
+        # A text that holds a document is searched as that document.
         ("$.**.card", {"x": '{"card":"4111"}'}, {"x": f'{{"card":"{MASKED}"}}'}),
         ("$.x.card", {"x": '{"card":1,"id":2}'}, {"x": f'{{"card":"{MASKED}","id":2}}'}),
         ("$.x[*]", {"x": "[1,2]"}, {"x": f'["{MASKED}","{MASKED}"]'}),
@@ -64,15 +64,15 @@ def test_what_a_path_masks(path: str, document: Any, left: Any) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b'{"card": "%s", "card": 1}',  # the last one counts for a reader; the first is there all the same
+        b'{"card": "%s", "card": 1}',  # a reader takes the last one; the first is in the bytes all the same
         b'{"a": {"card": "%s"}, "a": 5, "card": 2}',
         b'{"\\u0063ard": "%s"}',  # the name, escaped
-        b'{"card": "%s"',  # broken, and yet to be read
+        b'{"card": "%s"',  # broken, but still to be read
         b'{"card": "%s"} {"card": "%s"}',
         b'\xef\xbb\xbf{"card": "%s"}',
         b'INFO {"card": "%s"}',
         b'"{\\"card\\": \\"%s\\"}"',
-        b"\x00\x00\x00\x00\x07\x12%s",  # of a schema: nothing says where a field is
+        b"\x00\x00\x00\x00\x07\x12%s",  # framed by a schema: the places of fields are unknown
         b"[" * 5_000 + b'{"card": "%s"}' + b"]" * 5_000,
         b"id=7&card=%s",
         b"card: %s\n",
@@ -80,7 +80,7 @@ def test_what_a_path_masks(path: str, document: Any, left: Any) -> None:
         b"card\t%s",
         b'"card, %s"',
         b'{"x": "{\\"card\\": \\"%s\\"}"}',
-        b'{"x": "{\\"a\\": {\\"card\\": \\"%s\\"}, \\"a\\": 5}"}',  # the last one counts for a reader
+        b'{"x": "{\\"a\\": {\\"card\\": \\"%s\\"}, \\"a\\": 5}"}',  # a reader takes the last one
         b'{"x": "{\\"\\\\u0063ard\\": \\"%s\\"}"}',  # the name, escaped
         b'{"x": "\\"{\\\\\\"card\\\\\\": \\\\\\"%s\\\\\\"}\\""}',
     ],
@@ -152,7 +152,7 @@ def test_no_field_of_the_name_is_left_anywhere(document: Any) -> None:
 
 
 def fields_named(name: str, part: Any) -> list[Any]:
-    """All members of that name, also those within others."""
+    """Return the values of all members with a name, also of nested ones."""
     inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
     own = [part[name]] if isinstance(part, dict) and name in part else []
     return own + [found for each in inner for found in fields_named(name, each)]

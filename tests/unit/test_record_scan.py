@@ -1,5 +1,6 @@
-"""Scans of partitions: whatever a log holds, and in whatever pieces leaders return it, the records are those that a
-consumer reads, each once and within the bounds."""
+"""Tests of scans of partitions: for any log, and however leaders split it, a scan returns the records that a consumer
+reads, each once and within the bounds.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +36,14 @@ class Stored(NamedTuple):
 
 
 class Log(NamedTuple):
-    """Batches in order, where each transaction began, and which of them were aborted: (producer, first, last)."""
+    """Batches in order, the aborted transactions as (producer, first, last), and the end offset."""
 
     batches: tuple[Stored, ...]
     aborted: tuple[tuple[int, int, int], ...]
     end: int
 
     def visible(self, committed: bool) -> list[int]:
-        """The offsets of the records that a consumer reads."""
+        """Return the offsets of the records that a consumer reads, without aborted ones if `committed`."""
         return [
             offset
             for batch in self.batches
@@ -54,7 +55,9 @@ class Log(NamedTuple):
 
 @st.composite
 def logs(draw: st.DrawFn) -> Log:
-    """Interleaved transactions of two producers, all of them ended, and records of nobody; compacted here and there."""
+    """Draw a log with interleaved, ended transactions of two producers, and records without a producer; some batches
+    are compacted.
+    """
     offset = draw(st.integers(0, 50))
     stored: list[Stored] = []
     open_: dict[int, int] = {}
@@ -102,8 +105,9 @@ def searched(
     committed: bool = True,
     sieve: Sieve | None = None,
 ) -> list[Record]:
-    """What a scan finds in answers as leaders give them: whole batches from a position on, with what was aborted among
-    them."""
+    """Return the records that a scan finds in responses as leaders send them: whole batches from a position on, and the
+    aborted transactions among them.
+    """
     sieve = sieve or Sieve(RecordFilter(), PLAIN)
     found: list[Record] = []
     rounds = 0
@@ -174,7 +178,7 @@ _TEXTS = st.sampled_from(_WORDS)
 
 
 def _spelled(draw: st.DrawFn, text: str) -> str:
-    """A text as JSON, with characters as escapes here and there."""
+    """Draw a JSON spelling of a text, with some characters as escapes."""
     made = "".join(
         f"\\u{ord(each):04x}" if draw(st.booleans()) else "\\/" if each == "/" and draw(st.booleans()) else each
         for each in text
@@ -184,7 +188,7 @@ def _spelled(draw: st.DrawFn, text: str) -> str:
 
 @st.composite
 def contents(draw: st.DrawFn) -> bytes | None:
-    """A value: JSON with odd spellings, text, framed by a schema, null."""
+    """Draw a value: JSON with odd spellings, text, bytes framed by a schema, or None."""
     form = draw(st.sampled_from(["null", "text", "framed", "json", "json", "json"]))
     if form == "null":
         return None
@@ -202,7 +206,7 @@ def contents(draw: st.DrawFn) -> bytes | None:
 
 @st.composite
 def conditions(draw: st.DrawFn) -> str:
-    """Conjunctions and others, with literals at all places."""
+    """Draw a condition with literals on either side, joined by ``&&`` or ``||``."""
     path = st.sampled_from(["value.state", "value.card", "value['other']", "value.inner.state", "value", "key"])
     text = st.sampled_from(_WORDS).map(lambda each: f'"{each}"')
 
@@ -217,7 +221,7 @@ def conditions(draw: st.DrawFn) -> str:
 
 
 def _upper(payload: bytes, _indexes: bytes | None, _allowance: Allowance) -> bytes:
-    """The decoder of a schema whose results share no bytes with what was sent."""
+    """Decode a payload as a schema whose results share no bytes with the payload."""
     return payload.replace(b"no", b"open").replace(b"1", b"a/b")
 
 
@@ -250,7 +254,7 @@ def test_the_filter_of_bytes_leaves_out_no_record_that_passes(
     everything = [record for part in look(whole, b"".join(plain), (), Sieve(RecordFilter(), PLAIN)) for record in part]
     sieve = Sieve(wanted, decoder)
     found = [record for part in look(Scan(PLACE, 0, len(held), 0), b"".join(plain), (), sieve) for record in part]
-    # The whole expression by CEL alone, on what may be shown.
+    # The expected records: CEL evaluates the whole expression, on values after masking.
     expected = [
         record
         for record in everything
@@ -328,7 +332,7 @@ def test_the_newest_record_of_each_key_is_kept_on_disk_beyond_memorys_part(monke
 
 
 def test_bytes_are_not_looked_for_where_contents_are_decoded() -> None:
-    """A number in the JSON of an offset commit is no text in its bytes."""
+    """The bytes of an offset commit do not contain the numbers of its JSON as text, so they are not searched."""
     decoder = RecordDecoder((), own=internal_decoders(lambda data: data))
     assert Sieve(RecordFilter(text="partition"), decoder, topics=["orders"]).literals
     assert Sieve(RecordFilter(text="partition"), decoder, topics=["orders", "__consumer_offsets"]).literals == ()

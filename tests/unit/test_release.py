@@ -1,5 +1,5 @@
-"""What is published is what the commit and its locks say: a release is refused otherwise, lists of parts name all of
-it, and environments are made of the locks alone.
+"""Tests of releases: they have the contents of the commit and its locks, or are refused; lists of parts are complete;
+environments contain only locked packages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COMMIT = ("git", "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", 
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A commit with a generated page, its generator and a changelog."""
+    """Provide a commit with a generated page, its generator and a changelog."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "page.md").write_text("fresh\n")
     (tmp_path / "generator.py").write_text("print('fresh')")
@@ -72,7 +72,7 @@ def test_every_file_has_its_sum(tmp_path: Path) -> None:
 
 def test_a_bundle_begins_with_this_hosts_architecture_and_takes_what_its_python_needs() -> None:
     assert [first_ours(arch)[0] for arch in ("aarch64", "x86_64", "riscv64")] == ["aarch64", "x86_64", "aarch64"]
-    # Also where it is made with an older one, which pip's markers would speak of.
+    # The list is the same if an older Python makes it, whose version pip's markers would use.
     assert [(each.name, each.marker) for each in locked(for_python(LOCK))] == [("asked", ""), ("needed", "")]
 
 
@@ -173,7 +173,10 @@ def test_a_licence_is_said_as_far_as_it_is_known(licence: str, said: dict[str, A
 
 
 def make(folder: Path, lock: Path, pretend: str = "pass") -> str:
-    """Fail to make an environment, in an interpreter that is made to look like another; what it says."""
+    """Fail to make an environment in an interpreter with a prefix of code, and return its standard error.
+
+    pretend: Python code that runs first, to make the interpreter look like another.
+    """
     code = f"import runpy, sys; {pretend}; sys.argv[:] = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
     command = [sys.executable, "-c", code, str(SCRIPT), str(folder), str(lock)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
@@ -194,7 +197,7 @@ def test_a_python_that_lacks_something_is_told_what_to_install(tmp_path: Path, p
 
 
 def test_the_environment_of_another_checkout_is_left_alone(tmp_path: Path) -> None:
-    """A link to it is how several checkouts share one: to make it anew would empty it for all of them."""
+    """Several checkouts may share an environment by a link, so the script does not empty it for all of them."""
     lock, theirs, ours = tmp_path / "lock.txt", tmp_path / "theirs", tmp_path / "ours"
     lock.write_text("")
     theirs.mkdir()
@@ -211,7 +214,7 @@ def test_a_lock_that_cannot_be_had_leaves_no_environment_that_looks_ready(tmp_pa
     for _ in range(2):
         said = make(tmp_path / "venv", lock)
         assert "pip could not install lock.txt" in said
-        # It takes minutes: who waits knows what for.
+        # The installation takes minutes, so the output says what is being done.
         assert said.splitlines()[:2] == [
             f"making a virtual environment in {tmp_path / 'venv'}",
             "pip installs the packages of lock.txt: a minute or so",

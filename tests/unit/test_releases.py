@@ -1,4 +1,4 @@
-"""A broker's release, from the API ranges and features that brokers of each release told."""
+"""Tests of a broker's release, from the API ranges and features of brokers of each release."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from console.model.releases import release_of
 
-# The highest versions that brokers in ZooKeeper mode have, by release: what tells the release and its neighbours.
+# The highest versions of brokers in ZooKeeper mode, by release, for the APIs that distinguish neighbouring releases.
 ZOOKEEPER = {
     "2.3": {3: 8, 44: 0},
     "2.4": {3: 9, 44: 1, 45: 0},
@@ -50,7 +50,7 @@ LEVELS = {
 
 @pytest.mark.parametrize(("level", "release"), [*LEVELS.items(), (34, "≥ 4.4"), (99, "≥ 4.4")])
 def test_in_kraft_mode_the_highest_metadata_version_tells(level: int, release: str) -> None:
-    """Even where the APIs would say otherwise, as those of brokers that others built may."""
+    """The metadata version decides, even if the APIs contradict it, as those of other vendors' brokers may."""
     assert release_of({35: (0, 5)}, {"metadata.version": (1, level)}) == release
 
 

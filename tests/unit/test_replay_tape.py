@@ -1,4 +1,6 @@
-"""A record at a time: what it answers to what was asked then, in other lists, and before or after."""
+"""Tests of a flight record at a time: its answers to recorded requests, to requests with other lists, and before or
+after them.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def values_in(body: object) -> dict[str, str]:
 
 @given(st.data())
 def test_configs_are_found_in_other_lists(data: st.DataObject) -> None:
-    """However topics were asked, any of them in any order are answered by what was answered last of each."""
+    """Any list of topics is answered with the newest recorded configs of each topic, whatever lists were recorded."""
     names = [f"t{n}" for n in range(8)]
     newest: dict[str, str] = {}
     answers = []
@@ -69,7 +71,7 @@ def test_configs_are_found_in_other_lists(data: st.DataObject) -> None:
     found = tape(answers).answer(CONFIGS, 4, configs_request(asked, documentation=True), None)
     if all(name in newest for name in asked):
         whole = [each for each in answers if sorted(values_in(each.body)) == sorted(asked)]
-        if whole:  # the very question was asked: its own last answer counts
+        if whole:  # the same list was recorded: its newest answer counts
             assert values_in(found) == values_in(whole[-1].body)
         else:
             assert values_in(found) == {name: newest[name] for name in asked}

@@ -1,4 +1,4 @@
-"""Replicas in columns are the same as replicas in a tuple."""
+"""Tests that replicas in columns equal replicas in a tuple."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The request log's lines, as brokers write them."""
+"""Tests of the request log's lines as brokers write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shorter retention deletes, against a log of segments that is cleaned as a broker cleans it."""
+"""Tests of the forecast of a shorter retention, against a log of segments that is cleaned as a broker cleans it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def cut(ms: int = -1, size: int = -1, segment: int = 100) -> retention.Retention
 
 
 def cleaned(ages: list[int], limits: retention.RetentionCut) -> int:
-    """Bytes that a broker deletes (UnifiedLog.deleteOldSegments): by time, then by size. ages: of records of equal
-    size, oldest first."""
+    """Return the bytes that a broker deletes (UnifiedLog.deleteOldSegments): by time, then by size.
+
+    ages: the ages of records of equal size, the oldest first, in milliseconds.
+    """
     per_segment = limits.segment_bytes // RECORD
     segments = [ages[start : start + per_segment] for start in range(0, len(ages), per_segment)]
     gone = 0
@@ -53,7 +55,7 @@ def test_what_a_broker_deletes_is_in_the_range(ages: list[int], ms: int, size: i
     since = next((place for place, age in enumerate(ages) if age <= ms), len(ages)) if ms >= 0 else 0
     found = retention.deleted_bytes(LogSpan(7, 7 + len(ages), 7 + since), [len(ages) * RECORD] * replicas, limits)
     assert found.least <= replicas * cleaned(ages, limits) <= found.most
-    if ms < 0:  # by size it is known to a segment
+    if ms < 0:  # a limit by size is exact to one segment
         assert found.most - found.least <= replicas * limits.segment_bytes
 
 
@@ -76,7 +78,7 @@ def test_a_range_is_within_the_log_and_is_no_more_than_a_segment_beside_what_siz
 
 def test_what_goes_by_time_by_size_and_altogether() -> None:
     hour = 3_600_000
-    # Half of the records, three deviations of a million sizes and 10 % of the half; then a segment.
+    # Half of the records, three standard deviations of a million sizes, 10 % of the half, and a segment.
     assert retention.deleted_bytes(LogSpan(0, 10**6, 500_000), [1_000_000], cut(ms=hour)) == (448_500 - 100, 551_500)
     assert retention.deleted_bytes(LogSpan(0, 100, 100), [1_050, 1_050], cut(ms=hour)) == (2_100, 2_100)
     assert retention.deleted_bytes(LogSpan(0, 100, 0), [1_000], cut(ms=hour)) == (0, 0)
@@ -84,12 +86,12 @@ def test_what_goes_by_time_by_size_and_altogether() -> None:
     assert retention.deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(size=1_001)) == (0, 0)
     assert retention.deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(size=0)) == (1_000, 1_000)
     assert retention.deleted_bytes(LogSpan(5, 5, 5), [0], cut(ms=0, size=0)) == (0, 0)
-    # What is written now is too old before the broker looks again.
+    # Records that are written now are too old before the broker checks again.
     assert retention.deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(ms=1_000)).most == 1_000
 
 
 def test_where_little_is_written_time_ends_a_segment() -> None:
-    """1 GiB never fills: with a segment for each hour, half of a day goes when half of it is to be kept."""
+    """1 GiB is never full. With a segment for each hour, a retention of half a day deletes half of a day's records."""
     day, hour = 86_400_000, 3_600_000
     slow = retention.RetentionCut(SLOT, "t", day // 2, -1, 2**30, hour)
     found = retention.deleted_bytes(LogSpan(0, 100_000, 50_000, 45_800), [1_000_000], slow)
@@ -100,7 +102,7 @@ def test_where_little_is_written_time_ends_a_segment() -> None:
 
 
 def described(size: str = "-1", **configs: str) -> Snapshot:
-    """Topics t and u; size: retention.bytes of t, a key that the model has not."""
+    """Return topics t and u. size: retention.bytes of t, a key that the model does not have."""
     mine = {key.replace("_", "."): value for key, value in configs.items()}
     snapshot = ModelCluster(topics={"t": 2, "u": 1}, configs={topic_resource("t"): mine}).describe()
     t = topic_resource("t")

@@ -1,4 +1,6 @@
-"""Warnings: each says what it needs read, judges by that alone, and is silent where nothing can go wrong."""
+"""Tests of the facts that warnings need: each warning depends only on the facts that it asks for, and is absent if no
+harm is possible.
+"""
 
 from __future__ import annotations
 
@@ -76,10 +78,13 @@ ACLS = (MINE, acl("User:app", "READ", "TOPIC", "full"), acl("User:app", "READ", 
 
 
 def known(open_to_all: bool = True, acls: tuple[Acl, ...] = ACLS) -> Snapshot:
-    """All that there is, read whole."""
+    """Return the whole snapshot of the cluster.
+
+    open_to_all: whether brokers have the key allow.everyone.if.no.acl.found.
+    """
     broker = [samples.own_entry(name, default, codes.DEFAULT_CONFIG) for name, default in BROKER_KEYS.values()]
     if open_to_all:
-        # As brokers describe a key that they do not know: with its value hidden.
+        # As brokers describe an unknown key: with a hidden value.
         broker.append(
             config.ConfigEntry("allow.everyone.if.no.acl.found", None, codes.STATIC_BROKER_CONFIG, sensitive=True)
         )
@@ -141,7 +146,7 @@ def default(key: str, value: str) -> do.SetConfig:
 @pytest.mark.parametrize(
     ("edit", "named"),
     [
-        # What can't matter has no warning.
+        # Edits without effect have no warning.
         (of("single", "unclean.leader.election.enable", "true"), []),
         (of("compacted", "retention.ms", "0"), []),
         (of("empty", "retention.ms", "0"), []),
@@ -152,7 +157,7 @@ def default(key: str, value: str) -> do.SetConfig:
         (do.UnsetConfig(config.topic_resource("low"), "retention.ms"), []),
         (do.CreateTopic(NewTopic("n", 1, 1, configs={"unclean.leader.election.enable": "true"})), []),
         (do.CreateTopic(NewTopic("n", 1, 3, configs={"retention.ms": "0", "cleanup.policy": "compact"})), []),
-        # What does, has one.
+        # Edits with an effect have one.
         (of("full", "unclean.leader.election.enable", "true"), [rules.UNCLEAN_ELECTION]),
         (of("full", "retention.ms", "0"), [rules.RETENTION_ZERO]),
         (of("full", "retention.ms", "5000"), [rules.RETENTION_TINY]),
@@ -284,7 +289,9 @@ ACL_EDITS = st.builds(
 
 
 def read_only_what_is_needed(edits: list[do.Edit], whole: Snapshot) -> tuple[Snapshot, rules.RiskFacts]:
-    """What `console.session.plan_facts` reads, and what describing the touched again gives."""
+    """Return the snapshot and facts after reads of only the needed parts, as `console.session.plan_facts` reads them,
+    and of the configs that the edits change.
+    """
     staged = [Staged(edit, None) for edit in edits]
     needs = risk_needs(staged)
     topics = set(whole.topics) if needs.every_topic else set(needs.topics)
@@ -316,11 +323,11 @@ def test_a_warning_does_not_depend_on_what_else_was_read(edits: list[do.Edit], o
     assert risks(staged, part, facts) == risks(staged, whole, FACTS)
 
 
-# -- what is used now --------------------------------------------------------------------------------------------------
+# -- present use -------------------------------------------------------------------------------------------------------
 
 
 def judged(edit: do.Edit, facts: rules.RiskFacts = FACTS, snapshot: Snapshot | None = None) -> dict[str, str]:
-    """The warnings about one edit: name -> text."""
+    """Return the warnings about one edit: name -> text."""
     return {each.name: each.text for each in risks([Staged(edit, None)], snapshot or known(), facts)}
 
 
@@ -331,7 +338,7 @@ def judged(edit: do.Edit, facts: rules.RiskFacts = FACTS, snapshot: Snapshot | N
         ("full", "compact,delete", 7, True),
         ("full", "compact", 0, False),
         ("full", "delete", 7, False),
-        ("compacted", "compact,delete", 7, False),  # it refuses them already
+        ("compacted", "compact,delete", 7, False),  # the topic refuses records without keys already
     ],
 )
 def test_compaction_of_records_without_keys(topic: str, policy: str, keyless: int, *, is_named: bool) -> None:
@@ -422,7 +429,7 @@ def test_a_limit_below_the_connections_that_there_are(
     [
         ({}, "replica.lag.time.max.ms", "600", "a follower that waits for records fetches every 500 ms"),
         ({}, "replica.lag.time.max.ms", "10000", ""),
-        ({"replica.lag.time.max.ms": "700"}, "replica.lag.time.max.ms", "700", ""),  # nothing is worse
+        ({"replica.lag.time.max.ms": "700"}, "replica.lag.time.max.ms", "700", ""),  # the edit makes nothing worse
         ({}, "group.max.session.timeout.ms", "30000", "consumers with the usual session timeout of 45,000 ms"),
         ({}, "group.max.session.timeout.ms", "60000", ""),
         ({}, "group.min.session.timeout.ms", "50000", "consumers with the usual"),
@@ -477,7 +484,7 @@ def racked(*racks: str | None) -> Snapshot:
         (racked("a", "a", "b"), (1, 2), True),
         (racked("a", "a", "b"), (1, 3), False),
         (racked("a", "a", "b"), (1,), False),
-        (racked("a", "a", "a"), (1, 2), False),  # there is no other rack
+        (racked("a", "a", "a"), (1, 2), False),  # no other rack exists
         (racked("a", None, "b"), (1, 2), False),
     ],
 )
@@ -529,7 +536,7 @@ def test_larger_segments_of_a_coordinators_topic() -> None:
     ids=str,
 )
 def test_what_is_taken_back_leaves_no_risk(edit: do.Edit, name: str) -> None:
-    """The reversal of an edit, judged on the cluster that the edit made, has no warning of its own."""
+    """The reversal of an edit, judged on the cluster after the edit, has no warning."""
     values = {
         "replica.lag.time.max.ms": "30000",
         "replica.fetch.wait.max.ms": "500",

@@ -1,4 +1,4 @@
-"""A retention that the disks of its topics have no room for: judged by sizes, limits and rates."""
+"""Tests of the warning that the disks of a topic have no room for a retention, from sizes, limits and rates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ LONG = "604800000"
 
 
 class Case(NamedTuple):
-    """A topic on one disk. was, becomes: its limit by size, bytes; rate: bytes a second to each partition."""
+    """A topic on one disk.
+
+    was, becomes: the limit by size, bytes for each partition; rate: bytes a second to each partition.
+    """
 
     partitions: int = 6
     size: int = 4 * MIB
@@ -38,17 +41,17 @@ class Case(NamedTuple):
 
     @property
     def outgrows(self) -> bool:
-        """Whether the topic may outgrow the disk, as it is written to."""
+        """Whether the topic may outgrow the disk at its present rate."""
         most = min(self.becomes, self.rate * int(self.keeps_ms) // 1000)
         return self.partitions * (most - self.size) > self.usable
 
 
 def cluster(case: Case, *, at_its_limit: bool = False) -> Snapshot:
-    """What was read of it. at_its_limit: the log does not grow, though records come: old ones are deleted."""
+    """Return the snapshot of the topic. at_its_limit: whether old records are deleted as new ones are written."""
     places = [("clicks", number) for number in range(case.partitions)]
     grown = 0 if at_its_limit else int(case.rate * SHORTEST)
     sizes = {place: Counter(0.0, 0, 0.0, 0, SHORTEST, grown) for place in places}
-    # Of a kibibyte each.
+    # Each record has one KiB.
     come = int(case.rate * SHORTEST) // 1024
     ends = {place: Counter(0.0, 0, 0.0, 0, SHORTEST, come) for place in places}
     own = {"retention.bytes": str(case.was), "retention.ms": case.keeps_ms, "cleanup.policy": "delete"}
@@ -63,7 +66,7 @@ def cluster(case: Case, *, at_its_limit: bool = False) -> Snapshot:
 
 
 def warned(snapshot: Snapshot, key: str, value: str) -> list[str]:
-    """The warnings of an edit about room."""
+    """Return the warnings about room that an edit brings."""
     staged = Staged(edits.SetConfig(CLICKS, key, value), snapshot.configs[CLICKS].get(key))
     return [each.text for each in risks([staged], snapshot) if each.name == RETENTION_ABOVE_DISK]
 
@@ -82,7 +85,7 @@ def test_what_fills_a_disk_soon_and_what_does_not() -> None:
     short = Case(was=10**12, becomes=10**12, keeps_ms="4000")  # by time as well
     assert not warned(cluster(short), "retention.ms", "5000")
     assert warned(cluster(short), "retention.ms", LONG)
-    # What was too much before is not the edit's doing.
+    # The edit does not cause an excess that existed before.
     assert not warned(cluster(Case(was=64 * MIB)), "retention.bytes", str(128 * MIB))
     case = Case(rate=1, usable=6 * int(SOON) + 1)  # in weeks
     assert not warned(cluster(case), "retention.bytes", str(10**9))

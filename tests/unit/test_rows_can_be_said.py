@@ -1,4 +1,4 @@
-"""What a list shows can be named by statements, by the options of commands, and by Kafka's own tools in a runbook."""
+"""Tests that statements, options of commands, and Kafka's own tools in a runbook can name the rows of a list."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ROWS = st.builds(Acl, TYPES, TEXT, PATTERNS, TEXT, TEXT, OPERATIONS, PERMISSIONS
 
 @given(ROWS)
 def test_every_acl_can_be_taken_away_by_its_statement_and_explained_if_brokers_check_it(acl: Acl) -> None:
-    """The plan's own script, and what a row shows typed again."""
+    """The plan's script and the words of the row name the ACL."""
     text = command_of(edits.RemoveAcl(acl))
     (statement,) = parse(text)
     assert isinstance(statement, Access)
@@ -140,7 +140,7 @@ def test_what_was_taken_away_is_not_put_back_where_brokers_refuse_it() -> None:
 
 @given(st.sampled_from(["''", '""']))
 def test_the_group_with_the_empty_name(name: str) -> None:
-    """Brokers take its commits, list it and delete it."""
+    """Brokers accept, list and delete a group with an empty name, so statements can name it."""
     assert parse(f"delete group {name}") == (DeleteGroupOffsets(Name("")),)
     (reset,) = parse(f"reset group {name} topic t to earliest")
     assert isinstance(reset, ResetOffsets)
@@ -174,7 +174,7 @@ PARTITIONS = st.tuples(NAMES, st.integers(0, 9))
 
 @st.composite
 def removals(draw: st.DrawFn) -> tuple[edits.Edit, Snapshot]:
-    """What a row of a list is taken away by, and the cluster that has the row."""
+    """Draw an edit that removes a row of a list, and a cluster that has the row."""
     read_at = dict.fromkeys(["quotas", "acls", "scram", "topics", "groups"], datetime(2026, 1, 1, tzinfo=UTC))
     match draw(st.sampled_from(["quota", "config", "scram", "group", "offset", "topic", "producer"])):
         case "quota":
@@ -223,7 +223,7 @@ def test_every_row_of_every_list_can_be_taken_away_by_its_statement(row: tuple[e
 
 @given(removals() | ROWS.map(lambda acl: (edits.RemoveAcl(acl), Snapshot(acls=(acl,)))))
 def test_the_commands_of_a_runbook_take_away_what_the_statement_does(row: tuple[edits.Edit, Snapshot]) -> None:
-    """As `kac configs` and `kac acls` read them, which take the options of Kafka's tools as these do."""
+    """`kac configs` and `kac acls`, which take the options of Kafka's tools, read the same edit from the commands."""
     edit, snapshot = row
     staged = stage(EMPTY, [edit], snapshot)
     assert not staged.refused or isinstance(edit, edits.EndTransaction | edits.DeleteOffset | DeleteGroup)

@@ -1,4 +1,4 @@
-"""The plan as commands of Kafka's tools: what reads them back gets what was meant."""
+"""Tests of the plan as commands of Kafka's tools: a reader of the commands gets the edits of the plan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PASSWORD = "hunter2"
 
 
 def commands(*edits: edit.Edit) -> tuple[Command, ...]:
-    """Those of a plan with these edits, on a small cluster."""
+    """Return the commands for a plan with these edits, on a small cluster."""
     snapshot = ModelCluster(
         topics={"a.b": 3},
         configs={topic_resource("a.b"): {"retention.ms": "5"}},
@@ -42,7 +42,7 @@ def commands(*edits: edit.Edit) -> tuple[Command, ...]:
 
 
 def words(*edits: edit.Edit) -> list[str]:
-    """The commands but for their last words, which say where."""
+    """Return the commands without their last two words, which name the server."""
     found = commands(*edits)
     assert {command.words[-2:] for command in found} == {SERVER}
     return [shlex.join(command.words[:-2]) for command in found]
@@ -76,7 +76,7 @@ def test_a_shell_reads_the_words_that_were_meant_and_a_terminal_sees_no_control(
     run = subprocess.run(
         ["bash", "-c", f"kafka-configs() {{ printf '%s\\0' \"$@\"; }}; {text}"], capture_output=True, check=True
     )
-    # A shell removes a newline at the end: such a command stands there as a comment.
+    # A shell removes a newline at the end, so such a command is a comment in the text.
     meant = [] if text.startswith("#") else list(command.words[1:])
     assert text.startswith("#") == name.endswith("\n")
     assert run.stdout.decode().split("\0")[:-1] == meant

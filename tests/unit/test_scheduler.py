@@ -1,4 +1,4 @@
-"""When a part is read next: by its pace, by what its last reads took, and after what comes before it."""
+"""Tests of the next read of a part: from its pace, the duration of its last reads, and the parts before it."""
 
 from __future__ import annotations
 
@@ -107,13 +107,14 @@ PACES = st.builds(
 )
 STEPS = 60
 LONGEST = 4.0
-"""Seconds that a read takes at most."""
+"""The longest time of a read, in seconds."""
 
 
 @given(data=st.data())
 def test_laws_of_what_is_read(data: st.DataObject) -> None:
-    """No part is read twice at once; each is read again within its pace and rest; what failed rests unless its time
-    counts from its beginning; what comes before a part is read before it; what is in view comes first."""
+    """No part is read twice at once. Each is read again within its pace and rest. A part that failed rests, unless its
+    pace counts from the beginning of a read. The parts before a part are read first, and the parts in view come first.
+    """
     drawn = data.draw(st.lists(st.tuples(PACES, st.booleans(), st.booleans()), min_size=1, max_size=6))
     parts = [
         Scheduled(str(each), pace, nothing, after=("0",) if waits and each else (), in_view=view)
@@ -154,7 +155,7 @@ def test_laws_of_what_is_read(data: st.DataObject) -> None:
 
 
 async def started(parts: Scheduler) -> None:
-    """Begin what is due, and wait until nothing is being read."""
+    """Begin the reads that are due, and wait until all reads have ended."""
     parts.step()
     while running := [each for each in parts._tasks.values() if not each.done()]:
         await asyncio.wait_for(asyncio.wait(running), PATIENCE)
@@ -247,7 +248,7 @@ async def test_a_part_in_place_of_another_is_read_and_the_other_no_more() -> Non
 
 
 async def test_a_read_that_is_asked_for_at_the_end_does_not_keep_the_loop_alive() -> None:
-    """Before Python 3.12 asyncio.wait_for swallows a cancellation that comes with its result."""
+    """Before Python 3.12 asyncio.wait_for swallows a cancellation that arrives together with the result."""
     parts = Scheduler([Scheduled("view", Pace(60.0), nothing)])
     loop = asyncio.create_task(parts.run())
     while not parts.rests("view"):  # noqa: ASYNC110

@@ -1,4 +1,4 @@
-"""Registrations are sent after those that they refer to, and deletions after those of what refers to them."""
+"""Tests of the order of schemas: a registration follows those that it refers to, a deletion those that refer to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AT = datetime(2026, 11, 20, tzinfo=UTC)
 BELOW = st.integers(0, 7).flatmap(
     lambda count: st.tuples(*(st.sets(st.integers(0, max(n - 1, 0)), max_size=3) for n in range(count)))
 )
-"""For each number the lower ones that it refers to; the first may refer to itself."""
+"""For each number, the lower numbers that it refers to; the first may refer to itself."""
 
 
 def references(below: set[int]) -> tuple[SchemaReference, ...]:
@@ -28,7 +28,10 @@ def references(below: set[int]) -> tuple[SchemaReference, ...]:
 
 
 def check(steps: tuple[Step, ...], before: dict[str, set[str]]) -> None:
-    """Each step waits for exactly those before it that it needs, and is not checked then."""
+    """Check that each step waits for exactly the earlier steps that it needs, and is unchecked if it waits.
+
+    before: subject -> the subjects whose steps it needs.
+    """
     places = {step.staged[0].edit.subject: place for place, step in enumerate(steps)}  # type: ignore[attr-defined]
     assert len(places) == len(steps) == len(before)
     for name, place in places.items():

@@ -1,4 +1,4 @@
-"""SCRAM users are read each by itself: the error of one is that one's, and hides no other (KIP-554)."""
+"""Tests of SCRAM users, which are read independently: an error of one user hides no other user (KIP-554)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Secrets by their looks do not come out: not to an agent, not into the log, a history, the journal or a bug report."""
+"""Tests that a text in the form of a secret is hidden: from an agent, the log, the history, the journal and bug
+reports.
+"""
 
 from __future__ import annotations
 

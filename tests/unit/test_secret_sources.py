@@ -1,4 +1,4 @@
-"""Secrets from commands, a keyring and the operator: fetched for the context in use alone, and never shown."""
+"""Tests of secrets from commands, a keyring and the operator: fetched only for the context in use, and never shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Configure = Callable[[str], Context]
 
 
 def toml(name: str, password: str) -> str:
-    """A context whose SCRAM password is written so."""
+    """Return the TOML of a context with this spelling of its SCRAM password."""
     jaas = f'org.apache.kafka.common.security.scram.ScramLoginModule required username="ops" password="{password}";'
     return (
         f'[contexts.{name}]\n"bootstrap.servers" = "127.0.0.1:1"\n"security.protocol" = "SASL_PLAINTEXT"\n'
@@ -30,7 +30,7 @@ def toml(name: str, password: str) -> str:
 
 @pytest.fixture
 def configure(tmp_path: Path) -> Configure:
-    """A context with this password, not fetched yet, from our own file."""
+    """Provide a function that returns a context with a password, not fetched yet, from kac's own file."""
 
     def made(password: str) -> Context:
         file = tmp_path / "config.toml"
@@ -49,7 +49,7 @@ def password(context: Context) -> str:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[[str], str]:
-    """A command line that runs these lines of Python, from a folder with a blank."""
+    """Provide a function that returns a command line for lines of Python, in a folder with a blank in its name."""
 
     def made(code: str) -> str:
         script = tmp_path / "of mine.py"
@@ -155,7 +155,7 @@ def test_the_keyring_by_secret_tool(configure: Configure, tmp_path: Path, monkey
     tool.write_text('#!/bin/sh\n[ "$*" = "lookup service kafka prod username ops" ] && printf sesame\n')
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setitem(sys.modules, "keyring", None)  # as not installed
+    monkeypatch.setitem(sys.modules, "keyring", None)  # as if not installed
     assert password(unlocked(configure("${keyring:kafka prod:ops}"), ask=False)) == "sesame"
     with pytest.raises(ContextError, match=r"secret-tool ended with 1; store it: secret-tool store service x user"):
         unlocked(configure("${keyring:x:ops}"), ask=False)

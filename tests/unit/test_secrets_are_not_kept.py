@@ -1,4 +1,4 @@
-"""No secret that is typed, or repeated by a broker, is kept: the history of commands, the log, a plan as a script."""
+"""Tests that no secret from a user or a broker is kept: in the history, in the log, or in a plan as a script."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_history_file_holds_no_secret_also_of_former_versions(tmp_path: Path
         file.writelines(f"list topics {number}\n" for number in range(600))
     history.add("list topics")
     assert SECRET not in path.read_text()
-    # Also where the secret is among those that are kept.
+    # Also if the secret is among the kept lines.
     path.write_text("list topics\n" * 400 + "set broker 1 my.token=hunter2\n" + "list topics\n" * 200)
     history.add("list topics")
     assert SECRET not in path.read_text()

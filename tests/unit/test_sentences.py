@@ -1,4 +1,4 @@
-"""What is told of a failure: one full stop between two sentences, and no printed requests."""
+"""Tests of the text of a failure: one full stop between two sentences, and no printed requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that stand on the wire for "none" or "unknown": what text and JSON have in their place."""
+"""Tests of numbers that mean "none" or "unknown" on the wire: text and JSON never show them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from console.present.transactions import TRANSACTIONS, TransactionRow, detail_li
 
 LONG_MAX, INT_MAX = 2**63 - 1, 2**31 - 1
 NOT_SAID = {-1, -2, -3, -4, -5, LONG_MAX, INT_MAX}
-"""NONE, EARLIEST and LATEST of ListOffsets and the like, and Java's largest numbers for "without limit"."""
+"""The special offsets of ListOffsets, such as EARLIEST, and Java's largest numbers for "without limit"."""
 
 PARTITION = PartitionRow(model.Partition(0, -1, (1,), ()), tiered=model.TieredOffsets(5, -1, -1))
 GROUP = GroupRow(model.Group("g", "Empty", "consumer", ""))
@@ -67,7 +67,7 @@ TABLE: tuple[tuple[Columns[Any], object, str, str, Data], ...] = (
     (BROKERS, DOWN, "port", "", None),
     (BROKERS, DOWN, "address", "down, or not known", None),
 )
-"""Columns, a row whose numbers are all absent, a field, its text, its value in JSON, YAML and CSV."""
+"""Columns, a row whose numbers are all absent, the name of a field, its text, and its value in JSON, YAML and CSV."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The unit of systemd in the packages."""
+"""Tests of the systemd unit in the packages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = (ROOT / "bundle" / UNIT).read_text()
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 def test_systemd_accepts_it_and_calls_it_safe(tmp_path: Path) -> None:
-    # The command has to exist.
+    # systemd-analyze needs a command that exists.
     (tmp_path / UNIT).write_text(TEXT.replace("/usr/bin/kac", "/bin/true"))
     one = str(tmp_path / UNIT.replace("@", "@prod"))
     verified = subprocess.run(

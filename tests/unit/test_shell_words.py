@@ -1,4 +1,4 @@
-"""Whatever a cluster calls its things, a line for a shell says exactly it and does nothing else."""
+"""Tests of lines for a shell: with any names of a cluster's entities, a line has exactly the meant effect."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def installed(shell: str) -> tuple[str, ...]:
 
 
 def run(command: Sequence[str], script: str, where: Path, locale: str = "C.UTF-8") -> bytes:
-    """What a script prints; it starts in an empty folder, and nothing but the script may come of it."""
+    """Run a script in an empty folder, and return its output. Fail if the script fails or leaves a file."""
     env = {"PATH": "/usr/bin:/bin", "LC_ALL": locale, "HOME": str(where)}
     done = subprocess.run(
         command, input=script.encode(), capture_output=True, cwd=where, env=env, check=False, timeout=PATIENCE
@@ -135,7 +135,7 @@ def test_what_no_word_can_hold_is_refused_and_named_in_a_comment(text: str) -> N
     "note", ["it's", "a; touch ran", "$(touch ran)", "`touch ran`", "x > ran", "a\ntouch ran", "=ls"]
 )
 def test_a_comment_that_is_pasted_at_a_prompt_does_nothing(shell: tuple[str, ...], note: str, tmp_path: Path) -> None:
-    """An interactive zsh has no comments: it runs them."""
+    """An interactive zsh has no comments: it runs the text after a ``#``."""
     if shutil.which(shell[0]) is None:
         pytest.skip(f"{shell[0]} is not installed")
     script = f"{shell_comment(note)}\nprintf 'still %s' here\n"
@@ -174,7 +174,7 @@ def test_a_whole_runbook_gives_the_tools_exactly_its_words(shell: str, tmp_path:
         kafka_configs() { taken kafka-configs "$@"; }
         kafka_acls() { taken kafka-acls "$@"; }
     """
-    # POSIX has no hyphen in a function's name.
+    # POSIX allows no hyphen in the name of a function.
     text = shell_text(commands).replace("kafka-configs -", "kafka_configs -").replace("kafka-acls -", "kafka_acls -")
     said = run(command, f"{taken}\n{text}\n", tmp_path).decode()
     heard = [tuple(words.split("\0")[:-1]) for words in said.split("\n\0") if words]

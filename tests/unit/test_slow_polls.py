@@ -1,4 +1,4 @@
-"""Which partitions' offsets are read in turn, where there are too many for one poll."""
+"""Tests of the partitions whose offsets are read in turn, if there are too many for one poll."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trust stores and key stores of each kind, opened by real handshakes; what is wrong with one is one line."""
+"""Tests of trust stores and key stores of each kind, with real handshakes; an error in a store is one line."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def client(authority: Authority) -> Identity:
 
 @pytest.fixture
 def server(authority: Authority, broker: Identity) -> ssl.SSLContext:
-    """A broker's side: wants a client certificate of the same authority if `verify_mode` is set so."""
+    """Provide the server side of TLS; it requests a client certificate of the same authority if a test sets
+    `verify_mode`.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(broker.pem)
     context.load_verify_locations(authority.pem)
@@ -66,7 +68,9 @@ def context_for(tls: TlsSettings) -> ssl.SSLContext:
 
 
 def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext, host: str = "127.0.0.1") -> str | None:
-    """A whole handshake in memory; the common name that the client showed, if it showed a certificate."""
+    """Do a whole handshake in memory, and return the common name of the client's certificate; None without a
+    certificate.
+    """
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     here = client.wrap_bio(down, up, server_hostname=host)
     there = server.wrap_bio(up, down, server_side=True)
@@ -87,7 +91,7 @@ def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext, host: str = "127
 def jks_of(
     password: str, *, trusted: tuple[bytes, ...] = (), keys: tuple[tuple[bytes, tuple[bytes, ...]], ...] = ()
 ) -> bytes:
-    """A JKS store, version 2, as keytool writes it: keys are (PKCS#8, chain)."""
+    """Return a JKS store, version 2, as keytool writes it. keys: the PKCS#8 key and the chain of each."""
 
     def utf(text: str) -> bytes:
         return struct.pack(">H", len(text)) + text.encode()
@@ -135,7 +139,7 @@ def pkcs8_of(identity: Identity) -> bytes:
 
 @pytest.fixture(params=["PEM", "PEM inline", "PEM on one line", "PKCS12", "JKS", "PKCS12 named JKS"])
 def trust(request: pytest.FixtureRequest, folder: Path, authority: Authority) -> Store:
-    """The authority as a trust store of each kind."""
+    """Provide the authority as a trust store of each kind."""
     match request.param:
         case "PEM":
             return Store("PEM", authority.pem)
@@ -152,7 +156,7 @@ def trust(request: pytest.FixtureRequest, folder: Path, authority: Authority) ->
 
 @pytest.fixture(params=["PEM", "encrypted PEM", "PEM inline", "PEM apart", "encrypted PEM apart", "PKCS12", "JKS"])
 def mutual(request: pytest.FixtureRequest, folder: Path, authority: Authority, client: Identity) -> TlsSettings:
-    """A client's certificate and key as a key store of each kind."""
+    """Provide a client's certificate and key as a key store of each kind."""
     password = Secret(client.password)
     match request.param:
         case "PEM":
@@ -190,7 +194,7 @@ def test_a_key_store_of_each_kind_is_shown(mutual: TlsSettings, server: ssl.SSLC
 def test_nothing_is_left_on_disk(
     mutual: TlsSettings, server: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where memory has no path, the key goes through a file that only its owner may read, removed at once."""
+    """Without files in memory, the key goes through a file that only its owner may read and that is removed at once."""
     modes: list[int] = []
     load = ssl.SSLContext.load_cert_chain
 
@@ -251,7 +255,7 @@ def test_protocols_without_tls_have_no_context() -> None:
     assert ssl_context(ConnectionSettings((), "SASL_SSL")) is not None
 
 
-# What is wrong
+# Errors in a store
 
 
 def failure(tls: TlsSettings) -> str:

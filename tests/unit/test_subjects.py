@@ -1,4 +1,4 @@
-"""Subjects of a schema registry: the topics that use them, references as text, events, and modes."""
+"""Tests of subjects of a schema registry: the topics that use them, references as text, events, and modes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_registered_and_deleted_versions_are_events() -> None:
     assert events(one, one) == []
 
 
-# -- the embedded registry, where Apicurio has no answer to compare with ----------------------------------------------
+# -- the embedded registry, for behaviour that Apicurio does not have -------------------------------------------------
 
 
 def body(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Topics of other machinery: whose a topic is, and that no edit hurts one without its name being typed."""
+"""Tests of topics of other programs: the owner of a topic, and that an edit that damages one needs its typed name."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ HURTS: Mapping[type[do.Edit], Callable[[str, str], list[do.Edit]]] = {
     do.AppendConfig: lambda name, policy: _policy(
         name, do.AppendConfig(topic_resource(name), "cleanup.policy", _other(policy))
     ),
-    # What delete is needed for inherits it.
+    # The inherited policy is delete, so only an unset of compact changes it.
     do.UnsetConfig: lambda name, policy: (
         _policy(name, do.UnsetConfig(topic_resource(name), "cleanup.policy")) if policy == "compact" else []
     ),
@@ -110,7 +110,7 @@ HURTS: Mapping[type[do.Edit], Callable[[str, str], list[do.Edit]]] = {
         name, do.SubtractConfig(topic_resource(name), "cleanup.policy", policy)
     ),
 }
-"""Class of edit -> the edits of it by which the owner of a topic loses something."""
+"""Class of edit -> the edits of that class by which the owner of a topic loses data or its settings."""
 
 
 def _other(policy: str) -> str:
@@ -150,7 +150,7 @@ def test_every_kind_of_edit_of_a_topic_is_tried() -> None:
 
 
 def _takes_records(edit_class: type[do.Edit]) -> bool:
-    """Return whether edits of a class name a topic as a whole, its records or its configs, and do not make it."""
+    """Return whether edits of a class name an existing topic as a whole, its records or its configs."""
     names = {each.__name__ for each in (ConfigResource, TopicTarget, LogTarget)}
     said = edit_class.target.fget.__annotations__.get("return", "")  # type: ignore[attr-defined]
     return said in names and edit_class is not do.CreateTopic

@@ -1,4 +1,4 @@
-"""Tables and lines for a terminal's width: nothing is lost, and no name is broken."""
+"""Tests of tables and lines at the width of a terminal: no text is lost, and no name is broken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Events on their way to receivers: requests, programs and apprise; receivers that fail, hang and answer too much."""
+"""Tests of events on their way to receivers: requests, programs and apprise; receivers that fail, hang or send too
+much.
+"""
 
 from __future__ import annotations
 
@@ -261,7 +263,7 @@ def test_a_program_that_leaves_one_behind_leaves_no_thread_and_no_descriptor(tmp
         until(lambda: held() <= before)
     finally:
         for line in (tmp_path / "left").read_text().split():
-            with suppress(ProcessLookupError):  # one whose pipe was closed has ended
+            with suppress(ProcessLookupError):  # a process whose pipe was closed has ended
                 os.kill(int(line), signal.SIGKILL)
 
 
@@ -368,7 +370,7 @@ def test_kac_ends_while_receivers_drip(tmp_path: Path) -> None:
             assert process.stdin is not None
             process.stdin.write(b"\n")
             process.stdin.close()
-            # It ends before its receivers do.
+            # The process ends before its receivers do.
             assert process.wait(PATIENCE) == 0
             over.set()
             dripping.join()
@@ -387,7 +389,7 @@ def test_apprise_is_bounded_and_one_attempt_runs_at_a_time(tmp_path: Path, monke
             deliver(EVENT)
 
 
-# -- the way there -----------------------------------------------------------------------------------------------------
+# -- queues and retries ------------------------------------------------------------------------------------------------
 
 
 def test_a_receiver_that_fails_twice_gets_each_event_once_and_in_order() -> None:
@@ -423,13 +425,13 @@ def test_a_dead_receiver_holds_up_nothing_and_what_is_dropped_is_said(monkeypatc
         for _ in range(1000):
             box.put(EVENT)
         assert time.monotonic() - began < PATIENCE / 10
-    # Three waited, and one was on its way.
+    # Three events waited, and one was being sent.
     assert box.counts == (0, 1, 1001)
     line = "chat was not told: HIGH broker 2 is down (prod): "
     assert lines[0] == "chat does not take messages: refused; kac tries again"
     assert lines[1] == f"{line}more than 3 wait"
     ends = lines.count(f"{line}kac ends")
-    assert ends in (1, 2)  # the one on its way is dropped by its own thread
+    assert ends in (1, 2)  # the thread of the event that was being sent may drop it first
     assert f"chat was not told of {1001 - 1 - ends} more: kac.log has them" in lines
     assert len(lines) == 3 + ends
 
@@ -513,7 +515,7 @@ async def test_a_cause_is_told_once_each_to_a_receiver_that_fails_twice_in_betwe
     assert {each["cluster"] for each in delivered} == {"id-1"}
 
 
-# -- the configuration -------------------------------------------------------------------------------------------------
+# -- configuration -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

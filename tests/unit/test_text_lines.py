@@ -1,4 +1,4 @@
-"""Lines of styled text: rows of a table stand next to each other if its lines are more than there is room for."""
+"""Tests of lines of styled text: rows stand next to each other if the table has more lines than fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAD: list[Line] = [[("Stable  3 members", "")], []]
 
 
 def table(names: list[str]) -> list[Line]:
-    """Rows with a number that is in no other one."""
+    """Return the lines of a table in columns; each row has a unique number."""
     return in_columns([[f"<{number:02}>", name] for number, name in enumerate(names)]) if names else []
 
 

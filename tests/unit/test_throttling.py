@@ -1,4 +1,6 @@
-"""Whom brokers throttle, by lines of their request logs: what is no request says nothing, and nothing grows."""
+"""Tests of the clients that brokers throttle, from lines of request logs: other lines are ignored, and memory is
+bounded.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 def line(
     client: str, throttle: int = 0, second: float = 0, api: str = "PRODUCE", replica: int = -1, copy: bool = False
 ) -> bytes:
-    """A line as Kafka's own logging configuration writes it."""
+    """Return a line as Kafka's own logging configuration writes it."""
     at = AT + timedelta(seconds=second)
     body = {
         "isForwarded": copy,

@@ -1,4 +1,4 @@
-"""A lag as a time: laws over ends that never fall, and what is said where the polls and the records don't tell."""
+"""Tests of a lag as a time: laws over ends that never fall, and results if the polls and the records do not tell."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from console.model.lag_trend import LagTrend, times_to_read, trend_after, with_t
 START = 1_800_000_000.0
 
 STEPS = st.lists(st.tuples(st.floats(0.5, 30), st.integers(0, 500)), min_size=1, max_size=250)
-"""Seconds from one poll to the next, and the records that are written in them."""
+"""The seconds from one poll to the next, and the number of records written in them."""
 
 
 def watched(steps: list[tuple[float, int]], first: int = 100) -> tuple[time_lag.EndsSeen, list[tuple[float, int]]]:
-    """What is kept of polls, and all of them: when, and the end then."""
+    """Return the ends that are kept of polls, and all polls as (time, end)."""
     at, end = START, first
     polls, seen = [(at, end)], time_lag.see_end(None, end, at)
     for seconds, records in steps:
@@ -46,17 +46,17 @@ def test_a_time_lies_between_the_polls_before_and_after_the_record_was_written(
         assert found == time_lag.NOT_BEHIND
         return
     after = bisect_left([offset for _, offset in polls], committed + 1)
-    if after == 0:  # it was there at the first poll
+    if after == 0:  # the record was there at the first poll
         assert found.least or found == time_lag.Behind()
         assert found.seconds is None or 0 < found.seconds <= now - polls[0][0]
         return
     earliest, latest = now - polls[after][0], now - polls[after - 1][0]
-    if found.least:  # of polls that are older than what is kept
+    if found.least:  # the record is older than the kept polls
         assert latest >= time_lag.HELD >= (found.seconds or 0) - max(step for step, _ in steps)
         return
     assert found.seconds is not None
     assert found.seconds >= 0
-    # Of polls that were thinned out none is further from its neighbour than that.
+    # A poll that was thinned out was at most this far from a kept one.
     slack = max(time_lag.CLOSE, time_lag.CLOSE_SHARE * latest)
     assert earliest - slack - 1e-5 <= found.seconds <= latest + slack + 1e-5
 
@@ -72,7 +72,7 @@ def test_who_has_read_more_is_never_further_behind_and_what_is_kept_is_bounded(s
     assert list(seen.ends) == sorted(seen.ends)
     assert list(seen.ats) == sorted(seen.ats)
     assert (seen.ats[-1], seen.ends[-1]) == polls[-1]
-    # One poll before what is kept says where that begins.
+    # One older poll is kept, for the end at the beginning of the kept time.
     assert sum(at < polls[-1][0] - time_lag.HELD for at in seen.ats[:-1]) <= 1
 
 
@@ -94,7 +94,7 @@ def test_a_log_that_stands_still_is_two_polls_and_one_that_was_cut_begins_again(
     for number in range(1, 100):
         seen = time_lag.see_end(seen, 7, START + number)
     assert seen == time_lag.EndsSeen((START, START + 99.0), (7, 7))
-    # The record that comes next was written between the last two polls, however long none was.
+    # The next record was written between the last two polls, however long the pause before it.
     seen = time_lag.see_end(seen, 8, START + 100)
     assert time_lag.waits_since(seen, 7) == START + 100
     seen = time_lag.see_end(time_lag.see_end(None, 7, START), 9, START + 1)
@@ -109,7 +109,8 @@ def test_a_record_says_since_when_it_waits_where_the_polls_do_not() -> None:
     assert time_lag.time_lag(
         row(40, 60), seen, time_lag.Written(40, round((now - 300) * 1000)), now
     ) == time_lag.Behind(300.0)
-    # Of another offset it says nothing; and what was seen to wait does so, whatever its producer's clock said.
+    # A time of another offset does not count, and the time since the first poll does, whatever the producer's clock
+    # says.
     assert time_lag.time_lag(
         row(41, 60), seen, time_lag.Written(40, round((now - 300) * 1000)), now
     ) == time_lag.Behind(10.0, least=True)
@@ -120,12 +121,12 @@ def test_a_record_says_since_when_it_waits_where_the_polls_do_not() -> None:
 
 
 def test_what_holds_no_record_makes_nobody_wait() -> None:
-    """As a transaction's marker, which is all that is left for a group of a still topic, for hours."""
+    """A transaction's marker holds no record. It may be all that is left for a group of an idle topic, for hours."""
     marker = time_lag.Written(40, why="no record is there", until=41)
     long_ago = time_lag.EndsSeen((START,), (41,))
     assert time_lag.time_lag(row(40, 41), long_ago, None, START + 900) == time_lag.Behind(900.0, least=True)
     assert time_lag.time_lag(row(40, 41), long_ago, marker, START + 900) == time_lag.NOT_BEHIND
-    # The first record comes after it, between two polls.
+    # The first record comes after the marker, between two polls.
     later = time_lag.EndsSeen((START + 890, START + 892), (41, 42))
     assert time_lag.time_lag(row(40, 42), later, marker, START + 900) == time_lag.Behind(8.0)
     assert time_lag.time_lag(row(39, 41), long_ago, marker, START + 900) == time_lag.Behind(900.0, least=True), (
@@ -216,6 +217,6 @@ def test_nothing_is_kept_of_who_has_read_everything_but_the_last_poll() -> None:
     assert not well.seen
     assert well.longest_behind == time_lag.NOT_BEHIND
     later = trend_after(well, GroupLag((row(9, 19),)), START + 15)
-    # Ten records came in ten seconds, and the first of them is what is read next.
+    # Ten records were written in ten seconds, and the first of them is the next to be read.
     assert later.longest_behind == time_lag.Behind(pytest.approx(9.0))  # type: ignore[arg-type]
     assert not trend_after(later, GroupLag((row(19, 19),)), START + 20).seen

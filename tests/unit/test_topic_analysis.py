@@ -1,4 +1,4 @@
-"""What is in a topic, counted record by record: equal to a plain count, whatever the order of the partitions."""
+"""Tests of the analysis of a topic: its counts equal a plain count of records, in any order of the partitions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEADERS = st.lists(st.tuples(st.sampled_from([b"trace", b"t"]), CONTENTS), max_s
 
 @st.composite
 def topics(draw: st.DrawFn) -> list[list[Record]]:
-    """The records of each partition of a topic, by offset, in batches of up to three."""
+    """Draw the records of each partition of a topic, by offset, in batches of up to three."""
     made = []
     for number in range(draw(st.integers(1, 3))):
         rows = draw(st.lists(st.tuples(TIMES, CONTENTS, CONTENTS, HEADERS), max_size=12))
@@ -58,7 +58,7 @@ def test_counts_are_equal_in_any_order_of_the_partitions(partitions: list[list[R
         mixed.append([some.pop(0) for _ in range(count)])
         waiting = [each for each in waiting if each]
     one, other = counted(partitions), counted(mixed)
-    # A heavy key's partition is known only if a part of the answer has the key twice.
+    # A heavy key's partition is known only if one portion has the key twice.
     assert replace(one, heaviest=()) == replace(other, heaviest=())
     assert [each.seen for each in one.heaviest] == [each.seen for each in other.heaviest]
 

@@ -1,4 +1,4 @@
-"""Laws of the verdict on an open transaction: what hangs, and what is never called so."""
+"""Tests of the verdict on an open transaction: those that hang, and those that are never called hanging."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ transactions = st.builds(
 
 @st.composite
 def polled(draw: st.DrawFn) -> tuple[txns.OpenTransaction, txns.Transactions]:
-    """A poll with one open transaction."""
+    """Draw a poll with one open transaction."""
     found = draw(st.lists(transactions, max_size=3, unique_by=(lambda each: each.id, lambda each: each.producer_id)))
     open_ = txns.OpenTransaction(*PLACE, draw(producers), draw(st.booleans()))
     return open_, txns.Transactions(
@@ -57,8 +57,10 @@ def polled(draw: st.DrawFn) -> tuple[txns.OpenTransaction, txns.Transactions]:
 
 
 def as_kafka_finds(each: txns.OpenTransaction, seen: txns.Transactions) -> bool:
-    """TransactionsCommand.FindHangingTransactionsCommand: older than the longest timeout, and either no transactional
-    id has the producer, or the description of its transaction does not name the partition."""
+    """Return whether Kafka's command (TransactionsCommand.FindHangingTransactionsCommand) calls a transaction hanging:
+    it is older than the longest timeout, and either no transactional id has the producer, or the description of its
+    transaction does not name the partition.
+    """
     if seen.at_ms - each.producer.last_timestamp <= seen.max_timeout_ms:
         return False
     ours = [known for known in seen.transactions.values() if known.producer_id == each.producer.id]
@@ -102,7 +104,7 @@ def test_what_is_decided_is_never_aborted(
     later: int,
     named: bool,
 ) -> None:
-    """Whether or not the coordinator still names the partition, and however long it takes."""
+    """A decided transaction is not aborted at any age, whether or not the coordinator still names the partition."""
     each, seen = case
     places = frozenset({PLACE}) if named else frozenset({("other", 0)})
     kept = txns.Transaction("kept", each.producer.id, state, 1, 0, MAX, NOW - MAX, places)
@@ -121,10 +123,10 @@ def test_what_is_decided_is_never_aborted(
 def test_what_its_producer_takes_as_committed_is_named_so(
     case: tuple[txns.OpenTransaction, txns.Transactions], state: str, began: int
 ) -> None:
-    """A coordinator leaves out the marker of a partition that has no leader at the commit."""
+    """A coordinator sends no marker to a partition that has no leader at the commit, so the transaction hangs there."""
     each, seen = case
     each = each._replace(confirmed=True, producer=replace(each.producer, last_timestamp=NOW - 2 * MAX))
-    # Records may be older than their transaction by the difference of two clocks.
+    # Records may seem older than their transaction, by the difference of two clocks.
     start = NOW - 2 * MAX + began
     kept = txns.Transaction("kept", each.producer.id, state, 1, 0, MAX, start, frozenset())
     seen = replace(seen, transactions={"kept": kept}, open=(each,), gaps=())
@@ -202,7 +204,7 @@ def test_a_row_for_each_open_transaction_and_its_details_fit(
 
 
 def test_a_partition_is_judged_by_the_poll_that_it_was_in() -> None:
-    """A later poll of another partition saw the coordinators at another time."""
+    """A later poll of another partition saw the coordinators at another time, and does not count."""
     each = txns.OpenTransaction(
         *PLACE, txns.Producer(1, 0, last_timestamp=NOW - 2 * MAX, start_offset=7), confirmed=True
     )
@@ -214,7 +216,7 @@ def test_a_partition_is_judged_by_the_poll_that_it_was_in() -> None:
 
 
 def test_producers_are_completed() -> None:
-    """The open ones of the partition, with how they stand."""
+    """The completion offers the partition's open producers, with the verdict on each."""
     each = txns.OpenTransaction(
         *PLACE, txns.Producer(4012, 0, last_timestamp=NOW - 2 * MAX, start_offset=7), confirmed=True
     )

@@ -1,4 +1,4 @@
-"""Causes by their evidence: a small cluster with one trouble each, polled again and again."""
+"""Tests of causes and their evidence, on polls of a small cluster with one trouble each."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Change = Callable[[Snapshot, int], Snapshot]
 
 
 def healthy(brokers: int = 3, racks: int = 3) -> Snapshot:
-    """Three brokers with a topic of six partitions, each led by its preferred replica."""
+    """Return a cluster with a topic of two partitions for each broker, led by their preferred replicas."""
     ids = tuple(range(1, brokers + 1))
     partitions = tuple(
         cluster.Partition(
@@ -84,31 +84,31 @@ def now_ms(tick: int) -> int:
 
 
 def with_quorum(snapshot: Snapshot, **changed: object) -> Snapshot:
-    """The snapshot with these fields of its quorum, if it has one."""
+    """Return the snapshot with these fields of its quorum, if it has one."""
     return replace(snapshot, quorum=snapshot.quorum and replace(snapshot.quorum, **changed))  # type: ignore[arg-type]
 
 
 def caught_up(snapshot: Snapshot, at_ms: int, **changed: object) -> Snapshot:
-    """Voters that caught up at a time."""
+    """Return the snapshot with voters that caught up at a time."""
     voters = snapshot.quorum.voters if snapshot.quorum is not None else ()
     moved = tuple(replace(voter, last_caught_up_ms=at_ms, **changed) for voter in voters)  # type: ignore[arg-type]
     return with_quorum(snapshot, voters=moved)
 
 
 def fresh(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Voters that caught up just now."""
+    """Return the snapshot with voters that caught up at the time of a tick."""
     return caught_up(snapshot, now_ms(tick))
 
 
 def each_of_orders(snapshot: Snapshot, change: Callable[[cluster.Partition], cluster.Partition]) -> Snapshot:
-    """The snapshot with its partitions of orders changed."""
+    """Return the snapshot with each partition of orders changed."""
     topic = snapshot.topics["orders"]
     changed = replace(topic, partitions=tuple(map(change, topic.partitions)))
     return replace(snapshot, topics={**snapshot.topics, "orders": changed})
 
 
 def first_of_orders(snapshot: Snapshot, **changed: object) -> Snapshot:
-    """The snapshot with these fields of orders/0."""
+    """Return the snapshot with these fields of orders/0."""
     return each_of_orders(snapshot, lambda each: each if each.number else each._replace(**changed))  # type: ignore[arg-type]
 
 
@@ -120,7 +120,7 @@ def watched(
     facts: Callable[[int], Facts] = lambda _: Facts(),
     closing: Iterable[int] = (),
 ) -> Observations:
-    """The observations of a cluster that is well at first, and then as `change` makes it at each tick."""
+    """Return the observations of a healthy cluster that `change` alters at each tick."""
     base = before or healthy()
     trends = trends_after({}, base.lags, START)
     observations = begin(Poll(START, replace(base, lag_trends=trends), facts=facts(0)))
@@ -146,7 +146,9 @@ def named(verdict: Verdict) -> set[tuple[str, Subject]]:
 
 
 def without_broker(snapshot: Snapshot, gone: Iterable[int], *, fenced: bool = True) -> Snapshot:
-    """These brokers are fenced, out of every ISR, and lead nothing."""
+    """Return the snapshot with these brokers out of every ISR and without leaders. They are fenced or, if `fenced` is
+    false, not listed.
+    """
     away = frozenset(gone)
     topics = {}
     for name, topic in snapshot.topics.items():
@@ -164,7 +166,7 @@ def without_broker(snapshot: Snapshot, gone: Iterable[int], *, fenced: bool = Tr
 def moved(
     snapshot: Snapshot, lags: Mapping[int, tuple[int, int]], state: str = "Stable", member: str = "m1"
 ) -> Snapshot:
-    """The group with these offsets: partition -> (committed, end)."""
+    """Return the snapshot with these offsets of the group billing in orders: partition -> (committed, end)."""
     rows = tuple(
         cluster.PartitionLag("orders", n, committed, end, end - committed, member)
         for n, (committed, end) in lags.items()
@@ -196,7 +198,9 @@ def _behind(snapshot: Snapshot, _tick: int) -> Snapshot:
 
 
 def _formatted_again(snapshot: Snapshot, tick: int) -> Snapshot:
-    """The third voter's directory fetches nothing, and another one of the same node follows as an observer."""
+    """Return the snapshot after node 3 was formatted again: its voter fetches no more, and an observer with another
+    directory follows.
+    """
     behind = _behind(snapshot, tick).quorum
     assert behind is not None
     now = now_ms(0)
@@ -241,7 +245,7 @@ def _move_to_the_dead(snapshot: Snapshot, _tick: int) -> Snapshot:
 
 
 def logs_seen(tick: int, at: Callable[[int], Mapping[tuple[str, int], LogOffsets]]) -> ObservedLogs:
-    """The logs as polls up to a tick saw them. at: what is seen at each."""
+    """Return the logs as the polls up to a tick saw them. at: tick -> the offsets at that poll."""
     observations = ObservedLogs()
     for each in range(tick + 1):
         observations = logs_after(observations, at(each), (START + each * TICK).timestamp())
@@ -249,7 +253,7 @@ def logs_seen(tick: int, at: Callable[[int], Mapping[tuple[str, int], LogOffsets
 
 
 def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
-    """The log of orders/0 read at each tick, in the state of the last of these ticks."""
+    """Return the observed log of orders/0: the state at each tick is that of the last key up to the tick."""
     return logs_seen(tick, lambda each: {("orders", 0): states[max(at for at in states if at <= each)]})
 
 
@@ -257,7 +261,7 @@ LATE = OpenTransaction("orders", 0, Producer(4012, 5, 2, now_ms(0) - 3_600_000, 
 
 
 def prepared(state: str, *, timeout_ms: int = 60_000, open_ms: int = 10_800_000) -> Callable[[int], Facts]:
-    """Facts of a transaction that its coordinator has decided, and whose marker orders/0 does not get."""
+    """Return facts about a transaction that its coordinator has decided, and whose marker orders/0 does not get."""
     known = Transaction("app", 4012, state, 1, 5, timeout_ms, now_ms(0) - open_ms, frozenset({LATE.place}))
 
     def facts(tick: int) -> Facts:
@@ -273,13 +277,13 @@ def _hanging(tick: int) -> Facts:
 
 
 def _deleted(tick: int) -> Facts:
-    """A record of a minute ago goes, of a topic that keeps its records for a day."""
+    """Return facts about the deletion of a record that is one minute old."""
     logs = logs_at(tick, {0: LogOffsets(0, 100, 100), 4: LogOffsets(90, 100, 100)})
     return Facts(logs, newest={("orders", 0): Newest(now_ms(0) - 60_000, 80)})
 
 
 def kept_for(snapshot: Snapshot, retention_ms: int) -> Snapshot:
-    """The topic with this retention."""
+    """Return the snapshot with this retention of orders."""
     values = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": str(retention_ms)}
     configs = {topic_resource("orders"): samples.config_set(values, ConfigSource(TOPIC_CONFIG))}
     return replace(snapshot, configs=configs)
@@ -289,7 +293,9 @@ DAY_MS = 24 * 3_600_000
 
 
 def _unclean(snapshot: Snapshot, tick: int) -> Snapshot:
-    """The last of the ISR goes; two polls later another replica leads."""
+    """Return the snapshot with orders/0 at a tick: the last broker of the ISR goes, and two polls later another replica
+    leads.
+    """
     alone = {"isr": (9,), "leader": 9, "replicas": (9, 2, 3), "leader_epoch": 4}
     if tick >= 2:
         alone |= {"leader": -1, "offline": (9,), "leader_epoch": 5}
@@ -300,7 +306,9 @@ def _unclean(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def _ending(_tick: int) -> Facts:
-    """A certificate of a year that ends in five days, and one of a day that ends in sixteen hours, as it should."""
+    """Return facts with a certificate of a year that ends in five days, and one of a day that ends in sixteen hours, as
+    usual.
+    """
     listeners = [Listener(broker, "127.0.0.1", 9000 + broker) for broker in (1, 2)]
     year = Certificate(listeners[0], "CN=b", "CN=ca", START - timedelta(days=360), START + timedelta(days=5))
     day = Certificate(listeners[1], "CN=b", "CN=ca", START - timedelta(hours=8), START + timedelta(hours=16))
@@ -317,7 +325,7 @@ def _in_seconds(tick: int) -> Facts:
 
 
 def _old_leaders(tick: int) -> Facts:
-    """Broker 2 goes on to answer with the leader epoch before the last."""
+    """Return facts in which broker 2 still answers with the previous leader epoch."""
     topic = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
     old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
     views = Views()
@@ -329,7 +337,7 @@ def _old_leaders(tick: int) -> Facts:
 
 
 def set_by(snapshot: Snapshot, **changes: str) -> Snapshot:
-    """Brokers 1 to 3 with four fetchers and a cleaner, broker 2 with these values."""
+    """Return the snapshot with four fetchers and a cleaner on brokers 1 to 3, and with other values on broker 2."""
     configs = {}
     for broker in (1, 2, 3):
         values = {"num.replica.fetchers": "4", "log.cleaner.enable": "true"} | (changes if broker == 2 else {})
@@ -338,7 +346,9 @@ def set_by(snapshot: Snapshot, **changes: str) -> Snapshot:
 
 
 def _two_replicas_away(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Two followers leave an ISR after their leader's patience was cut."""
+    """Return the snapshot at a tick: two followers leave an ISR after replica.lag.time.max.ms of their leader was
+    lowered.
+    """
     leader = snapshot.topics["orders"].partitions[0].leader
     patience = config("replica.lag.time.max.ms", "100" if tick >= 2 else "30000", BROKER_CONFIG)
     lonely = first_of_orders(snapshot, isr=(leader,)) if tick >= 3 else snapshot
@@ -346,39 +356,41 @@ def _two_replicas_away(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def _uncleaned(snapshot: Snapshot, _tick: int) -> Snapshot:
-    """Broker 2 holds 100 times as much of a compacted partition."""
+    """Return the snapshot with 100 times as many bytes of a compacted partition on broker 2."""
     values = {"cleanup.policy": "compact", "segment.bytes": "1000"}
     configs = {topic_resource("orders"): samples.config_set(values, ConfigSource(TOPIC_CONFIG))}
     return replace(snapshot, configs=configs, log_dirs=sized(3_000, 300_000, 3_500))
 
 
 def sized(*sizes: int) -> dict[int, tuple[cluster.LogDir, ...]]:
-    """The directories of brokers 1, 2 and 3 whose replicas of orders/0 have these sizes."""
+    """Return the directories of brokers 1, 2 and 3 with these sizes of orders/0."""
     return {broker: (samples.held(("orders", 0, size)),) for broker, size in enumerate(sizes, 1)}
 
 
 def _at_its_quota(snapshot: Snapshot, tick: int) -> Snapshot:
-    """The group reads one record of 100 bytes a second from a broker, and its client may read 100 bytes a second."""
+    """Return the snapshot at a tick: the group reads one record of 100 bytes a second, and its client's quota is 100
+    bytes a second.
+    """
     snapshot = moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
     quotas = {QuotaEntity.of({"client-id": "c"}): {"consumer_byte_rate": 100.0}}
     return replace(snapshot, log_dirs=sized(60_000, 60_000, 60_000), quotas=quotas)
 
 
 def _whole_logs(tick: int) -> Facts:
-    """Six partitions with 100 records each."""
+    """Return facts about six partitions with 100 records each."""
     found = {("orders", number): LogOffsets(0, 100, 100) for number in range(6)}
     return Facts(logs_seen(tick, lambda _: found))
 
 
 def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:
-    """Partition 0 moves to broker 3, which gets bytes up to some tick."""
+    """Return the snapshot with a move of orders/0 to broker 3, which gets bytes up to the tick `grows_to`."""
     dirs = sized(10_000_000, 10_000_000, 100_000 * min(tick, grows_to))
     moves = (cluster.Reassignment("orders", 0, (1, 2, 3), (3,), (2,)),)
     return replace(snapshot, log_dirs=dirs, reassignments=moves)
 
 
 def _hot(snapshot: Snapshot, tick: int, times: int = 10) -> Snapshot:
-    """Each partition of the topic grows by 200 KiB a second, the one at 0 by so many times that."""
+    """Return the snapshot with rates: partitions of orders grow by 200 KiB a second, partition 0 by `times` as much."""
     rates = Rates()
     for poll in range(tick + 1):
         sizes = [
@@ -396,7 +408,7 @@ def at_one_address(snapshot: Snapshot) -> Snapshot:
 
 
 def at_one_listener(snapshot: Snapshot) -> Snapshot:
-    """Brokers 2 and 3 advertise one address on a listener that kac does not use."""
+    """Return the snapshot with brokers 2 and 3 at the same address on a listener that kac does not use."""
     configs = {
         broker_resource(each): samples.config_set(
             {"advertised.listeners": f"A://127.0.0.1:900{each},B://127.0.0.1:800{min(each, 2)}"},
@@ -416,12 +428,12 @@ Case = tuple[str, Subject, Change, dict[str, object]]
 
 
 def as_it_was(snapshot: Snapshot, _tick: int) -> Snapshot:
-    """The cluster of the poll before."""
+    """Return the snapshot unchanged."""
     return snapshot
 
 
 def case(cause: str, subject: Subject, change: Change = as_it_was, **how: object) -> Case:
-    """A trouble. how: what else `watched` takes; and the causes `beside` this one."""
+    """Return a case. how: more arguments of `watched`, and the causes `beside` this one."""
     return cause, subject, change, how
 
 
@@ -434,7 +446,7 @@ CASES: tuple[Case, ...] = (
     case("broker-unresponsive", BROKER[2], _out_of_isr, silent=[2]),
     case("broker-turns-away", BROKER[2], lambda s, _: set_by(s, **PER_IP), silent=[2], closing=[2]),
     case("replication-broken", BROKER[2], _out_of_isr),
-    # Of a skew that begins while the console watches, the controller ends most by itself.
+    # A controller ends most skews that begin while the console is open, so this one exists before.
     case("leader-skew", BROKER[3], _skewed, before=_skewed(healthy(), 0)),
     case("min-isr-impossible", ORDERS, _min_isr),
     case("leaderless", AT_ORDERS, lambda s, _: first_of_orders(s, leader=-1, isr=())),
@@ -506,7 +518,7 @@ each_case = pytest.mark.parametrize("made", CASES, ids=[f"{made[0]}-{n}" for n, 
 
 
 def observed(made: Case) -> Observations:
-    """The observations of a cluster with this trouble."""
+    """Return the observations of a cluster with this trouble."""
     _, _, change, how = made
     return watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
 
@@ -533,7 +545,7 @@ def test_a_trouble_is_named_and_nothing_else(made: Case) -> None:
 
 
 def test_a_slow_consumer_is_so_many_seconds_behind_in_evidence_and_for_prometheus() -> None:
-    """100 records a second are written, ten of them are read: after 40 s record 500 is next, 36 s after it came."""
+    """100 records a second are written and ten are read, so after 40 s record 500 is next: it was written 36 s ago."""
     observations = watched(lambda s, t: moved(s, {0: (100 + 50 * t, 100 + 500 * t)}))
     verdict = diagnose(observations)
     (slow,) = (each.claim for each in verdict.causes if each.claim.cause == "consumer-slow")
@@ -558,7 +570,7 @@ def test_of_a_lag_from_before_the_watching_the_least_is_told() -> None:
 
 
 def test_no_retention_applies_to_an_empty_cleanup_policy() -> None:
-    """Records older than retention.ms go: only a request deletes them where cleanup.policy is empty."""
+    """If cleanup.policy is empty, only a request deletes records, also those older than retention.ms."""
 
     def gone(policy: str) -> set[tuple[str, Subject]]:
         entries = {"cleanup.policy": policy, "retention.bytes": "-1", "retention.ms": "1000"}
@@ -578,30 +590,30 @@ def test_every_cause_has_a_case() -> None:
         "offsets-ahead",
         "transaction-open",
         "access-changed",
-        # Of what controllers alone tell: test_triage_controllers.py.
+        # Causes from controllers alone: test_triage_controllers.py.
         "broker-stopped",
         "brokers-stopped",
         "controller-down",
-        # Brokers that are stopped in order, or come back: test_triage_restarts.py.
+        # Brokers that are stopped in order or come back: test_triage_restarts.py.
         "broker-restarting",
-        # No symptom of the cluster: test_triage_silent.py.
+        # Causes without a symptom of the cluster: test_triage_silent.py.
         "writes-stopped",
         "written-elsewhere",
         "dead-letters-reread",  # test_triage_loops.py
         # Rules of lint: test_triage_standing.py.
         *({rule.name for rule in STANDING} - {"coordinator-unavailable"}),
-        # What this console suffers: test_triage_console.py.
+        # Troubles of this console: test_triage_console.py.
         "console-login-refused",
         "console-throttled",
         # Connect: test_triage_connect.py.
         *(rule.name for rule in connect.CAUSES),
         # MirrorMaker: test_triage_mirrors.py.
         *(rule.name for rule in mirrors.CAUSES),
-        # Needs members over time: test_triage_members.py.
+        # Causes that need members over time: test_triage_members.py.
         "instance-contested",
         "partitions-unread",
         "subscription-missing",
-        # A group that comes, and its configs: test_triage_shares.py.
+        # Causes that need a new group and its configs: test_triage_shares.py.
         "share-group-from-the-end",
     }
     assert {rule.name for rule in RULES} - told == {case[0] for case in CASES}
@@ -621,7 +633,7 @@ def test_a_partition_that_takes_a_little_more_or_for_a_moment_is_not_hot() -> No
 
 
 def _seen_once(tick: int) -> Facts:
-    """A decided transaction that was going on at the poll before: markers take moments."""
+    """Return facts about a decided transaction that was ongoing at the previous poll: markers take a moment."""
     now = prepared("PrepareCommit", timeout_ms=7_200_000, open_ms=3_600_000)(tick)
     return replace(now, open_before=dict.fromkeys(now.open_before, "Ongoing"))
 
@@ -656,7 +668,7 @@ def test_what_is_no_trouble(calm: Case) -> None:
 
 @pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort"])
 def test_a_decided_transaction_without_its_markers_is_trouble_and_never_aborted(state: str) -> None:
-    """Three hours by its timeout of a minute; and one of two hours that is so at each poll."""
+    """After an hour the cause is certain if the transaction's timeout is a minute, and likely if it is two hours."""
     for timeout_ms, certainty in ((60_000, Certainty.CERTAIN), (7_200_000, Certainty.LIKELY)):
         facts = prepared(state, timeout_ms=timeout_ms, open_ms=3_600_000)
         (found,) = diagnose(watched(as_it_was, facts=facts)).causes
@@ -673,7 +685,7 @@ def test_a_decided_transaction_without_its_markers_is_trouble_and_never_aborted(
 
 
 def test_markers_that_too_few_replicas_take_are_no_fault_of_the_coordinator() -> None:
-    """They are written with acks=all: another coordinator would not get them written either."""
+    """Markers are written with acks=all, so another coordinator could not write them either."""
 
     def short(snapshot: Snapshot, _tick: int) -> Snapshot:
         leader = snapshot.topics["orders"].partitions[0].leader
@@ -702,7 +714,7 @@ def test_what_its_producer_takes_as_committed_is_copied_before_an_abort() -> Non
 
 
 def test_a_young_transaction_that_no_coordinator_knows_is_likely() -> None:
-    """Two polls in a row have to see it; and where ids may be hidden it is possible at most."""
+    """Two polls in a row have to see the transaction, and it is no trouble if ids may be hidden."""
     young = LATE._replace(producer=replace(LATE.producer, last_timestamp=now_ms(0)))
 
     def facts(tick: int, gaps: tuple[Failure, ...] = (), *, again: bool = True) -> Facts:
@@ -717,7 +729,7 @@ def test_a_young_transaction_that_no_coordinator_knows_is_likely() -> None:
 
 
 def test_a_leader_that_joined_the_isr_in_between_is_no_unclean_one() -> None:
-    """The ISR grew and its leader left between two polls, on a topic that refuses unclean elections."""
+    """Between two polls, a replica joined the ISR and the leader left, on a topic that refuses unclean elections."""
 
     def led(snapshot: Snapshot, tick: int) -> Snapshot:
         if tick < 2:
@@ -730,7 +742,9 @@ def test_a_leader_that_joined_the_isr_in_between_is_no_unclean_one() -> None:
 
 @pytest.mark.parametrize(("committed", "is_unclean"), [(900, True), (300, False)])
 def test_a_group_that_read_beyond_the_end_shows_an_unclean_election(committed: int, *, is_unclean: bool) -> None:
-    """The leader and the only replica of the ISR went, and the end of the log was not read until another one led."""
+    """The leader was the only replica in the ISR; it went, and the end of the log was not read until another replica
+    led.
+    """
 
     def led(snapshot: Snapshot, tick: int) -> Snapshot:
         if tick < 2:
@@ -745,7 +759,7 @@ def test_a_group_that_read_beyond_the_end_shows_an_unclean_election(committed: i
 
 
 def test_a_broker_that_is_a_moment_late_is_no_trouble() -> None:
-    """Its next answer has the new epoch; and what another broker answers is not known before it does."""
+    """A broker is late only until it answers with the new epoch, and only if it was known to be older."""
     topic = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
     old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
     at = START.timestamp()
@@ -797,14 +811,16 @@ def test_a_reassignment_that_gets_bytes_is_work_and_its_broker_is_not_out_of_syn
     (only,) = verdict.causes
     assert (only.claim.cause, only.claim.severity.value) == ("reassignment-running", "info")
     assert only.claim.evidence[1].fact == "broker 3 has 1,600,000 of 10,000,000 bytes, 20,000 a second, 420 s left"
-    # Seen on real brokers: a replacement was taken for broken replication.
+    # Seen on real brokers: a replacement looked like broken replication.
     verdict = diagnose(watched(_all_move, ticks=16))
     assert verdict.is_healthy
     assert "reassignment-running" in {each.claim.cause for each in verdict.causes}
 
 
 def _all_move(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Each partition of orders moves to broker 3, as a replacement moves them: it is in no ISR until all is copied."""
+    """Return the snapshot with a move of each partition to broker 3, as in a replacement: it is in no ISR until all is
+    copied.
+    """
     moving = each_of_orders(
         _moves(snapshot, tick), lambda p: p._replace(leader=1, replicas=(1, 2, 3), isr=(1, 2), offline=())
     )
@@ -820,7 +836,7 @@ def test_an_announced_restart_is_no_trouble() -> None:
 
 
 def test_a_symptom_without_a_cause_is_said() -> None:
-    """A replica is out of sync, and so is another of the partition: no single follower is to blame."""
+    """Two replicas of a partition are out of sync, so no single follower is the cause."""
 
     def two(snapshot: Snapshot, _tick: int) -> Snapshot:
         return first_of_orders(snapshot, isr=(snapshot.topics["orders"].partitions[0].leader,))
@@ -828,7 +844,7 @@ def test_a_symptom_without_a_cause_is_said() -> None:
     verdict = diagnose(watched(two))
     assert [each.symptom for each in verdict.unexplained] == ["under-replicated"]
     assert exit_code(verdict) == 5
-    # What is counted has a row, which can be muted as any other.
+    # A counted symptom has a row, which can be muted like any other.
     (row,) = cause_rows(verdict, {})
     assert row.claim.title == "unexplained: 1 under-replicated orders/0"
     assert alarms(verdict, {}) == 1
@@ -854,7 +870,7 @@ def test_what_can_not_be_read_is_said() -> None:
 
 
 def test_what_is_one_is_said_as_one() -> None:
-    """One partition, one leader."""
+    """A single partition and a single leader are named in the singular."""
 
     def small(snapshot: Snapshot, tick: int) -> Snapshot:
         topic = snapshot.topics["orders"]
@@ -884,8 +900,9 @@ def test_a_trouble_has_the_time_at_which_it_began() -> None:
 
 @pytest.mark.parametrize(("described", "after_seconds"), [(True, 1), (False, 4)])
 def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced(*, described: bool, after_seconds: int) -> None:
-    """Once the cluster, described a second later, still counts on it: one that is stopped in order hands its leaders
-    over first. Where the cluster is not described, after 3 s."""
+    """The broker is down once the cluster, described one second later, still lists it as up: a broker that is stopped
+    in order first hands its leaders over. If the cluster is not described, the broker is down after 3 s.
+    """
     base = healthy()
     observations = begin(Poll(START, base))
     seen = []
@@ -905,7 +922,7 @@ def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced(*, descri
 
 
 def test_a_broker_that_stays_in_the_cluster_is_only_out_of_reach() -> None:
-    """A listener that refuses us says nothing of a broker whose heartbeats arrive."""
+    """A broker whose heartbeats arrive is not down, even if its listener refuses kac's connections."""
     base, refusing = healthy(), frozenset({3})
     observations = begin(Poll(START, base, refusing, refusing))
     for n in range(1, 8):
@@ -924,7 +941,7 @@ def test_a_clock_that_is_set_back_begins_anew() -> None:
 
 @given(st.lists(st.sampled_from(CASES), min_size=1, max_size=3), st.integers(1, 6))
 def test_whatever_happens_no_symptom_is_lost(cases: list[Case], ticks: int) -> None:
-    """Each symptom is explained by a named cause, or said to be unexplained."""
+    """Each symptom is explained by a named cause, or listed as unexplained."""
 
     def all_of(snapshot: Snapshot, tick: int) -> Snapshot:
         for _, _, change, how in cases:
@@ -970,7 +987,7 @@ RATE, REPLICAS = "follower.replication.throttled.rate", "follower.replication.th
 def test_a_throttle_that_is_taken_away_or_raised_is_no_change_before(
     was: dict[str, str], became: dict[str, str], is_named: bool
 ) -> None:
-    """What was changed at once is named once."""
+    """Changes that were made together are one row."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = _two_replicas_away(snapshot, tick)
@@ -985,7 +1002,7 @@ def test_a_throttle_that_is_taken_away_or_raised_is_no_change_before(
 
 
 def test_what_holds_up_a_copy_comes_first_among_its_fixes() -> None:
-    """A throttle is raised for a time; a move to a broker that is down is cancelled."""
+    """The first step raises the throttle for a time; a move to a broker that is down can only be cancelled."""
 
     def throttled(snapshot: Snapshot, tick: int) -> Snapshot:
         configs = {**snapshot.configs, broker_resource(3): config(RATE, "1000", BROKER_CONFIG)}
@@ -1022,5 +1039,5 @@ def test_an_end_that_is_lower_without_a_loss_is_no_row(states: Mapping[int, int]
 
 
 def of_topic_id(snapshot: Snapshot, topic_id: str) -> Snapshot:
-    """The topic orders with this id."""
+    """Return the snapshot with this id of the topic orders."""
     return replace(snapshot, topics={"orders": replace(snapshot.topics["orders"], topic_id=topic_id)})

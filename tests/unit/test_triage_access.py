@@ -1,4 +1,6 @@
-"""A right that was taken right before what it is about stopped is a cause, and its fix gives it back."""
+"""Tests of rights as a cause: a right was taken right before reads or writes that need it stopped, and the fix gives it
+back.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from tests.unit import test_triage
 from tests.unit.test_triage import START, TICK, healthy, moved, watched
 
 WHEN = 6
-"""The poll that sees the change."""
+"""The tick of the first poll that sees the change."""
 
 
 def acl(
@@ -56,7 +58,10 @@ def seen(
     ticks: int = 16,
     authors: Mapping[ChangeKey, Author] = MappingProxyType({}),
 ) -> list[Claim]:
-    """The troubles that are named if ACLs change at a poll, and a topic is written to until then, or on."""
+    """Return the claims above INFO after a change of ACLs at `WHEN`, on a topic that is written to.
+
+    stops: whether the writes stop with the change.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = START + tick * TICK
@@ -133,7 +138,7 @@ def test_what_stops_by_itself_or_goes_on_is_no_trouble(now: tuple[Acl, ...], *, 
 def test_more_rights_stop_nobody_and_a_change_of_long_ago_is_not_the_cause() -> None:
     before = (OTHER, acl("ALLOW", "READ"))
     assert not seen(before, (*before, acl("ALLOW", "WRITE")), stops=True)
-    assert not seen((OTHER,), (OTHER, acl("DENY", "WRITE")), stops=True, ticks=WHEN + 62)  # of long ago
+    assert not seen((OTHER,), (OTHER, acl("DENY", "WRITE")), stops=True, ticks=WHEN + 62)  # long ago
 
 
 @pytest.mark.parametrize(
@@ -148,7 +153,9 @@ def test_more_rights_stop_nobody_and_a_change_of_long_ago_is_not_the_cause() -> 
     ids=["the first on the topic", "read", "the group", "another group", "another topic"],
 )
 def test_a_reader_that_stops_right_after_it_is_explained_by_it(taken: Acl, *, is_named: bool) -> None:
-    """It commits each 5 s, and then no more. Without the change a record that blocks it is the guess."""
+    """The reader commits every 5 s and then stops. Without the change, the cause would be a record that blocks the
+    reader.
+    """
     causes = all_of_a_reader((OTHER,), (OTHER, taken))
     found = [each for each in causes if each.cause == "access-changed"]
     assert bool(found) is is_named
@@ -161,7 +168,7 @@ def test_a_reader_that_stops_right_after_it_is_explained_by_it(taken: Acl, *, is
 def all_of_a_reader(
     before: tuple[Acl, ...], now: tuple[Acl, ...], configs: Mapping[ConfigResource, ConfigSet] = MappingProxyType({})
 ) -> list[Claim]:
-    """What is said where a reader stops at the poll that sees the change of rights. configs: those of brokers."""
+    """Return the claims after a reader stops at the poll that sees the change of rights. configs: those of brokers."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = START + tick * TICK
@@ -177,7 +184,7 @@ def all_of_a_reader(
 
 @pytest.mark.parametrize(("value", "is_offered"), [(None, True), ("true", False)], ids=["hidden", "everyone"])
 def test_the_last_acl_is_offered_again_unless_brokers_let_everyone_in(value: str | None, *, is_offered: bool) -> None:
-    """The group stops when the only ACL on it goes: then brokers with a hidden value do not let everyone in."""
+    """The group stops when its only ACL is removed. A hidden value of the key counts as false."""
     last = acl("ALLOW", "READ", "billing", "GROUP")
     configs = {broker_resource(1): samples.config_set({OPEN: value}, STATIC_BROKER_CONFIG)}
     (claim,) = [each for each in all_of_a_reader((OTHER, last), (OTHER,), configs) if each.cause == "access-changed"]
@@ -200,7 +207,7 @@ def of_a_reader(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> list[Claim]:
     ids=lambda each: f"{each.operation} {each.resource_name}",
 )
 def test_what_no_reader_needs_did_not_stop_one(taken: Acl) -> None:
-    """It stops right after, and for another reason."""
+    """The reader stops right after the change, but for another reason."""
     read = (OTHER, acl("ALLOW", "READ"), acl("ALLOW", "READ", "billing", "GROUP"))
     assert not of_a_reader(read, (*read, taken))
 
@@ -220,7 +227,7 @@ def test_what_another_acl_says_too_took_nothing(wider: Acl) -> None:
 
 
 def test_rights_that_are_taken_at_once_come_back_at_once() -> None:
-    """One row, and one fix, for what one statement did."""
+    """ACLs that one statement removed are one row with one fix."""
     mine = tuple(acl("ALLOW", each) for each in ("READ", "DESCRIBE", "WRITE"))
     (only,) = of_a_reader((OTHER, *mine), (OTHER,))
     assert {*only.next[0].edits} == {AddAcl(each) for each in mine}
@@ -268,7 +275,7 @@ def test_only_what_differs_is_compared_and_what_a_change_takes_no_other_acl_says
     one: frozenset[Acl], other: frozenset[Acl]
 ) -> None:
     assert acl_differences(sorted(one), sorted(other)) == (sorted(one - other), sorted(other - one))
-    # By a comparison with each of the others, which is too much where there are thousands.
+    # The expected value compares each ACL with all others, which is too slow for thousands.
     poll = Poll(START, replace(healthy(), acls=tuple(sorted(one)), read_at={**healthy().read_at, "acls": START}))
     later = Poll(START + TICK, replace(poll.snapshot, acls=tuple(sorted(other))))
     for each in past_after(NOTHING, poll, later).access:
@@ -286,7 +293,7 @@ def test_only_what_differs_is_compared_and_what_a_change_takes_no_other_acl_says
 
 
 def test_of_many_only_those_on_the_same_resource_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of twenty thousand is removed, all of one principal: it is compared with those of its resource."""
+    """One of 20,000 ACLs of a principal is removed: it is compared only with ACLs on the same resource."""
     many = tuple(sorted(acl("ALLOW", "READ", f"topic-{number:05}") for number in range(20_000)))
     compared: Counter[str] = Counter()
 

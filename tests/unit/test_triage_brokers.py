@@ -1,4 +1,4 @@
-"""What brokers explain of others: lags for a while after one went or came, and a leader that nobody follows."""
+"""Tests of symptoms that brokers explain: lags right after a broker went or came, and leaders without followers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.unit import test_triage as triage
 
 @pytest.mark.parametrize("fenced", [True, False])
 def test_a_rack_is_known_when_its_brokers_are_listed_no_more(*, fenced: bool) -> None:
-    """Kafka before 4 does not list brokers that are down; brokers that were never listed have no rack."""
+    """Kafka before 4.0 does not list brokers that are down; a broker that was never listed has no rack."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return triage.without_broker(snapshot, [2, 4, 6], fenced=fenced) if tick >= 2 else snapshot
@@ -43,7 +43,7 @@ COPY = ", and no broker that is up has all records of orders/0"
         ((3,), None, COPY, True),
         ((), cluster.ReplicaLogs(eligible=(3,), last_known=(3,)), COPY, True),
         ((), cluster.ReplicaLogs(eligible=(2, 3)), "", True),
-        ((), None, "", True),  # who is eligible was not read yet
+        ((), None, "", True),  # the eligible replicas were not read yet
         ((2, 3), None, "", True),
         ((2,), cluster.ReplicaLogs(eligible=()), "", False),
     ],
@@ -51,7 +51,7 @@ COPY = ", and no broker that is up has all records of orders/0"
 def test_a_broker_with_the_only_complete_copy_is_started_and_not_drained(
     isr: tuple[int, ...], logs: cluster.ReplicaLogs | None, said: str, *, is_needed: bool
 ) -> None:
-    """A partition of brokers 2 and 3 has no leader, and 3 is down."""
+    """A partition on brokers 2 and 3 has no leader, and broker 3 is down."""
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         known = triage.without_broker(snapshot, [3])
@@ -70,7 +70,7 @@ def test_a_broker_with_the_only_complete_copy_is_started_and_not_drained(
 
 @pytest.mark.parametrize(("ticks", "is_slow"), [(5, False), (7, True)])
 def test_a_lag_after_a_broker_went_is_a_consumers_only_if_it_stays(ticks: int, is_slow: bool) -> None:
-    """The broker goes with the second poll, 5 s apart; 20 s later the lag still grows."""
+    """The broker goes at the second poll, with a poll every 5 s; 20 s later the lag still grows."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         lagging = triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
@@ -95,7 +95,7 @@ def test_a_broker_that_was_away_from_the_first_poll_holds_back_no_lag() -> None:
     ("ticks", "cause", "severity"), [(6, "broker-restarting", Severity.INFO), (70, "replication-broken", Severity.HIGH)]
 )
 def test_a_broker_that_came_back_may_be_catching_up(ticks: int, cause: str, severity: Severity) -> None:
-    """It is away for two polls and out of the ISRs from then on; a poll every 5 s."""
+    """The broker is away for two polls, and then up but out of the ISRs; polls are 5 s apart."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = triage.without_broker(snapshot, [3])
@@ -112,7 +112,7 @@ def test_a_broker_that_came_back_may_be_catching_up(ticks: int, cause: str, seve
 
 @pytest.mark.parametrize(("a_poll", "is_named"), [(2, False), (20, True)])
 def test_a_trend_of_a_disk_is_believed_for_a_while(a_poll: int, *, is_named: bool) -> None:
-    """A poll every 5 s: at 2 bytes a poll there is more than half an hour left, after 40 s."""
+    """With a poll every 5 s, a disk that loses 2 bytes a poll has more than half an hour left after 40 s."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         shrunk = cluster.LogDir("/data", cluster.ReplicaSizes(), 1_000, 900 - a_poll * tick)
@@ -124,7 +124,7 @@ def test_a_trend_of_a_disk_is_believed_for_a_while(a_poll: int, *, is_named: boo
 
 @pytest.mark.parametrize(("a_poll", "is_named"), [(0, True), (10, False)])
 def test_a_commit_beyond_the_end_is_out_of_range_if_it_stands(a_poll: int, *, is_named: bool) -> None:
-    """One that moves was read a moment after the end."""
+    """A commit that moves was only read a moment later than the end."""
     verdict = diagnose(triage.watched(lambda s, t: triage.moved(s, {0: (500 + a_poll * t, 490 + a_poll * t)})))
     assert (("offsets-out-of-range", triage.AT_0) in triage.named(verdict)) is is_named
     assert verdict.is_healthy is not is_named
@@ -138,8 +138,10 @@ def test_a_commit_beyond_the_end_is_out_of_range_if_it_stands(a_poll: int, *, is
     ],
 )
 def test_without_a_majority_of_voters_the_quorum_is_lost(state: str, seconds: int, *, is_lost: bool) -> None:
-    """Nobody is there who says so: the last answer about the quorum names a leader. seconds: for which brokers
-    answered since and the quorum was not described. Silent voters may be on a host that is busy."""
+    """No answer reports the loss: the last description of the quorum names a leader.
+
+    seconds: for how long brokers answered since the quorum was last described. Silent voters may be on a busy host.
+    """
     for away in ((2, 3), (3,)):
         late = {**triage.healthy().read_at, "cluster": triage.START + timedelta(seconds=seconds)}
         known = replace(triage.healthy(), read_at=late)
@@ -163,7 +165,9 @@ LEADS, ALL, OTHERS = "controller 1 leads", "every broker answers in time", "ever
 def test_what_does_not_answer_rules_nothing_out(
     silent: tuple[int, ...], fenced: tuple[int, ...], said: set[str]
 ) -> None:
-    """An active controller that led when it was described; brokers that are fenced, and asked no more."""
+    """A silent controller rules nothing out, even if it led when the quorum was described; nor do fenced brokers, which
+    kac does not ask.
+    """
     known = triage.without_broker(triage.healthy(), fenced) if fenced else triage.healthy()
     poll = Poll(triage.START, known, frozenset(silent), frozenset())
     reasons = [each.why for each in diagnose(after(begin(Poll(triage.START, triage.healthy())), poll)).ruled_out]
@@ -172,7 +176,7 @@ def test_what_does_not_answer_rules_nothing_out(
 
 @pytest.mark.parametrize(("seconds", "is_lost"), [(10, False), (20, True)])
 def test_a_quorum_that_is_not_described_while_brokers_answer_is_lost(seconds: int, *, is_lost: bool) -> None:
-    """As where its controllers are no brokers."""
+    """For example, controllers that are not brokers have lost their majority, while all brokers run."""
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         return replace(snapshot, read_at={**snapshot.read_at, "cluster": triage.START + timedelta(seconds=seconds)})
@@ -182,7 +186,9 @@ def test_a_quorum_that_is_not_described_while_brokers_answer_is_lost(seconds: in
 
 @pytest.mark.parametrize(("seconds", "is_lost"), [(10, False), (16, True)])
 def test_a_quorum_that_was_never_described_is_lost_if_it_was_asked_about(seconds: int, *, is_lost: bool) -> None:
-    """The console opens on it: brokers hold the request back. Where it was refused, or is none, nobody waits for it."""
+    """When the console opens, brokers hold the request back. If the request was refused, or no request is pending, the
+    quorum is not lost.
+    """
 
     def unknown(snapshot: Snapshot, *, is_asked: bool) -> Snapshot:
         read_at = {part: at for part, at in snapshot.read_at.items() if part != "quorum"}
@@ -198,7 +204,7 @@ def test_a_quorum_that_was_never_described_is_lost_if_it_was_asked_about(seconds
 
 @pytest.mark.parametrize(("seconds", "is_healthy"), [(4, True), (7, False)])
 def test_brokers_that_wait_for_a_leader_are_not_called_healthy(seconds: int, *, is_healthy: bool) -> None:
-    """An election takes a second or two."""
+    """An election takes one or two seconds."""
     late = {**triage.healthy().read_at, "cluster": triage.START + timedelta(seconds=seconds)}
     known = with_failures(
         replace(triage.healthy(), read_at=late), "quorum", [("quorum", Failure("TIMED_OUT", "no answer"))]
@@ -243,21 +249,24 @@ def test_replicas_that_are_offline_on_a_broker_that_is_up_are_of_a_failed_direct
     ids=["a deployment", "for 30 s", "for 25 s", "half the time", "it is over"],
 )
 def test_a_group_that_rebalances_half_of_a_minute_is_named(at: Sequence[int], ticks: int, *, is_named: bool) -> None:
-    """A poll every 5 s."""
+    """With a poll every 5 s, rebalances during 30 s are a trouble."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return triage.moved(snapshot, {0: (100 * tick, 100 * tick)}, "PreparingRebalance" if tick in at else "Stable")
 
     verdict = diagnose(triage.watched(change, ticks=ticks))
     assert triage.named(verdict) == ({("group-rebalancing", Subject(group="billing"))} if is_named else set())
-    # One that does not end is not many.
+    # A rebalance that does not end is not called repeated.
     titles = [each.claim.title for each in verdict.causes]
     assert titles == ([f"group billing rebalances {'for long' if 3 in at else 'again and again'}"] if is_named else [])
 
 
 @pytest.mark.parametrize(("ticks", "severity"), [(14, Severity.INFO), (30, Severity.INFO), (44, Severity.HIGH)])
 def test_rebalances_that_may_be_a_deployment_are_a_possible_cause_of_lag(ticks: int, severity: Severity) -> None:
-    """Each member leaves and joins once: of one member there are few. A poll every 5 s, a rebalance every 30 s."""
+    """In a deployment each member leaves and joins once, so a group of one member rebalances a few times.
+
+    Polls are 5 s apart, and rebalances 30 s.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         state = "PreparingRebalance" if tick % 6 == 2 else "Stable"
@@ -282,7 +291,7 @@ def test_a_group_that_rebalances_once_is_no_trouble() -> None:
 def test_partitions_that_stand_still_all_at_once_are_less_surely_stuck(
     certainties: list[Certainty], *, moves: bool
 ) -> None:
-    """It is the group that stands still then: one cause, and no record to skip."""
+    """If all partitions stand still, the group itself stands still: one cause, and no record to skip."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         end, at = 100 + 50 * tick, 100 + 50 * min(tick, 8)
@@ -301,7 +310,7 @@ def test_partitions_that_stand_still_all_at_once_are_less_surely_stuck(
 def test_a_coordinator_without_a_leader_is_named_beside_the_broker_that_is_away(
     count: int, partitions: list[int | None]
 ) -> None:
-    """Many of its partitions are one cause."""
+    """Several partitions of the coordinator are one cause."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         alone = tuple(cluster.Partition(number, 3, (3,), (3,)) for number in range(count))
@@ -355,7 +364,9 @@ def test_who_is_written_more_than_its_quota_is_throttled_and_not_stuck(
 
 @pytest.mark.parametrize(("commits", "is_slow"), [(True, True), (False, False)])
 def test_a_lag_is_slowness_only_where_commits_go_on(*, commits: bool, is_slow: bool) -> None:
-    """The last commit is of the poll in which the lag grew first; until it is late, it may have been the last one."""
+    """The last commit is from the poll in which the lag first grew; until the next commit is overdue, slowness is only
+    possible.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         committed = 100 + 50 * min(tick, 4) + (5 * (tick - 4) if commits and tick > 4 else 0)
@@ -380,8 +391,9 @@ def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, gr
 
 @pytest.mark.parametrize(("ended", "is_stopped"), [(6, True), (8, False)])
 def test_a_group_without_members_is_stopped_once_its_commits_rest(ended: int, *, is_stopped: bool) -> None:
-    """It committed at each poll, every 5 s, up to this one of eight; its members are gone since the fifth: a program
-    may commit without being one."""
+    """The group commits at each poll, every 5 s, up to the poll `ended` of eight. It has no members from the fifth poll
+    on, but a program may commit without being a member.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         state, member = ("Empty", "") if tick >= 5 else ("Stable", "m1")
@@ -406,7 +418,9 @@ def test_a_lag_while_members_join_is_possibly_slowness() -> None:
 
 
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Each broker in turn is away for two polls, and the quorum elects when it goes."""
+    """Return the snapshot at a tick: each broker in turn is away for two polls, and the quorum elects a leader when it
+    goes.
+    """
     away = [1 + tick // 4] if tick % 4 in (2, 3) and tick < 12 else []
     return triage.without_broker(triage.with_quorum(snapshot, leader_epoch=7 + (tick + 2) // 4), away)
 
@@ -417,7 +431,7 @@ def test_elections_of_a_rolling_restart_are_announced_with_it_and_lost_candidaci
     assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations))
     assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations, [triage.BROKER[1]]))
 
-    # The epoch rises by five until a leader is found, and is read at each step.
+    # The epoch rises by five until a leader is elected, and each epoch is read.
     def fails_over(snapshot: Snapshot, tick: int) -> Snapshot:
         epoch = 7 + min(tick, 5)
         return triage.with_quorum(snapshot, leader_id=-1 if 0 < tick < 5 else 2, leader_epoch=epoch)
@@ -426,7 +440,7 @@ def test_elections_of_a_rolling_restart_are_announced_with_it_and_lost_candidaci
 
 
 def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
-    """The broker that leads the quorum dies and comes back, and then the next leader, and then the third."""
+    """The broker that leads the quorum goes and comes back, then the next leader does, and then the third."""
 
     def crashes(snapshot: Snapshot, tick: int) -> Snapshot:
         times = tick // 10
@@ -442,7 +456,7 @@ def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
 
 @pytest.mark.parametrize(("every", "ends"), [(1, 12), (5, 15)])
 def test_a_quorum_that_elects_no_more_is_calm_again(every: int, ends: int) -> None:
-    """Four elections while all voters are there; after a minute, or three times their distance, they are over."""
+    """Four elections while all voters are up are over after a minute, or after three times their interval."""
 
     def restless(snapshot: Snapshot, tick: int) -> Snapshot:
         times = min(tick // every, 4)
@@ -455,7 +469,7 @@ def test_a_quorum_that_elects_no_more_is_calm_again(every: int, ends: int) -> No
 
 
 def test_what_an_announced_broker_explains_is_no_trouble_by_another_name() -> None:
-    """A partition has its only replica there: it has no leader, and that is announced."""
+    """A partition has its only replica on the announced broker, so its missing leader is announced too."""
 
     def lonely(snapshot: Snapshot, tick: int) -> Snapshot:
         changed = triage.first_of_orders(snapshot, replicas=(3,), isr=(3,), leader=3)
@@ -489,7 +503,9 @@ def test_a_leader_that_nobody_follows_is_named_and_one_that_is_followed_somewher
 
 
 def test_a_burst_that_arrives_for_three_seconds_is_no_trouble() -> None:
-    """Records come within some polls, of a second each, faster than they are read; it is said, and alarms nobody."""
+    """Within three polls of one second, records arrive faster than they are read: kac names the slow consumer without
+    an alarm.
+    """
     second = timedelta(seconds=1)
     written = [50 * tick for tick in range(12)]
     written += [written[-1] + 1_000 * burst for burst in (1, 2, 3)] + [written[-1] + 3_000] * 20
@@ -508,13 +524,13 @@ def test_a_burst_that_arrives_for_three_seconds_is_no_trouble() -> None:
 
 
 def _with_spare(snapshot: Snapshot, *, fenced: bool) -> Snapshot:
-    """Broker 4 is there, without a replica."""
+    """Return the snapshot with broker 4, which has no replica."""
     there = (*snapshot.cluster.brokers, cluster.Broker(4, "127.0.0.1", 9004, "rack-1", fenced=fenced))
     return replace(snapshot, cluster=replace(snapshot.cluster, brokers=there))
 
 
 def test_a_broker_without_replicas_that_is_shut_down_alarms_nobody() -> None:
-    """It was taken out, and is fenced until it is unregistered: it is said, with what ends it."""
+    """A broker that was drained is fenced until it is unregistered: kac names it, with the step that ends the row."""
 
     verdict = diagnose(triage.watched(lambda snapshot, tick: _with_spare(snapshot, fenced=tick >= 2)))
     assert triage.named(verdict) == {("broker-down", triage.BROKER[4])}
@@ -563,7 +579,7 @@ def test_a_broker_that_somebody_may_miss_is_a_trouble(how: str) -> None:
 
 
 def test_a_member_that_stays_behind_the_groups_epoch_is_evidence() -> None:
-    """KIP-848: the others wait for the partitions that it still has."""
+    """The other members wait for the partitions that the late member still has (KIP-848)."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         known = triage.moved(snapshot, {0: (100 * tick, 100 * tick)}, "Reconciling")

@@ -1,5 +1,6 @@
-"""Changes that clients made: judged by the rules of plans, kept until they are taken back, and the cause of symptoms of
-those that they affect."""
+"""Tests of changes by clients: kac judges them by the rules of plans, keeps them until they are taken back, and names
+them as the cause of later symptoms of the entities that they affect.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +41,14 @@ from tests.unit import test_triage
 from tests.unit.test_triage import START, TICK, Change, logs_seen, watched
 
 WHEN, BACK = 5, 12
-"""The polls that first see a change, and the former state again."""
+"""The ticks of the first polls that see a change, and the former state again."""
 ORDERS = topic_resource("orders")
 EVERYBODY = QuotaEntity.of({"user": None})
 ALICE = ScramUser("alice", ScramMechanism(1))
 
 
 def healthy() -> Snapshot:
-    """A cluster that is well, whose topic holds records."""
+    """Return a healthy cluster whose topic holds records."""
     dirs = {broker: (samples.held(("orders", 0, 1_000_000)),) for broker in (1, 2, 3)}
     return replace(test_triage.healthy(), log_dirs=dirs)
 
@@ -88,8 +89,12 @@ def seen(
     ticks: int = 16,
     authors: Mapping[ChangeKey, Author] | None = None,
 ) -> list[Claim]:
-    """The causes of a cluster that changes at a poll and maybe back at a later one, while a topic is written to: until
-    the change, or all the time."""
+    """Return the claims of `changed-lately` on a cluster that changes at the tick `WHEN`, while a topic is written to.
+
+    Args:
+        is_back: whether the change is taken back at `BACK`.
+        stops: whether the writes stop with the change.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         is_changed = WHEN <= tick < (BACK if is_back else ticks + 1)
@@ -172,7 +177,7 @@ def test_a_change_that_is_taken_back_ends_its_row_and_its_repair_is_none(before:
 
 
 def test_a_lower_limit_that_restores_the_former_one_a_change_made_here_and_a_new_credential_are_no_rows() -> None:
-    """A quota that somebody raised by mistake, and took back."""
+    """A quota that returns to its former limit after a raise is no row."""
     assert not seen(quota(0.05), quota(50.0), is_back=True)
     assert seen(quota(50.0), quota(0.05))
     key = (ORDERS, "retention.ms", "1000")
@@ -182,7 +187,7 @@ def test_a_lower_limit_that_restores_the_former_one_a_change_made_here_and_a_new
 
 
 def key(name: str, was: str, now: str) -> tuple[Change, Change]:
-    """A key of orders before, and then."""
+    """Return the changes that set a key of orders to its former and to its new value."""
     return topic_configs(**{name: was}), topic_configs(**{name: now})
 
 
@@ -252,7 +257,7 @@ def test_a_change_by_which_brokers_take_more_does_not_make_a_topic_silent(before
 
 
 def of_brokers(*values: str, key: str = "message.max.bytes", source: ConfigSource = DYNAMIC_BROKER_CONFIG) -> Change:
-    """Brokers 1, 2, ... with these values, by default set by requests."""
+    """Return a change that sets these values on brokers 1, 2, and so on; dynamic by default."""
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         found = {
@@ -367,7 +372,7 @@ def changes_between(before: Change, then: Change) -> tuple[JudgedChange, ...]:
 
 
 def committed(at: Mapping[int, int], end: int = 8_000, *, members: bool = True) -> Change:
-    """The group billing with these offsets of partitions of orders."""
+    """Return a change that gives the group billing these offsets of partitions of orders."""
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         rows = tuple(PartitionLag("orders", n, at_, end, end - at_, "m1" if members else "") for n, at_ in at.items())
@@ -387,7 +392,7 @@ def verdict_of(change: Change, ticks: int = 8) -> list[Claim]:
 
 
 def rereading(snapshot: Snapshot, tick: int) -> Snapshot:
-    """A group that has read everything, is set back at a poll, and catches up, one partition after the other."""
+    """Return the snapshot of a group that read everything, is set back at `WHEN`, and reads partition 0 again."""
     if tick < WHEN:
         return committed({0: 8_000, 1: 8_000})(snapshot, tick)
     return committed({0: min(8_000, 100 * (tick - WHEN)), 1: 0})(snapshot, tick)
@@ -423,7 +428,7 @@ def test_offsets_of_a_group_without_members_can_be_set_as_they_were() -> None:
 
 
 LEFT, AHEAD = 12, 24
-"""The ticks at which the members of `set_ahead` leave, and at which their group's offsets are seen elsewhere."""
+"""The ticks at which the members of `set_ahead` leave, and at which their group's offsets are further ahead."""
 
 
 def set_ahead(
@@ -437,17 +442,17 @@ def set_ahead(
     kind: str = "classic",
     topics: tuple[str, ...] = (),
 ) -> Change:
-    """A group that commits every ten seconds, loses its members, and is ahead after a minute.
+    """Return a change: a group commits every ten seconds, loses its members, and is ahead a minute later.
 
     Args:
-        to: the offset then; it goes on from there once members came.
-        back_at: the tick at which it is set to its former offset.
-        comes: the tick with members again.
+        to: the offset at `AHEAD`; the group continues from it after members came.
+        back_at: the tick at which the group is set back to its former offset.
+        comes: the tick at which members come.
         left: the tick at which its members leave.
         held: whether members ever had its partitions.
         described: whether its coordinator was asked for its members.
-        kind: its type.
-        topics: others of the cluster.
+        kind: the type of the group.
+        topics: other topics of the cluster.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -545,7 +550,7 @@ def test_groups_that_lost_their_commits_after_the_offsets_topic_grew() -> None:
 
 
 def test_partitions_that_were_read_again_wait_for_the_others() -> None:
-    """A member reads one partition after the other: the first has passed its former offset, and stands."""
+    """A member reads one partition after the other: the first has passed its former offset, and rests."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         if tick < WHEN:
@@ -585,11 +590,11 @@ def test_a_change_that_only_stands_near_is_not_named_next_to_a_cause() -> None:
     assert [each.cause for each in verdict_of(change, WHEN + 6)] == ["consumer-slow"]
 
 
-# -- what a broker says of itself --------------------------------------------------------------------------------------
+# -- properties of a broker --------------------------------------------------------------------------------------------
 
 
 def back_as(**said: object) -> Change:
-    """Broker 2 goes at a poll, and comes back with other values."""
+    """Return a change: broker 2 goes at `WHEN`, and comes back with these fields."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         brokers = [each for each in snapshot.cluster.brokers if each.id != 2]
@@ -650,7 +655,7 @@ _STATES: Mapping[str, Callable[[int], Change]] = {
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(_STATES)), st.integers(0, 3)), max_size=12))
 def test_whatever_is_changed_and_taken_back_leaves_no_change(steps: list[tuple[str, int]]) -> None:
-    """At each poll one value changes; at the end all are as at first."""
+    """At each poll one value changes; at the end all values are the first ones again."""
     values = dict.fromkeys(_STATES, 0)
     known: tuple[JudgedChange, ...] = ()
     last = Poll(START, _of(values))
@@ -730,11 +735,11 @@ def test_a_producer_that_does_not_come_back_after_a_restart_has_the_brokers_file
     assert not seen(of_files("900000"), of_files("3600000"), stops=True), "brokers take more"
 
 
-# -- groups that go with their offsets -------------------------------------------------------------------------------
+# -- groups that are deleted with their offsets ----------------------------------------------------------------------
 
 
 def gone(*, had_members: bool = True, back_at: int = 1_000, begins: int = -1) -> Change:
-    """A group without members that is gone after a while. begins: the offset with which it comes back."""
+    """Return a change: a group without members is gone from `WHEN` on. begins: the offset with which it comes back."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         known = frozenset({"billing"} if had_members else ())
@@ -767,7 +772,7 @@ def test_a_group_that_missed_nothing_is_no_row(change: Change) -> None:
 
 @pytest.mark.parametrize(("others", "is_joined"), [(6, True), (3, False), (12, False)])
 def test_a_group_that_may_join_a_grown_topic_with_another_one_falls_behind(others: int, *, is_joined: bool) -> None:
-    """orders gets 12 partitions instead of 6; the group also reads users. others: the partitions of users."""
+    """orders grows from 6 to 12 partitions, and the group also reads users. others: the partitions of users."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         orders = snapshot.topics["orders"]

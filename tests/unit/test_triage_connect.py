@@ -1,4 +1,6 @@
-"""Connect in triage: one row for one reason, and none for what is well, restarts, or is paused for a moment."""
+"""Tests of Connect in triage: one row for each reason, and no row for connectors that are healthy, restart, or pause
+briefly.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ def verdict(
     before: Snapshot | None = None,
     facts: Callable[[int], Facts] = lambda _: Facts(),
 ) -> Verdict:
-    """The verdict after a Connect cluster that was well became something else."""
+    """Return the verdict after a healthy Connect cluster changed.
+
+    became: tick -> the snapshot; before: the snapshot at the first poll.
+    """
     return diagnose(watched(lambda _, tick: became(tick), ticks, before=before or whole(), facts=facts))
 
 
@@ -72,7 +77,7 @@ def test_a_failed_task_is_a_row_with_its_reason_and_its_restart() -> None:
 
 
 def test_equal_reasons_of_many_connectors_are_one_row() -> None:
-    """Each has its own numbers and its own place in the code."""
+    """Equal reasons of tasks are one row, even if numbers and places in the code differ."""
     many = [
         made.connector(
             f"sink-{n}",
@@ -99,7 +104,7 @@ def test_two_reasons_of_a_connector_are_two_rows() -> None:
 
 
 def with_group(snapshot: Snapshot, committed: int, end: int, state: str = "Stable") -> Snapshot:
-    """The snapshot with the group of the sink."""
+    """Return the snapshot with the sink's group, at these offsets of orders/0."""
     lagging = moved(snapshot, {0: (committed, end)}, state, "m1" if state == "Stable" else "")
     group, lag = lagging.groups["billing"], lagging.lags["billing"]
     return replace(
@@ -165,7 +170,7 @@ def one_gone(tasks: bool = True) -> Snapshot:
 
 
 def test_a_worker_that_restarts_is_no_trouble_and_one_that_stays_away_is() -> None:
-    """It is gone for a minute, and comes back."""
+    """A worker that is gone for a minute and comes back is no trouble."""
     assert timedelta(minutes=1) < RESTARTS
     gone = verdict(lambda _: one_gone(), ticks=12)
     assert gone.is_healthy
@@ -178,7 +183,7 @@ def test_a_worker_that_restarts_is_no_trouble_and_one_that_stays_away_is() -> No
     ]
     idle = verdict(lambda _: one_gone(tasks=False), ticks=24)
     assert [severity for _, severity, _ in rows(idle)] == ["warning"]
-    found = verdict(lambda _: one_gone(), ticks=1, before=one_gone())  # away at the first look: at once
+    found = verdict(lambda _: one_gone(), ticks=1, before=one_gone())  # gone at the first poll: at once
     assert [(cause, severity) for cause, severity, _ in rows(found)] == [("worker-gone", "high")]
 
 
@@ -196,7 +201,7 @@ def test_a_rebalance_is_no_trouble_and_tasks_that_wait_for_long_are_a_row() -> N
     assert found.causes[0].claim.subject == Subject(entity="Connect main")
     late = verdict(lambda _: waiting(), ticks=80)
     assert [severity for _, severity, _ in rows(late)] == ["high"]
-    found = verdict(lambda _: waiting(on="w3:8083"), ticks=14)  # for a worker beyond the settings
+    found = verdict(lambda _: waiting(on="w3:8083"), ticks=14)  # a worker that the settings do not name
     assert rows(found) == [
         ("worker-gone", "high", "worker w3:8083 of Connect main is gone, and 2 instances wait for it")
     ]
@@ -273,7 +278,7 @@ def test_dead_letters_that_come_are_a_warning_until_none_comes() -> None:
     assert looked(60) == []
 
 
-# -- why ---------------------------------------------------------------------------------------------------------------
+# -- causes ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_change_of_its_config_is_the_cause_and_f_takes_it_back() -> None:

@@ -1,4 +1,4 @@
-"""What this console suffers itself is said as what it is: it is throttled, or a broker refuses its login."""
+"""Tests of troubles of this console itself: brokers throttle it, or a broker refuses its login."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALICE = QuotaEntity.of({"user": "alice"})
 
 
 def seen(snapshot: Snapshot, **suffers: Any) -> Verdict:
-    """The verdict after a poll of a console that suffers this."""
+    """Return the verdict after a poll with these troubles of the console."""
     observations = begin(Poll(START, snapshot))
     return diagnose(after(observations, Poll(START + SECOND, snapshot, **suffers)))
 

@@ -1,4 +1,4 @@
-"""What controllers alone tell: who stands still, and what to start first; and neighbours that are quiet."""
+"""Tests of causes that controllers alone show: stopped nodes, and the node to start first."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def seen(
     roles: str = "controller",
     leader: int = 101,
 ) -> Snapshot:
-    """Return what controllers say; brokers: id -> seconds since it fetched."""
+    """Return the snapshot as controllers describe it.
+
+    brokers: id -> seconds since the broker's last fetch; more: other observers.
+    """
     nodes = tuple(Broker(each, f"c{each}", 9093) for each in controllers)
     known = with_cluster(Snapshot(), ClusterInfo("id", leader, (), controllers=nodes), at)
     given = voters or tuple(replica(each, at) for each in CONTROLLERS)
@@ -79,7 +82,7 @@ def test_no_broker_runs_and_maybe_no_controller() -> None:
     nodes = tuple(Broker(each, f"c{each}", 9093) for each in CONTROLLERS)
     known = replace(known, cluster=replace(known.cluster, controllers=nodes))
     assert ("brokers-stopped", Subject()) in causes(verdict(known, (103,)))
-    assert causes(verdict(known)) == []  # 103 may be a broker, too: it has not said
+    assert causes(verdict(known)) == []  # 103 may also be a broker: its roles are unknown
 
 
 def test_brokers_that_stand_still_or_were_not_seen_for_minutes() -> None:
@@ -130,7 +133,8 @@ def test_the_quorum_has_lost_its_majority_or_was_never_described() -> None:
         "start 1 of controllers 102 (c102:9093), 103 (c103:9093) before any broker: 2 of 3 voters are needed"
         in steps(found)
     )
-    # The console opens on a controller that knows no leader: what is to be started is named by what it knows.
+    # When the console opens, the controllers have no leader: the step names the nodes to start from the list of
+    # controllers.
     nodes = tuple(Broker(each, f"c{each}", 9093) for each in CONTROLLERS)
     known = asking_quorum(Snapshot(), START)
     known = with_cluster(known, ClusterInfo("id", -1, (), controllers=nodes), START + timedelta(seconds=6))
@@ -141,7 +145,7 @@ def test_the_quorum_has_lost_its_majority_or_was_never_described() -> None:
 
 @pytest.mark.parametrize(("silent", "lost"), [((102, 103), True), ((101, 102), True), ((103,), False)])
 def test_a_leader_that_is_gone_is_still_named(silent: tuple[int, ...], lost: bool) -> None:
-    """From Kafka 4.0 on; with most of the controllers gone nobody can be elected in its place."""
+    """From Kafka 4.0 on, controllers name a leader that is gone; without a majority they can't elect another one."""
     nodes = tuple(Broker(each, f"c{each}", 9093) for each in CONTROLLERS)
     known = asking_quorum(Snapshot(), START)
     known = with_cluster(known, ClusterInfo("id", 103, (), controllers=nodes), START + timedelta(seconds=6))

@@ -1,4 +1,4 @@
-"""Who depends on whom: the entities of a symptom, the changes that are near it, and one change for each symptom."""
+"""Tests of dependencies: the entities on which a symptom depends, and the entity that a change affects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.test_triage import healthy
 
 
 def cluster() -> Snapshot:
-    """Groups that read some topics: billing reads orders, whose partition 0 is led by broker 1."""
+    """Return a cluster: billing reads orders, whose partition 0 is led by broker 1, and counting reads clicks."""
     known = healthy()
     offsets = Topic(OFFSETS, tuple(Partition(n, 3, (3, 1), (3, 1)) for n in range(3)), internal=True)
     clicks = Topic("clicks", (Partition(0, 2, (2, 3), (2, 3)),))
@@ -56,7 +56,7 @@ EVERYTHING = {
 
 
 def needed(symptom: symptoms.Symptom, snapshot: Snapshot | None = None) -> dict[Entity, int]:
-    """The entities that a symptom depends on, with the least distance of each."""
+    """Return the entities on which a symptom depends, with the shortest distance of each."""
     changed = {sort: {name: Entity(sort, name) for name in names} for sort, names in EVERYTHING.items()}
     found: dict[Entity, int] = {}
     for distance, entity in near(symptom, snapshot or cluster(), changed):
@@ -110,7 +110,7 @@ def test_a_partition_depends_on_its_leader_first_and_a_group_on_its_own_topics()
         (QuotaEntity.of({"user": "carol"}), Entity(dependencies.USERS, "carol")),
         (QuotaEntity.of({"user": "carol", "client-id": "app-1"}), Entity(dependencies.CLIENTS, "app-1")),
         (QuotaEntity.of({"ip": "10.0.0.7"}), Entity(dependencies.HOSTS, "10.0.0.7")),
-        (samples.acl("User:carol", "orders", "READ", "ALLOW", on="TOPIC"), None),  # rights have a cause of their own
+        (samples.acl("User:carol", "orders", "READ", "ALLOW", on="TOPIC"), None),  # rights have their own cause
     ],
 )
 def test_the_entity_of_a_change(about: Target, entity: Entity | None) -> None:

@@ -1,5 +1,6 @@
-"""Log directories: those that share a file system are one trouble, what else fills it is said, and what is no disk is
-none."""
+"""Tests of full log directories: those on one file system are one row, evidence names other writers, and remote storage
+is no disk.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +36,14 @@ def filled(
     grows: int = 0,
     other: int = 0,
 ) -> list[Claim]:
-    """The disks that fill up: of directories with (total, usable) bytes, into each of which Kafka writes `grows` bytes
-    a tick, and something else `other`."""
+    """Return the claims of `disk-filling`.
+
+    Args:
+        dirs: (broker, path) -> (total, usable) bytes.
+        hosts: broker -> its host; the others have the host of `healthy`.
+        grows: bytes that Kafka writes to each directory in a tick.
+        other: bytes that other programs write to each directory in a tick.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         by_broker: dict[int, tuple[LogDir, ...]] = dict(snapshot.log_dirs)
@@ -64,8 +71,8 @@ FULL = (100 * GB, 4 * GB)
     [
         ({(1, "/a"): FULL, (1, "/b"): FULL}, None, 1),
         ({(n, path): FULL for n in (1, 2, 3) for path in ("/a", "/b")}, None, 1),
-        ({(1, "/a"): FULL, (2, "/a"): FULL}, {1: "one", 2: "two"}, 1),  # the very same sizes: a volume of the network
-        ({(1, "/a"): FULL, (1, "/b"): (100 * GB, 4 * GB - 50_000_000)}, None, 1),  # looked at while it fills
+        ({(1, "/a"): FULL, (2, "/a"): FULL}, {1: "one", 2: "two"}, 1),  # exactly equal sizes: a network volume
+        ({(1, "/a"): FULL, (1, "/b"): (100 * GB, 4 * GB - 50_000_000)}, None, 1),  # /b was read a moment later
         ({(1, "/a"): FULL, (2, "/a"): (100 * GB, 4 * GB - 50_000_000)}, {1: "one", 2: "two"}, 2),
         ({(1, "/a"): FULL, (1, "/b"): (100 * GB, 3 * GB)}, None, 2),
         ({(1, "/a"): FULL, (1, "/b"): (90 * GB, 4 * GB)}, None, 2),

@@ -1,4 +1,4 @@
-"""Groups: who reads is in trouble, and what nobody reads is told once."""
+"""Tests of causes about groups: a group with members gets a row, and all groups without members share one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Rows = Mapping[str, tuple[str, list[tuple[str, int, int, int, str]]]]
 
 
 def with_rows(snapshot: Snapshot, groups: Rows, starts: Mapping[tuple[str, int], tuple[int, int]]) -> Snapshot:
-    """These groups alone, and where logs begin and end."""
+    """Return the snapshot with only these groups, and with these starts and ends of logs."""
     known, lags = {}, {}
     for name, (state, rows) in groups.items():
         members = tuple(
@@ -91,7 +91,9 @@ def test_the_one_that_has_a_member_stands_before_all_of_them() -> None:
     [("nobody", False), ("a member that left", True), ("a commit that moved", True), ("members listed", True)],
 )
 def test_a_group_without_members_is_stopped_where_somebody_was_seen(what: str, *, is_named: bool) -> None:
-    """Records go on; nobody, or a member, or a consumer that assigns partitions was at work first."""
+    """Records are written all the time. The group is stopped only if a member, or a consumer that assigns its own
+    partitions, was seen at work.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         early = tick < 3
@@ -107,7 +109,7 @@ def test_a_group_without_members_is_stopped_where_somebody_was_seen(what: str, *
 
 
 def test_a_topic_that_a_group_reads_no_more_is_not_its_trouble() -> None:
-    """It has members for another topic; the records that are written to the old one are no lag of theirs."""
+    """The members read another topic; records that are written to the old topic are no lag of theirs."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         rows = {
@@ -136,7 +138,7 @@ def test_a_listing_remembers_who_had_members_and_without_states_says_nothing_of_
     later = with_groups(first, {"a": replace(busy, state="Empty"), "b": idle}, whole=True, at=START + TICK)
     assert later.had_members == frozenset({"a"})
     assert not with_groups(later, {"b": idle}, whole=True, at=START + 2 * TICK).had_members
-    # Before version 4 ListGroups has none, as on brokers of other vendors: the description says it.
+    # Before version 4, and on brokers of some vendors, ListGroups has no states; the description of a group has them.
     nothing = {name: cluster.Group(name, "", "classic") for name in ("busy", "idle")}
     described = {"busy": cluster.Group("busy", "Stable", "classic"), "idle": cluster.Group("idle", "Empty", "classic")}
     first = with_groups(Snapshot(), nothing, whole=True, at=START)
@@ -148,7 +150,7 @@ def test_a_listing_remembers_who_had_members_and_without_states_says_nothing_of_
     assert (again.groups, again.had_members) == (described, seen.had_members)
 
 
-# -- ahead of the end --------------------------------------------------------------------------------------------------
+# -- offsets ahead of the end ------------------------------------------------------------------------------------------
 
 
 def ahead(member: str) -> Snapshot:
@@ -173,7 +175,7 @@ def test_offsets_ahead_of_the_end_are_told_of_mirrors_and_a_trouble_of_members()
 
 
 def test_a_mirror_that_goes_on_is_no_reader() -> None:
-    """Its offsets move, always beyond the end."""
+    """The offsets of a mirror move, but are always beyond the end."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = 50_000 + 90 * min(tick, 5)
@@ -191,9 +193,11 @@ def test_a_log_that_was_cut_back_is_read_from_there() -> None:
 
 @given(st.integers(0, 1_000), st.integers(0, 1_000), st.integers(0, 10_000), st.integers(0, 10_000))
 def test_no_more_is_read_again_than_the_log_has(start: int, length: int, committed: int, to: int) -> None:
-    """Nor is more passed over; where both offsets are in the log it is the distance between them."""
+    """A reset neither reads again nor passes over more records than the log has. If both offsets are in the log, their
+    distance is the forecast.
+    """
     log = cluster.LogRange(start, start + length)
-    offset = min(max(to, log.start), log.end)  # no other may be staged
+    offset = min(max(to, log.start), log.end)  # staging refuses other offsets
     again, never = forecast(cluster.GroupOffset(cluster.CommittedOffset(committed), log, "classic"), offset)
     assert min(again, never) == 0
     assert max(again, never) <= length
@@ -201,11 +205,11 @@ def test_no_more_is_read_again_than_the_log_has(start: int, length: int, committ
         assert again - never == committed - offset
 
 
-# -- many of a kind ----------------------------------------------------------------------------------------------------
+# -- many similar groups -----------------------------------------------------------------------------------------------
 
 
 def test_equal_claims_of_many_groups_are_one_and_the_alive_come_first() -> None:
-    """Fifty groups lose their members; one other stands still at a record."""
+    """Fifty groups lose their members; another group stands still at a record."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         gone = tick > 2
@@ -243,7 +247,7 @@ def test_many_partitions_of_one_group_are_one_cause_with_all_its_steps() -> None
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=1, max_size=12))
 def test_what_was_read_once_is_read_for_ever(polls: list[tuple[int, bool]]) -> None:
-    """Whatever comes after a member, or a commit that moved within the log."""
+    """A partition stays read after it had a member, or after a commit moved within the log."""
     trend, seen, before = None, False, None
     for number, (committed, member) in enumerate(polls):
         row = cluster.PartitionLag("orders", 0, committed, 20, max(0, 20 - committed), "m" if member else "")
@@ -259,7 +263,7 @@ FACTOR, SHARE_FACTOR = "offsets.topic.replication.factor", "share.coordinator.st
 
 
 def small(brokers: int, factor: int, key: str = FACTOR, held: str = "orders") -> Snapshot:
-    """So many brokers, which hold replicas of a topic, and are to make a coordinator's topic with so many replicas."""
+    """Return a cluster whose brokers hold replicas of the topic `held`, and set the replication factor `key`."""
     base = healthy()
     alive = base.cluster.brokers[:brokers]
     entries = ConfigSet((ConfigEntry(key, str(factor), ConfigSource(5)),))
@@ -278,7 +282,7 @@ def small(brokers: int, factor: int, key: str = FACTOR, held: str = "orders") ->
 
 
 def test_groups_that_no_coordinator_can_be_made_for_are_a_trouble() -> None:
-    """One broker with Kafka's defaults: consumers wait for a coordinator for ever."""
+    """On one broker with Kafka's defaults, consumers wait for a coordinator for ever."""
     verdict = diagnose(watched(lambda s, _: s, before=small(1, 3)))
     (only,) = verdict.causes
     assert (only.claim.cause, only.claim.subject) == ("coordinator-unavailable", Subject(topic="__consumer_offsets"))
@@ -307,7 +311,7 @@ TRANSACTION_FACTOR = "transaction.state.log.replication.factor"
 
 
 def allowing(*types: str) -> tuple[Acl, ...]:
-    """An ACL for `pay` on each of these types."""
+    """Return an ACL for `pay` on each of these types of resources."""
     return tuple(samples.acl("User:pay", "pay", "WRITE", on=each) for each in types)
 
 
@@ -343,7 +347,7 @@ def test_a_number_that_a_file_sets_above_the_brokers_is_a_warning_without_acls()
 
 
 def test_brokers_that_go_while_it_is_watched_make_it_a_cause_after_five_minutes() -> None:
-    """A cluster that restarts its brokers has fewer meanwhile, before anybody used a group on it."""
+    """Brokers may be missing because they restart, before any group uses the cluster."""
     whole, less = small(3, 3), small(2, 3)
     assert diagnose(watched(lambda s, _: less, before=whole)).causes == ()
     (only,) = diagnose(watched(lambda s, _: less, before=whole, ticks=80)).causes
@@ -352,7 +356,7 @@ def test_brokers_that_go_while_it_is_watched_make_it_a_cause_after_five_minutes(
 
 @pytest.mark.parametrize("other", [2, None])
 def test_a_topic_that_one_of_the_brokers_may_make_is_no_trouble(other: int | None) -> None:
-    """Each broker makes it by its own value, and one of them hides it or has a lower one."""
+    """Each broker creates the topic with its own value, and one broker hides the value or has a lower one."""
     base = small(2, 3)
     entries = () if other is None else (ConfigEntry(FACTOR, str(other), ConfigSource(4)),)
     mixed = replace(base, configs={**base.configs, broker_resource(2): ConfigSet(entries)})
@@ -376,7 +380,7 @@ def test_share_groups_need_their_own_topic() -> None:
     ids=["one of three", "spread", "two partitions prove nothing"],
 )
 def test_a_slow_group_is_told_which_partition_gets_most_records(arriving: tuple[int, ...], *, named: bool) -> None:
-    """Each partition is read at 8 records a tick, or as fast as they arrive."""
+    """The group reads 8 records a tick of each partition, or as many as arrive."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return moved(snapshot, {n: (min(each, 8) * tick, each * tick) for n, each in enumerate(arriving)})
@@ -396,7 +400,7 @@ def test_a_slow_group_is_told_which_partition_gets_most_records(arriving: tuple[
 def test_a_member_that_stands_in_all_of_its_partitions_is_named_itself(
     stands: tuple[int, ...], *, is_member: bool
 ) -> None:
-    """m1 has two partitions and moves on; m2 has two others, and commits every poll until the eighth."""
+    """m1 moves on in its two partitions; m2 has two others, and commits at every poll until the eighth."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         rows = [
@@ -416,7 +420,7 @@ def test_a_member_that_stands_in_all_of_its_partitions_is_named_itself(
 
 
 def test_the_time_without_a_member_does_not_count_as_standing_still() -> None:
-    """A member that comes after a pause of its group has the time of any other to commit."""
+    """A member that comes after a pause of its group has as much time to commit as any other member."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = 3 <= tick < 14
@@ -431,7 +435,9 @@ def test_the_time_without_a_member_does_not_count_as_standing_still() -> None:
 
 
 def test_members_of_different_services_are_told_apart() -> None:
-    """A group that rebalances and whose clients read different topics says so; replicas of one client do not."""
+    """Evidence says if the clients of a group that rebalances read different topics, but not if they are replicas of
+    one service.
+    """
 
     def evidence(*members: tuple[str, tuple[str, ...]]) -> str:
         some = tuple(
@@ -460,7 +466,10 @@ def test_members_of_different_services_are_told_apart() -> None:
 
 @pytest.mark.parametrize(("stands", "cause"), [(True, "consumer-stuck"), (False, "group-rebalancing")])
 def test_a_record_that_ends_its_readers_is_named_rather_than_their_rebalances(*, stands: bool, cause: str) -> None:
-    """A poll every 5 s, a rebalance every 25 s. stands: whether one of two partitions stands through all of them."""
+    """Polls are 5 s apart, and rebalances 25 s.
+
+    stands: whether one of two partitions stands still through all rebalances.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         state = "PreparingRebalance" if tick % 5 == 4 else "Stable"
@@ -489,7 +498,9 @@ def test_the_rebalances_are_named_while_no_member_is_left() -> None:
 
 
 def test_what_left_is_of_a_sink_connector() -> None:
-    """The only member of a sink's group leaves; the group of another name has the same client."""
+    """If the group's name is that of a sink's group, the step names the connector; another group with the same client
+    has no such step.
+    """
 
     def steps(group: str) -> list[str]:
         def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -531,7 +542,7 @@ def test_what_left_is_of_a_sink_connector() -> None:
 def test_the_clients_of_a_group_without_members_went_to_a_new_group(
     client: str, name: str, later: str, topic: str, comes: int, *, is_named: bool
 ) -> None:
-    """A service that is started again makes up another name for its group. comes: the first poll with that group."""
+    """A service that starts again may use a new name for its group. comes: the first tick with that group."""
 
     def group(name: str, client: str, topic: str, *, is_there: bool) -> cluster.Group:
         member = cluster.GroupMember("m1", client, "/10.0.0.1", ((topic, 0),))
@@ -561,7 +572,7 @@ def test_the_clients_of_a_group_without_members_went_to_a_new_group(
 def test_a_share_group_stands_at_a_record_until_its_deliveries_are_used_up(
     type_: str, ticks: int, *, is_stuck: bool
 ) -> None:
-    """The start offset of a share group moves once the first record is done; members work on those after it."""
+    """The start offset of a share group moves once the first record is done, while members work on later records."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         now = moved(snapshot, {0: (100, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})

@@ -1,4 +1,4 @@
-"""A group that reads the dead letters that it writes."""
+"""Tests of the cause that a group reads the dead letters that it writes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ TICKS = 14
 
 
 def rows(dead: str, *, orders: int, letters: int, reads: int, archive: int = 0) -> list[Claim]:
-    """What is said of a group that reads orders and a second topic.
+    """Return the claims of `dead-letters-reread` about a group that reads orders and a second topic.
 
     Args:
-        orders, letters: records that come at each tick, and are read in the topic of orders.
-        reads: letters that are read at each tick.
-        archive: orders that another group reads at each tick.
+        dead: the name of the second topic.
+        orders, letters: records that arrive in each topic at each tick; the group reads all of orders.
+        reads: letters that the group reads at each tick.
+        archive: orders that another group reads at each tick; 0 for no other group.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

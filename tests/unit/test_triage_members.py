@@ -1,5 +1,6 @@
-"""Members of groups over time: an instance id that changes hands, partitions that no member has yet, topics that are
-not there, and members that left."""
+"""Tests of the members of groups over time: an instance id that changes hands, partitions without a member, topics that
+do not exist, and members that left.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ TICKS = 20
 
 
 def causes(member_id: Callable[[int], str], instance: str | None = "app-0", *, lags: bool = False) -> list[Claim]:
-    """The causes of a group whose only member has these ids at each tick."""
+    """Return the causes of a group whose only member has these ids at each tick."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         changed = moved(snapshot, {0: (100 + tick, 100 + (50 if lags else 1) * tick)})
@@ -69,13 +70,13 @@ def grown(
     is_new: bool = False,
     kind: str = "classic",
 ) -> Verdict:
-    """The verdict over a topic that grows from two to four partitions at the fifth poll.
+    """Return the verdict on a topic that grows from two to four partitions at the fifth poll.
 
     Args:
         of_members: the number of partitions that members have from the poll `joins` on.
-        committed: the offset that the group commits in partition 2, from the poll `commits` on.
-        records: in each new partition.
-        is_new: whether the group has no offset before.
+        committed: the offset that the group commits in partition 2, from the poll `commits` on; -1 for none.
+        records: the number of records in each new partition.
+        is_new: whether the group has no offset before the poll `commits`.
         kind: the type of the group.
     """
 
@@ -122,13 +123,13 @@ def test_new_partitions_that_a_group_does_not_read_are_named() -> None:
     assert [each.fact for each in claim.evidence][1:] == ["no member has partitions 2 to 3, where 10 records wait"]
     assert subject_text(claim.subject) == "group billing topic orders"
     assert not any(each.edits or each.command for each in claim.next), "a reset would lose what others read"
-    (claim,) = not_noticed(grown(of_members=2, kind="consumer"))  # brokers that assign partitions know new ones at once
+    (claim,) = not_noticed(grown(of_members=2, kind="consumer"))  # brokers that assign partitions see new ones at once
     assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.CERTAIN)
 
 
 @pytest.mark.parametrize("ticks", [5 + 3, 5 + 6 * 12 - 1], ids=["after 15 s", "before 6 min"])
 def test_while_consumers_may_yet_find_new_partitions_it_is_only_possible(ticks: int) -> None:
-    """They look for new ones each five minutes."""
+    """Consumers look for new partitions every five minutes, so the cause is only possible until then."""
     verdict = grown(of_members=2, ticks=ticks)
     (claim,) = not_noticed(verdict)
     assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.POSSIBLE)
@@ -159,7 +160,7 @@ def not_known(verdict: Verdict) -> list[tuple[str, str]]:
 
 
 def test_records_before_the_first_commit_in_a_new_partition_may_never_have_been_read() -> None:
-    """A reader that begins at the end, and a fast one that begins at the beginning, commit the same offset first."""
+    """A reader that begins at the end and a fast reader that begins at the start commit the same first offset."""
     ((what, where),) = not_known(grown(of_members=4, joins=11, commits=12, committed=700, records=720))
     assert what.startswith("whether group billing read the 700 records before its first commits in the new partition 2")
     assert "reset group billing topic orders partition 2 to earliest" in where
@@ -184,13 +185,13 @@ def test_a_group_that_had_nothing_to_pass_over_is_not_asked_about(known: dict[st
 def waiting(
     *, ticks: int = 60, wanted: str = "order", lag: bool = True, regex: str = "", created: int = 999
 ) -> list[Claim]:
-    """The causes of a group whose members wait for a topic from the first tick on.
+    """Return the causes of a group whose members wait for a topic from the first tick on.
 
     Args:
-        wanted: the topic that they name.
+        wanted: the topic that they subscribe to.
         lag: whether the group has offsets of a topic that is written to.
-        regex: of their subscription.
-        created: the tick at which the topic is there, and read.
+        regex: the pattern of their subscription; empty for none.
+        created: the tick at which the topic exists and is read.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -222,7 +223,7 @@ def test_members_that_wait_for_what_comes_or_is_there_are_no_trouble(known: dict
 
 
 def slow(members: Callable[[int], tuple[cluster.GroupMember, ...]]) -> Claim:
-    """The row of a group whose lag grows while it commits. members: at each tick."""
+    """Return the claim about a group whose lag grows while it commits. members: tick -> the group's members."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         changed = moved(snapshot, {0: (100 + 10 * tick, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 50 * tick)})
@@ -241,7 +242,7 @@ def test_more_members_than_partitions_are_told() -> None:
     (fact,) = [each.fact for each in claim.evidence if "more members do not help" in each.fact]
     assert fact.startswith("each of its 2 partitions has a member of its own, and 1 more member nothing to read")
     assert "more partitions" in claim.next[0].text
-    claim = slow(lambda _tick: (member(1, 0, 1),))  # where they help
+    claim = slow(lambda _tick: (member(1, 0, 1),))  # more members help
     assert not any("more members do not help" in each.fact for each in claim.evidence)
 
 

@@ -1,4 +1,4 @@
-"""A min ISR that can't be met: how bad it is, and that it is said beside what is away."""
+"""Tests of a min ISR that can't be met: its severity, and its row next to the rows about missing brokers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit import test_triage as triage
 
 
 def written(until: int, tick: int) -> Facts:
-    """The log of orders/3 grows at each tick until this one."""
+    """Return facts in which the log of orders/3 grows at each tick up to `until`."""
 
     def seen(each: int) -> dict[tuple[str, int], LogOffsets]:
         end = 100 + 7 * min(each, until)
@@ -30,7 +30,7 @@ def written(until: int, tick: int) -> Facts:
 
 
 def wanting(snapshot: Snapshot, number: int, topics: Iterable[str] = ("orders",)) -> Snapshot:
-    """These topics with this min ISR; others like the first are made."""
+    """Return the snapshot with this min ISR of topics; topics that do not exist are copied from orders."""
     first = snapshot.topics["orders"]
     made = {name: replace(first, name=name) for name in topics}
     configs = {
@@ -46,10 +46,10 @@ def min_isr_of(verdict: Verdict) -> list[Claim]:
 @pytest.mark.parametrize(
     ("until", "severity"),
     [
-        (3, Severity.CRITICAL),  # it stopped with the change
-        (12, Severity.HIGH),  # acks=1 is written on
-        (0, Severity.HIGH),  # nobody wrote before either
-        (10, Severity.HIGH),  # it stopped a while later, or is about to be written again
+        (3, Severity.CRITICAL),  # the writes stopped with the change
+        (12, Severity.HIGH),  # writes with acks=1 continue
+        (0, Severity.HIGH),  # the topic was not written to before either
+        (10, Severity.HIGH),  # the writes stopped a while later, or are about to continue
     ],
 )
 def test_it_is_critical_where_writes_are_seen_to_stop(until: int, severity: Severity) -> None:
@@ -62,7 +62,7 @@ def test_it_is_critical_where_writes_are_seen_to_stop(until: int, severity: Seve
 
 
 def test_every_replica_wanted_and_one_away_is_said_beside_it() -> None:
-    """Once for all topics."""
+    """All topics are one row."""
     names = [f"t{n}" for n in range(40)]
     verdict = diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 3, names), [2])))
     assert {each.claim.cause for each in verdict.causes} == {"broker-down", "min-isr-impossible"}
@@ -76,10 +76,10 @@ def test_one_topic_is_named_itself_and_a_min_isr_with_room_is_none() -> None:
     (claim,) = min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 3), [2]))))
     assert claim.subject == Subject(topic="orders")
     assert "orders has 3 replicas and min.insync.replicas=3" in claim.evidence[0].fact
-    # Two of three have to be in sync; two brokers are away: it is they.
+    # Two of three replicas have to be in sync, and two brokers are down: the brokers are the cause.
     assert min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 2), [2, 3])))) == []
 
-    # One replica is a partition without a leader.
+    # If the only replica is down, the cause is a partition without a leader.
     def single(snapshot: Snapshot, _tick: int) -> Snapshot:
         return triage.without_broker(wanting(of_one_replica(snapshot), 1), [2])
 
@@ -94,7 +94,9 @@ def of_one_replica(snapshot: Snapshot) -> Snapshot:
 
 @pytest.mark.parametrize(("release", "is_trouble"), [("3.6", True), ("2.8", True), ("3.7", False), ("≥ 4.0", False)])
 def test_newer_brokers_take_any_number_for_one_of_a_single_replica(release: str, *, is_trouble: bool) -> None:
-    """Since Kafka 3.7 its leader is enough: scratch topics next to a default of two are no trouble."""
+    """Since Kafka 3.7 the only replica's leader is enough, so topics with one replica and a default of two are no
+    trouble.
+    """
     versions = {1: BrokerVersion(release, {}), 2: BrokerVersion("4.3", {})}
     verdict = diagnose(triage.watched(lambda s, _: replace(wanting(of_one_replica(s), 2), versions=versions)))
     assert [claim.title.endswith("refuse each acks=all write") for claim in min_isr_of(verdict)] == [True] * is_trouble
@@ -106,7 +108,9 @@ def test_an_announced_restart_is_none() -> None:
 
 
 def test_what_passes_is_what_brokers_let_pass() -> None:
-    """All replicas in sync are enough for them, whatever is asked for; with one less nothing is."""
+    """Brokers accept writes while all replicas are in sync, even if min.insync.replicas is larger, and no write with
+    one replica less.
+    """
     (whole,) = min_isr_of(diagnose(triage.watched(lambda s, _: wanting(s, 9))))
     assert "as soon as one is not in sync" in whole.title
     (broken,) = min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 9), [3]))))

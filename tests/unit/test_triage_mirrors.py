@@ -1,4 +1,4 @@
-"""MirrorMaker in triage: a flow that stopped is one row; one that beats, was taken down or is paused is none."""
+"""Tests of MirrorMaker in triage: a flow that stopped is one row, one that beats, was removed or is paused is none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ TICKS = 8
 
 
 def beat(seconds: float, seen: float = 0.0, every: int | None = 1_000) -> Beat:
-    """A heartbeat written so many seconds before the start, and first seen so many after it."""
+    """Return a heartbeat that was written `seconds` before the start, and first seen `seen` seconds after it.
+
+    every: the interval of heartbeats in milliseconds; None if unknown.
+    """
     at = START - timedelta(seconds=seconds)
     return Beat(round(at.timestamp() * 1000), every, START + timedelta(seconds=seen))
 
@@ -39,7 +42,7 @@ def flow(last: Beat | None, copied: Beat | None = None, source: str = "east", **
 
 
 def with_flows(flows: Iterable[Flow], base: Snapshot, tick: int) -> Snapshot:
-    """The snapshot with flows that were read at a tick."""
+    """Return the snapshot with flows that were read at a tick."""
     copies = {each: Topic(each, (Partition(0, 1, (1, 2, 3), (1, 2, 3)),)) for one in flows for each in one.topics}
     read_at = {**base.read_at, Part.MIRRORS: START + tick * TICK}
     mirrors = {each.name: each for each in flows}
@@ -53,7 +56,7 @@ def verdict(
     grows: bool = False,
     failure: Failure | None = None,
 ) -> Verdict:
-    """The verdict on flows that stay as they are. grows: whether records come to the copy of the first."""
+    """Return the verdict on flows that stay the same. grows: whether records come to the copy of the first flow."""
 
     def facts(tick: int) -> Facts:
         logs = ObservedLogs()
@@ -74,7 +77,7 @@ def rows(found: Verdict) -> list[tuple[str, str, str]]:
 
 
 SECONDS = TICKS * TICK.total_seconds()
-"""How long the observations last."""
+"""The duration of the observations."""
 
 
 def test_a_flow_that_stopped_is_a_row_with_its_last_heartbeats() -> None:
@@ -94,12 +97,12 @@ def test_a_flow_that_stopped_is_a_row_with_its_last_heartbeats() -> None:
 @pytest.mark.parametrize(
     "last",
     [
-        beat(1, SECONDS - 1),  # it beats
+        beat(1, SECONDS - 1),  # it beats in time
         beat(30),  # too early to tell
-        beat(3_600, SECONDS - 1),  # the clock of its host is behind: they come, and are old
+        beat(3_600, SECONDS - 1),  # its host's clock is behind: heartbeats come, but look old
         beat(300, every=60_000),  # it beats once a minute
-        beat(8 * 86_400),  # taken down a week ago
-        None,  # no right to read them
+        beat(8 * 86_400),  # removed a week ago
+        None,  # no right to read heartbeats
     ],
 )
 def test_a_flow_that_beats_was_taken_down_or_is_unknown_is_no_row(last: Beat | None) -> None:
@@ -108,7 +111,7 @@ def test_a_flow_that_beats_was_taken_down_or_is_unknown_is_no_row(last: Beat | N
 
 
 def test_a_flow_without_copies_of_days_ago_or_whose_copies_grow_is_no_trouble() -> None:
-    """By default MirrorMaker writes heartbeats of the way back also, though it copies nothing there."""
+    """By default MirrorMaker also writes heartbeats of the opposite flow, even if it copies no topic there."""
     assert rows(verdict(replace(flow(beat(300)), topics=()))) == []
     ((name, severity, _),) = rows(verdict(flow(beat(2 * 86_400))))
     assert (name, severity) == ("mirror-stopped", "info")
@@ -116,7 +119,7 @@ def test_a_flow_without_copies_of_days_ago_or_whose_copies_grow_is_no_trouble() 
     ((_, severity, title),) = rows(verdict(flow(beat(300)), grows=True))
     assert severity == "info"
     assert title.endswith("but 1 copy here still grows")
-    failure = Failure("TOPIC_AUTHORIZATION_FAILED", "no", "ask")  # nor one that can't be read
+    failure = Failure("TOPIC_AUTHORIZATION_FAILED", "no", "ask")  # nor a flow that can't be read
     assert [cause for cause, *_ in rows(verdict(flow(beat(300)), failure=failure))] == ["access-denied"]
 
 

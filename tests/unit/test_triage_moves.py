@@ -1,4 +1,4 @@
-"""Reassignments that wait: for which replica, what mends it, and what a key stages of that."""
+"""Tests of reassignments that wait: the replica they wait for, the steps that help, and the edits that a key stages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.test_triage import healthy, watched, without_broker
 
 
 def moving(snapshot: Snapshot, move: Reassignment, isr: tuple[int, ...]) -> Snapshot:
-    """orders/0 in this move, with these in sync."""
+    """Return the snapshot with orders/0 in this move and with this ISR."""
     topic = snapshot.topics[move.topic]
     first = topic.partitions[0]._replace(replicas=move.replicas, isr=isr, leader=isr[0] if isr else -1)
     topics = {move.topic: replace(topic, partitions=(first, *topic.partitions[1:]))}
@@ -31,7 +31,7 @@ def moving(snapshot: Snapshot, move: Reassignment, isr: tuple[int, ...]) -> Snap
 
 
 def claimed(move: Reassignment, isr: tuple[int, ...], down: tuple[int, ...] = (), ticks: int = 8) -> Claim:
-    """What is said of a move on a cluster of which these brokers are down, from the first tick on."""
+    """Return the claim about a move on a cluster with these brokers down, from the first tick on."""
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         return moving(without_broker(snapshot, down) if down else snapshot, move, isr)
@@ -45,8 +45,8 @@ def claimed(move: Reassignment, isr: tuple[int, ...], down: tuple[int, ...] = ()
     ("move", "isr", "down", "waits"),
     [
         (Reassignment("orders", 0, (4, 5, 2), (5,), (2,)), (5, 2), (4,), "4"),  # [2,4] → [4,5]
-        (Reassignment("orders", 0, (4, 5, 6, 1), (5, 6), (1,)), (1, 5, 6), (), "4"),  # up, and not in sync for long
-        (Reassignment("orders", 0, (3, 1, 2), (), (1, 2)), (1, 2), (3,), "3"),  # fewer replicas, on one that is down
+        (Reassignment("orders", 0, (4, 5, 6, 1), (5, 6), (1,)), (1, 5, 6), (), "4"),  # up, but out of sync for long
+        (Reassignment("orders", 0, (3, 1, 2), (), (1, 2)), (1, 2), (3,), "3"),  # fewer replicas, broker 3 is down
         (Reassignment("orders", 0, (4, 3, 1, 2), (4,), (1, 2)), (1, 2, 4), (3,), "3"),
     ],
 )
@@ -67,10 +67,10 @@ def test_it_waits_for_a_replica_that_stays(
 @pytest.mark.parametrize(
     ("move", "isr", "ticks"),
     [
-        (Reassignment("orders", 0, (4, 5, 2), (5,), (2,)), (2,), 8),  # it copies still
+        (Reassignment("orders", 0, (4, 5, 2), (5,), (2,)), (2,), 8),  # it still copies
         (Reassignment("orders", 0, (4, 5, 2), (5,), (2,)), (2, 5), 1),  # 4 was seen out of sync a moment ago
         (Reassignment("orders", 0, (4, 5, 2), (5,), (2,)), (4, 5, 2), 8),  # it is about to end
-        (Reassignment("orders", 0, (4, 5, 2), (5,), (2,)), (4, 5), 8),  # what is removed has left
+        (Reassignment("orders", 0, (4, 5, 2), (5,), (2,)), (4, 5), 8),  # the removed replica has left
     ],
 )
 def test_work_is_no_trouble(move: Reassignment, isr: tuple[int, ...], ticks: int) -> None:
@@ -79,7 +79,7 @@ def test_work_is_no_trouble(move: Reassignment, isr: tuple[int, ...], ticks: int
 
 
 def test_a_cancellation_that_would_lose_records_is_no_next_step() -> None:
-    """All that were there before are down: only what was added is in sync."""
+    """All former replicas are down, and only added ones are in sync."""
     for move, isr, down in (
         (Reassignment("orders", 0, (3, 4, 1), (3, 4), (1,)), (3,), (1, 4)),
         (Reassignment("orders", 0, (1, 4, 2), (4,), (2,)), (4,), (1, 2)),
@@ -99,7 +99,7 @@ some = st.lists(brokers, unique=True, min_size=1, max_size=4).map(tuple)
 def test_a_way_back_that_is_offered_keeps_a_replica_in_sync(
     before: tuple[int, ...], wanted: tuple[int, ...], in_sync: set[int]
 ) -> None:
-    """Whatever moves where, and whoever is in sync."""
+    """The rule holds for any move and any ISR."""
     adding = tuple(each for each in wanted if each not in before)
     removing = tuple(each for each in before if each not in wanted)
     move = Reassignment("orders", 0, (*wanted, *removing), adding, removing)
@@ -138,7 +138,7 @@ def test_a_key_stages_the_first_step_and_the_others_are_shown(steps: tuple[Next,
 
 
 def test_all_edits_of_a_step_are_staged_together() -> None:
-    """And the line of the screen says how many."""
+    """The line on the screen tells how many edits the step has."""
     step = Next("cancel them", edits=tuple(CancelMove("orders", n) for n in range(3)))
     staging = staging_of((step, CANCEL), healthy())
     assert staging is not None
@@ -146,7 +146,7 @@ def test_all_edits_of_a_step_are_staged_together() -> None:
 
 
 def test_a_partition_without_a_leader_is_no_unclean_way_back() -> None:
-    """Its ISR is empty with eligible leader replicas: nothing is known of who has what."""
+    """The ISR is empty and leaders are eligible, so it is unknown which replica has which records."""
     move = Reassignment("orders", 0, (3, 4, 1), (3, 4), (1,))
     snapshot = moving(healthy(brokers=6, racks=2), move, ())
     assert isinstance(snapshot.topics["orders"].partitions[0], Partition)
@@ -155,8 +155,10 @@ def test_a_partition_without_a_leader_is_no_unclean_way_back() -> None:
 
 @pytest.mark.parametrize(("set_at", "is_named"), [(0, True), (4, False)])
 def test_a_throttle_is_left_behind_only_once_its_tool_had_time_for_it(set_at: int, *, is_named: bool) -> None:
-    """A poll every 5 s; the throttle is there from a tick on: a tool sets it before its moves, and takes it away after
-    them."""
+    """Polls are 5 s apart. A tool sets the throttle before its moves, and removes it after them.
+
+    set_at: the tick from which the throttle exists.
+    """
     resource, key = broker_resource(2), "leader.replication.throttled.rate"
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

@@ -1,4 +1,6 @@
-"""What a next step never offers: what this journal took back, and values that are worse than what stands."""
+"""Tests of values that a next step never offers: those that this journal took back, and those worse than the present
+one.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def a_claim(*steps: Next) -> Claim:
 
 
 def with_own(key: str, value: str, resource: ConfigResource = ORDERS) -> Snapshot:
-    """A cluster whose topic has a value of its own."""
+    """Return the snapshot with a value that the resource itself sets."""
     known = healthy()
     entry = ConfigEntry(key, value, codes.DYNAMIC_TOPIC_CONFIG)
     others = tuple(each for each in known.configs.get(resource, ConfigSet(())) if each.name != key)

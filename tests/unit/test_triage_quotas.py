@@ -1,4 +1,4 @@
-"""A quota below what is written holds a group back: it is the cause, in one row, and the key for the fix raises it."""
+"""Tests of a quota below the rate of writes: it is the only cause of a group's lag, and the offered fix raises it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,14 @@ Quotas = Mapping[tuple[tuple[str, str | None], ...], float]
 
 
 def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1) -> list[Claim]:
-    """What is named where so many records of 100 bytes are written to each of six partitions in 5 s, and so many read
-    by each of some groups, of clients of their own: each broker leads two of them."""
+    """Return the claims about groups that lag in six partitions with records of 100 bytes; each broker leads two of
+    them.
+
+    Args:
+        read: records that each group reads from each partition in 5 s.
+        written: records that are written to each partition in 5 s.
+        clients: the number of groups, each with its own client.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         rows = dict.fromkeys(range(6), (100 + read * tick, 100 + written * tick))
@@ -44,7 +50,7 @@ def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1) -> l
 @pytest.mark.parametrize("read", [0, 10])
 @pytest.mark.parametrize("entity", [(("client-id", "c"),), (("client-id", None),), (("user", None),)])
 def test_it_is_the_cause_in_one_row(entity: tuple[tuple[str, str | None], ...], read: int) -> None:
-    """2,000 bytes a second are written to each broker, and 400 may be read; whether something is committed or not."""
+    """2,000 bytes a second are written to each broker, and clients may read 400. Commits make no difference."""
     (only,) = starved({entity: 400.0}, read)
     assert (only.cause, only.certainty) == ("quota-exceeded", Certainty.LIKELY)
     assert only.evidence[1].fact.startswith("2,000 bytes/s are written to broker ")
@@ -68,13 +74,13 @@ def test_clients_that_one_default_holds_back_are_one_row(clients: int) -> None:
 
 def test_a_quota_above_what_is_written_or_below_a_more_specific_one_is_not_the_cause() -> None:
     assert "quota-exceeded" not in [each.cause for each in starved({(("client-id", "c"),): 9_000.0}, 10)]
-    # That of all users comes before that of a client.
+    # The quota of all users has precedence over that of a client.
     quotas: Quotas = {(("client-id", "c"),): 400.0, (("user", None),): 9_000.0}
     assert "quota-exceeded" not in [each.cause for each in starved(quotas, 10)]
 
 
 def test_where_users_have_quotas_of_their_own_it_is_possible() -> None:
-    """Who the members are, no answer says."""
+    """No response contains the users of the members."""
     quotas: Quotas = {(("client-id", "c"),): 400.0, (("user", "alice"),): 10.0**9}
     found = {each.cause: each for each in starved(quotas, 10)}
     assert found["quota-exceeded"].certainty is Certainty.POSSIBLE

@@ -1,4 +1,6 @@
-"""What did not change is not worked out again, and what is kept of one cluster says nothing of another."""
+"""Tests of remembered results: only changed arguments are computed again, and results of one cluster do not affect
+another.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ TABLE = st.dictionaries(LETTERS, st.integers(0, 2))
 def test_results_from_tables_are_those_of_calls_for_each_and_only_changed_ones_are_called(
     polls: list[tuple[dict[str, int], dict[str, int], frozenset[str], int]], keep: bool
 ) -> None:
-    """Tables are the same objects where nothing changed, or equal ones."""
+    """Unchanged tables are the same objects as before, or equal ones."""
     asked: list[str] = []
 
     def all_of(*arguments: object) -> tuple[object, ...]:
@@ -80,13 +82,13 @@ def test_a_call_is_remembered_by_identity_and_sets_by_what_is_in_them() -> None:
     assert [count(list(first), frozenset({1000})), count(first, frozenset({1001}))] == [2, 3]
 
 
-# A group's poll: how much its commit and its end went on, and whether it has members.
+# A group's poll: how far its commit and its end advance, and its state.
 STEP = st.tuples(st.sampled_from((0, 1, 40)), st.sampled_from((0, 50)), st.sampled_from(("Stable", "Empty")))
 POLL = st.tuples(st.dictionaries(st.sampled_from(NAMES), STEP), st.sets(st.integers(0, 5)), st.booleans())
 
 
 def _verdicts(*clusters: Sequence[tuple[dict[str, tuple[int, int, str]], set[int], bool]]) -> list[list[Verdict]]:
-    """The verdicts of clusters that are polled in turn, poll by poll."""
+    """Return the verdicts on clusters that are polled in turn, one verdict for each poll."""
     bases = [_cluster() for _ in clusters]
     observed = [begin(Poll(START, base)) for base in bases]
     found: list[list[Verdict]] = [[] for _ in clusters]

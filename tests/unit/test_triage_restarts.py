@@ -1,4 +1,6 @@
-"""A broker that hands its leaders over before it goes is restarted, not broken; one that falls silent first is."""
+"""Tests of restarts: a broker that hands its leaders over before it goes is restarted; one that falls silent first is
+down.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,12 @@ from tests.unit.test_triage import (
 
 SECOND = timedelta(seconds=1)
 STOPS = 5
-"""The second in which the leaders of a broker are first seen elsewhere."""
+"""The second in which a broker's leaders are first seen elsewhere."""
 NEVER = range(0)
 
 
 def answering(snapshot: Snapshot) -> Snapshot:
-    """The snapshot with every broker up: what is out of sync is only behind."""
+    """Return the snapshot with every broker up, so that replicas out of the ISR are only behind."""
     topic = snapshot.topics["orders"]
     behind = replace(topic, partitions=tuple(each._replace(offline=()) for each in topic.partitions))
     return replace(snapshot, cluster=healthy().cluster, topics={"orders": behind})
@@ -44,7 +46,7 @@ class Watch:
     """Polls of a cluster, one a second, and the verdict after each."""
 
     def __init__(self, base: Snapshot | None = None, well: int = STOPS) -> None:
-        """well: how many polls see it so at first."""
+        """Poll the healthy cluster. well: the number of polls."""
         self.base = base or healthy()
         self.verdicts: list[Verdict] = []
         self._observations: Observations | None = None
@@ -52,7 +54,7 @@ class Watch:
 
     @property
     def observations(self) -> Observations:
-        """Of all polls so far."""
+        """The observations of all polls so far."""
         assert self._observations is not None
         return self._observations
 
@@ -67,13 +69,15 @@ class Watch:
         epoch: int = 7,
         topics_too: bool = True,
     ) -> list[Verdict]:
-        """So many polls, and their verdicts.
+        """Poll a number of times, and return the verdicts.
 
         Args:
-            fenced: this broker is fenced, with its leaders elsewhere.
-            behind: this broker is up, leads nothing and is in no ISR.
-            silent: this broker refuses connections; or, if it hangs, does not answer.
-            topics_too: the topics were described since, too.
+            seconds: the number of polls, one a second.
+            fenced: this broker is fenced, and its leaders are elsewhere; 0 for none.
+            behind: this broker is up, but leads no partition and is in no ISR; 0 for none.
+            silent: this broker refuses connections or, with `hangs`, does not answer; 0 for none.
+            epoch: the leader epoch of the quorum.
+            topics_too: whether the topics were also described after the change.
         """
         begins = len(self.verdicts)
         for second in range(begins, begins + seconds):
@@ -90,7 +94,7 @@ class Watch:
 
 
 def only(verdict: Verdict) -> tuple[str, str, str]:
-    """The only cause of a verdict: its name, severity and title."""
+    """Return name, severity and title of the only cause of a verdict."""
     assert not verdict.unexplained
     (one,) = verdict.causes
     return one.claim.cause, one.claim.severity.value, one.claim.title
@@ -101,7 +105,7 @@ FEWER = "; 6 partitions have one replica fewer until it"
 
 
 def test_a_restart_in_order_is_no_trouble_until_it_is_over() -> None:
-    """It leaves for 2 s, ends, is fenced, comes back after 20 s, and catches up for 15 s: one row."""
+    """The broker hands over for 2 s, ends, is fenced, comes back after 20 s, and catches up for 15 s: one row."""
     watch = Watch()
     watch.poll(2, behind=3)
     watch.poll(1, behind=3, silent=3)
@@ -117,7 +121,7 @@ def test_a_restart_in_order_is_no_trouble_until_it_is_over() -> None:
 
 
 def test_one_that_is_gone_or_refuses_right_before_its_leaders_moved_was_stopped_in_order() -> None:
-    """Its session would have kept it for 9 s."""
+    """The session of a broker that crashed would have lasted for 9 s."""
     watch = Watch()
     assert only(watch.poll(3, fenced=3)[-1]) == ("broker-restarting", "info", f"{STOPPED}{FEWER} is back")
     watch = Watch()
@@ -149,8 +153,9 @@ def test_one_that_is_fenced_after_its_silence_is_down(silent_for: int, *, hangs:
 @pytest.mark.parametrize("hangs", [False, True])
 @pytest.mark.parametrize("silent_for", [2, 6, 9])
 def test_a_broker_that_was_silent_before_its_leaders_moved_is_down(silent_for: int, *, hangs: bool) -> None:
-    """A crash, or a process that hangs: the controller moves the leaders after the session timed out, which the cluster
-    may have set to less than the usual time."""
+    """After a crash or a hang, the controller moves the leaders when the session times out, which may be set shorter
+    than usual.
+    """
     watch = Watch()
     watch.poll(silent_for, silent=3, hangs=hangs)
     assert not watch.verdicts[-1].is_calm
@@ -177,7 +182,7 @@ def test_a_broker_that_fails_after_its_restart_is_down(way: str) -> None:
 
 
 def test_one_that_hands_over_and_hangs_or_goes_on_to_answer_is_no_restart() -> None:
-    """It is not fenced, and its port is open."""
+    """The broker is not fenced, and its port is open."""
     watch = Watch()
     watch.poll(1, behind=3)
     verdict = watch.poll(40, behind=3, silent=3, hangs=True)[-1]
@@ -188,7 +193,7 @@ def test_one_that_hands_over_and_hangs_or_goes_on_to_answer_is_no_restart() -> N
 
 
 def test_a_broker_that_comes_back_catches_up_for_five_minutes_after_its_last_progress() -> None:
-    """After a crash too. What stays behind for longer is broken."""
+    """The rule also holds after a crash. A broker that is behind for longer is a trouble."""
     watch = Watch()
     watch.poll(9, silent=3)
     watch.poll(10, fenced=3)
@@ -209,7 +214,7 @@ def test_one_that_falls_behind_long_after_it_came_back_is_broken() -> None:
 
 @pytest.mark.parametrize(("wanted", "severity"), [("3", Severity.HIGH), ("1", Severity.INFO)])
 def test_too_few_replicas_are_trouble_from_the_first_moment(wanted: str, severity: Severity) -> None:
-    """min.insync.replicas=3 with three replicas: nothing with acks=all is written meanwhile."""
+    """With min.insync.replicas=3 and three replicas, writes with acks=all fail during the restart."""
     configs = {topic_resource("orders"): config("min.insync.replicas", wanted, TOPIC_CONFIG)}
     watch = Watch(replace(healthy(), configs=configs))
     verdict = watch.poll(2, fenced=3)[-1]
@@ -218,7 +223,7 @@ def test_too_few_replicas_are_trouble_from_the_first_moment(wanted: str, severit
 
 
 def test_partitions_without_a_leader_are_trouble_from_the_first_moment() -> None:
-    """Some have their only replica there."""
+    """Broker 3 has the only replica of some partitions."""
     watch = Watch(each_of_orders(healthy(), lambda p: p._replace(replicas=(3,), isr=(3,), leader=3) if p.number else p))
     verdict = watch.poll(2, fenced=3)[-1]
     assert not verdict.is_calm
@@ -227,7 +232,9 @@ def test_partitions_without_a_leader_are_trouble_from_the_first_moment() -> None
 
 @given(st.lists(st.sampled_from([1, 2, 3]), min_size=1, max_size=3, unique=True), st.booleans())
 def test_a_rolling_restart_with_planned_elections_is_calm(brokers: list[int], back_too: bool) -> None:
-    """Each broker in turn goes in order, and with each a controller resigns; maybe another one when it is back."""
+    """Each broker in turn stops in order, and a controller resigns with it, and maybe another one when the broker is
+    back.
+    """
     watch, epoch = Watch(well=0), 7
     for broker in brokers:
         watch.poll(10, epoch=epoch)

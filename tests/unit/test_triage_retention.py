@@ -1,5 +1,6 @@
-"""Records that a shorter retention deletes: wherever the topic has it from, a cause for each change, and what was put
-back is past."""
+"""Tests of records that a shorter retention deletes: from any source of the value, with one cause for each change, and
+without a step once the former value is back.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +30,11 @@ TOPIC, BROKER, DEFAULT, STATIC = (ConfigSource(n) for n in (1, 2, 3, 4))
 ORDERS = config.topic_resource("orders")
 
 Own = Mapping[config.ConfigResource, Mapping[str, str]]
-"""What is set where: the topic, a broker, the default of all brokers."""
+"""Resource -> its values: a topic, a broker, or the default of all brokers."""
 
 
 def configured(snapshot: Snapshot, own: Own) -> Snapshot:
-    """The cluster as it describes these settings, above a retention of a day in the brokers' files."""
+    """Return the snapshot with these settings, as brokers describe them; their files set a retention of a day."""
     default = own.get(config.CLUSTER_DEFAULT, {})
     configs = {
         config.CLUSTER_DEFAULT: config.ConfigSet(
@@ -65,7 +66,10 @@ def configured(snapshot: Snapshot, own: Own) -> Snapshot:
 
 
 def observed(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: int = 12) -> Observations:
-    """The observations of a cluster with the settings of the last of these ticks, and so the log of orders/0."""
+    """Return the observations of a cluster.
+
+    states, logs: tick -> the settings, and the log of orders/0, from that tick on.
+    """
 
     def poll(tick: int) -> Poll:
         own = states[max(at for at in states if at <= tick)]
@@ -80,7 +84,7 @@ def observed(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: i
 
 
 def deletions(verdict: Verdict) -> list[tuple[str, Severity, list[str]]]:
-    """Of each: its id, how bad it is, and what is staged for it."""
+    """Return id, severity and staged commands of each cause `records-deleted`, the oldest first."""
     found = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
     return [
         (cause_id(each), each.severity, [command_of(edit) for step in each.next for edit in step.edits])
@@ -123,9 +127,9 @@ def test_a_cut_counts_wherever_the_value_is_from(before: Own, then: Own, undone:
 @pytest.mark.parametrize(
     "then",
     [
-        {config.broker_resource(2): {"log.retention.ms": "1000"}},  # another leads the partition
-        {config.CLUSTER_DEFAULT: {"log.retention.ms": str(7 * triage.DAY_MS)}},  # longer
-        {config.CLUSTER_DEFAULT: {"log.retention.hours": "24"}},  # as before
+        {config.broker_resource(2): {"log.retention.ms": "1000"}},  # another broker leads the partition
+        {config.CLUSTER_DEFAULT: {"log.retention.ms": str(7 * triage.DAY_MS)}},  # a longer retention
+        {config.CLUSTER_DEFAULT: {"log.retention.hours": "24"}},  # the same retention
         {config.CLUSTER_DEFAULT: {"log.cleaner.threads": "2"}},
     ],
 )
@@ -142,7 +146,9 @@ def test_a_topics_own_value_shields_it() -> None:
 
 
 def test_each_change_is_a_cause_also_the_same_one_twice_and_what_was_put_back_is_past() -> None:
-    """The topic's own retention is cut and mended; then the default's: nothing is laid to the one before."""
+    """The topic's own retention is cut and restored, then the default is cut: the second deletion is not blamed on the
+    topic.
+    """
     states: dict[int, Own] = {
         0: {},
         2: {ORDERS: {"retention.ms": "60000"}},
@@ -172,7 +178,7 @@ def test_each_change_is_a_cause_also_the_same_one_twice_and_what_was_put_back_is
     ],
 )
 def test_a_cut_that_is_changed_into_another_one_goes_on(place: config.ConfigResource, key: str, undone: str) -> None:
-    """One second becomes two, and records go on to be deleted: what brings them to an end is the value from before."""
+    """One second becomes two, and records are still deleted: the step sets the value from before both changes."""
     states: dict[int, Own] = {0: {}, 2: {place: {key: "1000"}}, 6: {place: {key: "2000"}}}
     ((_, severity, staged),) = deletions(diagnose(observed(states, CUT)))
     assert (severity, staged) == (Severity.INFO, [])
@@ -187,7 +193,7 @@ def test_a_cut_that_is_changed_into_another_one_goes_on(place: config.ConfigReso
 
 
 def test_one_change_of_many_topics_is_one_cause() -> None:
-    """And names how many."""
+    """The title tells the number of topics."""
     observations = observed({0: {}, 3: {config.CLUSTER_DEFAULT: {"log.retention.ms": "1000"}}}, CUT)
     (loss,) = observations.past.losses
     more = tuple(loss._replace(jump=loss.jump._replace(topic=f"topic-{n}")) for n in range(4))
@@ -220,7 +226,7 @@ def test_of_two_values_at_most_one_way_is_shorter(key: str, one: str | None, oth
 
 @given(st.lists(st.integers(0, 3), max_size=8))
 def test_of_changes_of_which_none_is_in_force_none_is_to_mend(settings: Iterable[int]) -> None:
-    """Whatever shorter retentions were set, at the end none is: no cause that is left has something to stage."""
+    """If no shorter retention is in force at the end, no cause has an edit to stage."""
     lengths = ("1", "1000", "60000", str(triage.DAY_MS - 1))
     states: dict[int, Own] = {0: {}}
     for place, each in enumerate(settings):
@@ -232,7 +238,7 @@ def test_of_changes_of_which_none_is_in_force_none_is_to_mend(settings: Iterable
 
 
 def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -> None:
-    """A pane reads one topic again and again: the default was read a minute ago, and was changed since then."""
+    """A pane reads one topic again and again, while the default was read a minute ago and was changed after that."""
     base, cut = (
         configured(triage.healthy(), {}),
         configured(triage.healthy(), {config.CLUSTER_DEFAULT: {"log.retention.ms": "1"}}),
@@ -253,7 +259,7 @@ def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -
 
 
 def test_a_mute_ends_with_the_next_unclean_election() -> None:
-    """Of two of one partition there is one row, which is the last one's."""
+    """Two elections of one partition are one row, which is that of the last."""
     observations = triage.watched(triage._unclean)
     (led,) = observations.past.unclean
     (row,) = [each for each in cause_rows(diagnose(observations), {}) if each.claim.cause == "unclean-election"]

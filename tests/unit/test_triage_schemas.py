@@ -1,4 +1,4 @@
-"""A schema's change as the cause of failed connectors: tied by topic, time and trace, and taken back whole."""
+"""Tests of a schema's change as the cause of failed connectors: tied by topic, time and trace, and reverted whole."""
 
 from __future__ import annotations
 
@@ -70,7 +70,12 @@ def whole(
     of: Mapping[str, ConfigSet] | None = None,
     checks: str = "BACKWARD",
 ) -> Snapshot:
-    """A cluster with connectors and a schema, read at a tick. checks: the subject's level."""
+    """Return a cluster with connectors and a schema, read at a tick.
+
+    Args:
+        of: configs of connectors, in place of the default ones.
+        checks: the subject's compatibility level.
+    """
     known = {f"main/{each.name}": config(topics=",".join(each.topics)) for each in connectors}
     snapshot = made.with_connect(healthy(), made.cluster(*connectors), configs={**known, **(of or {})})
     read_at = {**snapshot.read_at, Part.SCHEMAS: START + tick * TICK}
@@ -89,7 +94,7 @@ def verdict(became: Callable[[int], Snapshot], ticks: int = WHEN + 5, before: Sn
 def changed(
     *connectors: Connector, schemas: Versions = TWO, fails: int = WHEN, of: Mapping[str, ConfigSet] | None = None
 ) -> Verdict:
-    """The verdict after a change of the schema at a tick, and the state of connectors from another one on."""
+    """Return the verdict after the schema changed at `WHEN`, with these connectors from the tick `fails` on."""
 
     def became(tick: int) -> Snapshot:
         there = connectors if tick >= fails else tuple(_well(each) for each in connectors)
@@ -108,7 +113,7 @@ def rows(found: Verdict) -> list[tuple[str, str]]:
 
 
 def staged(found: Verdict) -> list[str]:
-    """The commands of the first step."""
+    """Return the commands of the first step."""
     return [command_of(each) for each in found.causes[0].claim.next[0].edits]
 
 
@@ -135,7 +140,7 @@ def test_a_new_version_is_the_cause_of_the_sink_that_fails_by_it_and_its_twin_is
 
 @pytest.mark.parametrize("ticks", [-3, 0, 30, 600, 721])
 def test_the_first_bad_record_may_come_long_after_the_version_and_not_before_it(ticks: int) -> None:
-    """A producer with the new version is deployed later; triage reads schemas less often than connectors."""
+    """A producer with the new version is deployed later, and triage reads schemas less often than connectors."""
     found = changed(*BAD, fails=WHEN + ticks)
     is_tied = timedelta() <= ticks * TICK <= timedelta(hours=1)
     assert [cause for cause, _ in rows(found)] == ["changed-lately" if is_tied else "task-failed"]
@@ -160,7 +165,7 @@ def test_a_first_version_dead_letters_and_what_is_read_by_its_id_are_no_causes()
     found = verdict(lambda tick: whole(*BAD, tick=tick) if tick >= WHEN else before, before=before)
     assert [cause for cause, _ in rows(found)] == ["task-failed"]
     assert rows(changed(*BOTH)) == []
-    # Their topic's schema is not what the sink reads.
+    # The sink does not read the dead letters' topic, so that topic's schema is no cause.
     of = {SINK_NAME: config(topics="payments", errors_deadletterqueue_topic_name="orders")}
     found = changed(emails(trace=TOLERABLE.format(MISSING), topics=("payments",)), of=of)
     assert [cause for cause, _ in rows(found)] == ["task-failed"]
@@ -175,7 +180,7 @@ def test_an_equal_reason_of_another_topic_is_a_row_of_its_own() -> None:
 
 
 def test_the_group_of_the_sink_is_no_row_of_its_own() -> None:
-    """Its lag, which grows, would make the failure explain more than the change."""
+    """The sink's lag, which grows, is explained by the same cause."""
     sink = emails(name=GROUP.removeprefix("connect-"), trace=TOLERABLE.format(MISSING))
 
     def became(tick: int) -> Snapshot:
@@ -274,7 +279,7 @@ def test_a_cluster_of_one_broker_keeps_one_replica_of_dead_letters() -> None:
 
 
 def test_what_is_taken_back_is_no_cause_of_what_fails_later() -> None:
-    """The record of the deleted version stays in the topic: the sink that is restarted fails at it again."""
+    """The record of the deleted version stays in the topic, so a restarted sink fails at it again."""
 
     def became(tick: int) -> Snapshot:
         there = BAD if tick >= WHEN + 4 else BOTH

@@ -1,4 +1,6 @@
-"""Rows settle: a name stays for a minute while nothing changes, and what is worse or surer is never delayed."""
+"""Tests of rows that settle: a cause stays for a minute while the facts do, and worse or surer causes are never
+delayed.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def a_claim(name: str, severity: Severity = Severity.HIGH, certainty: Certainty 
 
 
 class Watched:
-    """A cluster in which a partition is out of sync, and rules that claim what a test says."""
+    """A cluster in which a partition is out of sync, and rules that return the claims of a test."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.claims: list[Claim] = []
@@ -44,7 +46,10 @@ class Watched:
         self.verdict: Verdict | None = None
 
     def named(self, seconds: int, *claims: Claim, is_ill: bool = True) -> list[str]:
-        """The rows once so many seconds passed, by their names."""
+        """Return the names of the rows after a number of seconds with these claims.
+
+        is_ill: whether the partition is out of sync.
+        """
         self.claims = [*claims]
         poll = Poll(self.observations.last.at + seconds * SECOND, OUT if is_ill else healthy())
         self.observations = after(self.observations, poll)

@@ -1,4 +1,6 @@
-"""Share groups that begin at the end of a topic: possible, and only with records that no group reads."""
+"""Tests of share groups that begin at the end of a topic: the cause is possible, and only if no group reads the
+records.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,13 @@ def causes(
     others: bool = False,
     is_read: bool = True,
 ) -> list[Claim]:
-    """The causes while a group of workers comes to a topic and works on all that arrives.
+    """Return the causes while a group of workers comes to a topic and processes all records that arrive.
 
     Args:
-        came: the poll that first lists it.
-        records: those that are there before.
+        came: the first poll that lists the group.
+        records: the number of records before it.
         others: whether another group reads the topic.
-        is_read: whether its configs are read.
+        is_read: whether the group's configs are read.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -76,9 +78,9 @@ def test_a_share_group_that_comes_to_records_that_nobody_reads_may_pass_them_ove
     "calm",
     [
         {"value": "earliest", "source": DYNAMIC_GROUP_CONFIG},
-        {"source": DYNAMIC_GROUP_CONFIG},  # somebody meant it
+        {"source": DYNAMIC_GROUP_CONFIG},  # set on purpose
         {"type_": "consumer"},
-        {"came": 0},  # it was there before: it may have read them
+        {"came": 0},  # the group existed before, so it may have read the records
         {"records": FEW - 1},
         {"others": True},
         {"is_read": False},

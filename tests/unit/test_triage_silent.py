@@ -1,4 +1,4 @@
-"""Topics whose producers stop for a reason that no API tells."""
+"""Tests of topics whose producers stop for a reason that no API shows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LATER = STOPS + int(max(QUIET, PAUSES * EVERY) / EVERY) + 1
 
 
 def verdict(ends: Callable[[int], int], ticks: int, *topics: str) -> Verdict:
-    """The verdict on topics whose ends these are at each tick."""
+    """Return the verdict on topics with these ends at each tick."""
     names = topics or ("orders",)
     orders = healthy().topics["orders"]
     before = replace(healthy(), topics={name: replace(orders, name=name) for name in names})
@@ -62,10 +62,10 @@ def test_a_topic_that_falls_silent_is_no_trouble_but_says_where_to_look() -> Non
 @pytest.mark.parametrize(
     ("ends", "ticks"),
     [
-        (until(10_000), LATER),  # it is written to all the time
+        (until(10_000), LATER),  # records arrive all the time
         (until(STOPS), LATER - 2),  # not silent for long enough
-        (until(STOPS // 3), LATER),  # not seen to be written to for long enough
-        (lambda at: 100 + at // 12 * 12, 34),  # in bursts: the silence is not longer than those before
+        (until(STOPS // 3), LATER),  # the writes were not seen for long enough
+        (lambda at: 100 + at // 12 * 12, 34),  # in bursts: the silence is no longer than earlier ones
         (lambda _at: 0, LATER),
     ],
     ids=["written", "short silence", "short time", "bursts", "never"],
@@ -86,7 +86,7 @@ def test_many_silent_topics_are_one_row_and_those_of_long_ago_count_as_without_p
 
 @given(st.lists(st.booleans(), min_size=10, max_size=40))
 def test_a_silence_is_much_longer_than_every_pause_before_it(writes: list[bool]) -> None:
-    """A topic with records at these ticks is a row only if its silence is the longest of all by far."""
+    """A topic with records at these ticks is a row only if its silence is by far its longest pause."""
     ends = [100 + sum(writes[: at + 1]) for at in range(len(writes))]
     times = [at for at in range(1, len(writes)) if writes[at]]
     if rows(verdict(lambda at: ends[at], len(writes) - 1)):
@@ -95,7 +95,10 @@ def test_a_silence_is_much_longer_than_every_pause_before_it(writes: list[bool])
 
 
 def misspelt(name: str, *, made_at: int = STOPS + 1, read: bool = False) -> Verdict:
-    """The verdict on orders, which falls silent, and on another topic that appears."""
+    """Return the verdict on orders, which falls silent, and on another topic that appears at the tick `made_at`.
+
+    read: whether a group reads the other topic.
+    """
     orders = healthy().topics["orders"]
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

@@ -1,4 +1,4 @@
-"""What stands wrong by a rule of lint is a cause by itself, unless it is work under way, meant, or accepted."""
+"""Tests of findings of lint as causes: each is a row unless it is work in progress, meant, or accepted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ OLD, NOW = 26, 30
 
 
 def versions(snapshot: Snapshot, most: Sequence[int], level: int, **others: int) -> Snapshot:
-    """The snapshot with what brokers 1 and so on support, and with finalized levels."""
+    """Return the snapshot with finalized levels, and with the level of metadata.version that brokers 1 and so on
+    support.
+    """
     finalized = {"metadata.version": level, **{name.replace("_", "."): value for name, value in others.items()}}
     found = {
         id_: cluster.BrokerVersion("", {}, {"metadata.version": (7, each), "group.version": (0, 1)}, finalized)
@@ -45,7 +47,7 @@ def versions(snapshot: Snapshot, most: Sequence[int], level: int, **others: int)
 
 
 def holding(snapshot: Snapshot, *brokers: int, partitions: int = 30) -> Snapshot:
-    """The snapshot with a topic that has its replicas on these brokers."""
+    """Return the snapshot with a topic that has its replicas on these brokers."""
     turned = [(*brokers[n % len(brokers) :], *brokers[: n % len(brokers)]) for n in range(partitions)]
     made = tuple(cluster.Partition(n, each[0], each, each) for n, each in enumerate(turned))
     return replace(snapshot, topics={"orders": cluster.Topic("orders", made, topic_id="id")})
@@ -59,7 +61,7 @@ def seen(
     silent: Iterable[int] = (),
     meant: Iterable[ConfigPlace] = (),
 ) -> Verdict:
-    """The verdict over polls 30 s apart, the last one repeated."""
+    """Return the verdict after polls of these snapshots. times: how often the last one is polled."""
     facts, away, own = Facts(certificates=tuple(shown)), frozenset(silent), frozenset(meant)
     polls = [
         Poll(START + number * TICK, each, away, facts=facts, accepted=tuple(accepted), own_throttles=own)
@@ -92,7 +94,7 @@ def test_an_upgrade_whose_level_was_never_raised_and_a_feature_that_was_left_out
     assert standing(verdict) == {("feature-behind", Subject(entity="feature group.version"))}
     place, row = evidence_of("feature-behind", verdict.causes[0].claim.subject)
     assert (place.view, row) == ("features", "group.version")
-    # What the context accepts is none.
+    # An accepted finding is no cause.
     accepted = [Acceptance("metadata-version-behind", "feature *", "the old brokers may come back")]
     assert standing(seen(versions(healthy(), [NOW] * 3, OLD, group_version=1), accepted=accepted)) == set()
 
@@ -115,7 +117,7 @@ def test_a_broker_that_got_nothing_is_a_cause_but_not_one_that_is_new_drained_cl
     row = {("broker-empty", Subject(broker=3))}
     assert standing(seen(empty)) == row
     assert standing(seen(full)) == set()
-    assert standing(seen(full, empty, times=LONG)) == set()  # somebody moved them away
+    assert standing(seen(full, empty, times=LONG)) == set()  # a client moved the replicas away
     two = replace(empty, cluster=replace(empty.cluster, brokers=empty.cluster.brokers[:2]))
     assert standing(seen(two, empty)) == set()
     assert standing(seen(two, empty, times=LONG)) == row
@@ -134,7 +136,7 @@ def test_topics_that_a_mirror_copies_into_themselves_are_one_cause() -> None:
     verdict = seen(replace(healthy(), topics={**topics, **made}))
     assert standing(verdict) == {("mirror-loop", Subject(topic="news"))}
     assert "1 topic more" in verdict.causes[0].claim.title
-    # Names alone, without the same number of partitions, are chance.
+    # Equal names without equal numbers of partitions are coincidence.
     other = replace(made["eu.news"], partitions=made["eu.news"].partitions[:1])
     assert standing(seen(replace(healthy(), topics={**topics, "news": made["news"], "eu.news": other}))) == set()
 
@@ -154,13 +156,13 @@ ORDERS = topic_resource("orders")
 
 
 def configured() -> Snapshot:
-    """The snapshot with configs of brokers and topics, which set nothing."""
+    """Return the snapshot with empty configs of brokers and topics."""
     resources = [ORDERS, *map(broker_resource, (1, 2, 3))]
     return replace(healthy(), configs={each: samples.config_set({}, ConfigSource(5)) for each in resources})
 
 
 def throttled(topics: Iterable[str] = ("orders",)) -> Snapshot:
-    """The snapshot with a throttle of all brokers, and of some topics."""
+    """Return the snapshot with a throttle of all brokers and of these topics."""
     known = configured()
     rates = {each: samples.config_set({RATE: "1024"}, ConfigSource(2)) for each in map(broker_resource, (1, 2, 3))}
     lists = {topic_resource(each): samples.config_set({LIST: "0:1"}, ConfigSource(1)) for each in topics}
@@ -235,7 +237,7 @@ def certificate(
     [
         (timedelta(days=20), timedelta(days=365), Severity.WARNING),
         (timedelta(days=5), timedelta(days=365), Severity.HIGH),
-        (timedelta(hours=4), timedelta(days=1), Severity.WARNING),  # a program replaces it
+        (timedelta(hours=4), timedelta(days=1), Severity.WARNING),  # usually replaced by a program
         (timedelta(hours=1), timedelta(days=1), Severity.HIGH),
         (timedelta(minutes=-5), timedelta(days=365), Severity.CRITICAL),
     ],

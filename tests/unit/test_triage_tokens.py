@@ -1,4 +1,4 @@
-"""A delegation token that ends soon is a cause where nobody renews it, and is none where somebody does, or may yet."""
+"""Tests of delegation tokens that end soon: a cause if no client renews them; none if one does, or still may."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def having(*tokens: DelegationToken) -> Snapshot:
 
 
 def named(*tokens: DelegationToken, period: timedelta | None = None) -> list[tuple[str, str, str]]:
-    """Return cause, severity and title of what is named."""
+    """Return cause, severity and title of each row about these tokens."""
     snapshot = having(*tokens)
     if period is not None:
         value = str(round(period.total_seconds() * 1000))
@@ -53,7 +53,7 @@ def named(*tokens: DelegationToken, period: timedelta | None = None) -> list[tup
 @pytest.mark.parametrize(
     ("found", "severity", "title"),
     [
-        # Made for a day, renewed by nobody.
+        # A token for a day that no client renewed.
         (
             token(19 * HOUR, 5 * HOUR),
             "warning",
@@ -64,19 +64,19 @@ def named(*tokens: DelegationToken, period: timedelta | None = None) -> list[tup
             "high",
             "ends in 30 min, at 2027-03-01T03:30:00+00:00, and is not" + DO_SO,
         ),
-        # Renewed until yesterday: whoever did it renews no more.
+        # A token that was renewed until yesterday, and no longer.
         (
             token(70 * HOUR, 1.1 * HOUR),
             "warning",
             "ends in 66 min, at 2027-03-01T04:06:00+00:00, and is not" + DO_SO,
         ),
-        # A renewer is named, and is late.
+        # A token with a renewer that is late.
         (
             token(23 * HOUR, HOUR - timedelta(minutes=1), renewers=("User:yarn",)),
             "high",
             "its owner or User:yarn may do so",
         ),
-        # The last day of its life: renewing does not help.
+        # The last day of the token's lifetime: a renewal does not help.
         (token(6.5 * DAY, 12 * HOUR), "warning", "ends in 12 h, at 2027-03-01T15:00:00+00:00, the end of its lifetime"),
     ],
 )
@@ -93,9 +93,9 @@ def test_one_that_ends_is_named(found: DelegationToken, severity: str, title: st
         token(HOUR, 23 * HOUR),  # made a moment ago
         token(HOUR, 6.9 * DAY, 7.9 * DAY),  # long-lived
         token(70 * HOUR, 3 * HOUR),  # renewed before, and a renewer at nine tenths of the time is not late
-        token(21 * HOUR, 3 * HOUR, renewers=("User:yarn",)),  # never renewed yet, by one who may do it late
+        token(21 * HOUR, 3 * HOUR, renewers=("User:yarn",)),  # never renewed yet; its renewer may do it late
         token(0.5 * HOUR, 0.5 * HOUR, HOUR),  # for one hour on purpose
-        token(25 * HOUR, -HOUR),  # over: brokers are about to forget it
+        token(25 * HOUR, -HOUR),  # ended: brokers are about to remove it
     ],
 )
 def test_a_neighbour_is_quiet(found: DelegationToken) -> None:

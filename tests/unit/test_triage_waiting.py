@@ -1,4 +1,4 @@
-"""Who waits for an open transaction waits: it is not stuck, and no record is skipped for it."""
+"""Tests of groups that wait for an open transaction: they are not stuck, and no step skips a record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,13 @@ def claims(verdict: Verdict, cause: str) -> list[Claim]:
 def held(
     tick: int, *, quiet_since: int = 0, known: bool = True, stable: int = 100, place: tuple[str, int] = PLACE
 ) -> Facts:
-    """A transaction of five minutes' timeout that began at the first poll, its last record at a tick."""
+    """Return facts about a transaction with a timeout of five minutes that began at the first poll.
+
+    Args:
+        quiet_since: the tick of its last record; -1 if it writes at each poll.
+        known: whether a coordinator knows its transactional id.
+        stable: the last stable offset.
+    """
     logs = triage.logs_seen(tick, lambda each: {place: LogOffsets(0, stable, 110 + 50 * each)})
     last = triage.now_ms(min(tick, quiet_since) if quiet_since >= 0 else tick)
     one = OpenTransaction(*place, Producer(77, 3, 9, last, 2, stable), confirmed=True)
@@ -43,12 +49,12 @@ def held(
 
 
 def reads_committed(snapshot: Snapshot, tick: int) -> Snapshot:
-    """The group reads up to the transaction of partition 0, and all of partition 1."""
+    """Return the snapshot with a group that reads up to the transaction in partition 0, and all of partition 1."""
     return triage.moved(snapshot, {0: (100, 110 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
 
 
 def test_a_group_behind_an_open_transaction_waits_for_it() -> None:
-    """Its producer writes on: that is work."""
+    """A transaction whose producer still writes is no trouble."""
     verdict = diagnose(triage.watched(reads_committed, TICKS, facts=lambda tick: held(tick, quiet_since=-1)))
     assert verdict.is_healthy
     assert not verdict.unexplained
@@ -82,7 +88,7 @@ def test_a_producer_that_wrote_nothing_for_long_is_a_warning_where_somebody_wait
 
 
 def test_a_commit_before_the_transaction_is_stuck() -> None:
-    """It does not stand at the last stable offset."""
+    """The group's commit is not at the last stable offset."""
     verdict = diagnose(
         triage.watched(reads_committed, TICKS, facts=lambda tick: held(tick, quiet_since=-1, stable=105))
     )
@@ -110,7 +116,7 @@ def test_who_waits_for_one_that_hangs_is_named() -> None:
 
 
 def test_groups_whose_offsets_are_behind_one_that_hangs_are_named() -> None:
-    """They are in the partition that the hash of their name says; others are not."""
+    """Groups have their offsets in the partition of the hash of their names; other groups are not named."""
     number = partition_of("payments", 50)
     partitions = tuple(Partition(each, 1, (1, 2, 3), (1, 2, 3)) for each in range(50))
     other = next(f"g-{n}" for n in range(99) if partition_of(f"g-{n}", 50) != number)
@@ -141,7 +147,7 @@ def test_the_hash_is_javas(name: str, expected: int) -> None:
 
 
 def test_many_transactions_at_work_are_one_line() -> None:
-    """As those of an application that commits at checkpoints: each partition has one open."""
+    """An application that commits at checkpoints has an open transaction in each partition."""
 
     def facts(tick: int) -> Facts:
         places = [("orders", number) for number in range(6)]
@@ -167,7 +173,7 @@ def test_many_transactions_at_work_are_one_line() -> None:
 
 
 def test_readers_of_a_topic_are_told_before_groups_whose_offsets_are_in_the_transaction() -> None:
-    """A transaction that reads and writes is in both; and its reader is not said to commit nothing."""
+    """A transaction that reads and writes is in both topics; its reader is not listed as a group without commits."""
     number = partition_of("billing", 50)
     partitions = tuple(Partition(each, 1, (1, 2, 3), (1, 2, 3)) for each in range(50))
     places = (PLACE, (OFFSETS, number))

@@ -1,4 +1,4 @@
-"""What is in trouble agrees with the symptoms of triage, and a healthy cluster has nothing."""
+"""Tests of the entities in trouble: they agree with the symptoms of triage, and a healthy cluster has none."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ AT = datetime(2026, 3, 4, 5, 6, 7, 890_000, tzinfo=UTC)
 
 
 def raw(cluster: ModelCluster, edit: edits.Edit) -> object:
-    """What the stores of the model have in an edit's place, by ways of this test's own."""
+    """Return the value in the model's stores at an edit's place, read without the product's code."""
     slot = edit.slot
     match edit:
         case edits.UpsertScram() | edits.DeleteScram():
@@ -47,13 +47,15 @@ def raw(cluster: ModelCluster, edit: edits.Edit) -> object:
 
 
 def own(plan: Plan) -> list[Staged]:
-    """The edits that stand on something of their own, not on a topic of the same plan."""
+    """Return the staged edits whose target is not a topic that the same plan creates."""
     new = {topic_resource(s.edit.topic.name) for s in plan.staged if isinstance(s.edit, edits.CreateTopic)}
     return [s for s in plan.staged if s.edit.target not in new]
 
 
 def canonical_differs(before: ModelCluster, after: ModelCluster, edit: edits.Edit) -> bool:
-    """Whether what brokers describe differs, and is not what the edit wants: they write the values that they parsed."""
+    """Return whether the described values differ, and the newer one is not the edit's; brokers describe values as they
+    parsed them.
+    """
     if not hasattr(edit, "resource"):
         return True
     one, other = (c.describe().configs.get(edit.resource) for c in (before, after))
@@ -75,7 +77,7 @@ def test_nothing_that_moved_is_gone_over_unseen_and_what_did_not_is_no_conflict(
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
     assert conflicts(plan.staged, cluster.describe()) == ()
-    # Where the raw stores have another own value than before, there is a conflict, or it is what the edit wants.
+    # If a raw value is neither the former one nor the edit's, there is a conflict.
     before = deepcopy(cluster)
     carry_out(cluster, staged_on(rng, cluster.describe()))
     found = {c.staged.edit.slot for c in conflicts(plan.staged, cluster.describe())}
@@ -106,7 +108,7 @@ def test_a_conflict_that_was_seen_is_accepted_and_a_new_one_is_not(rng: Random) 
 
 @law
 def test_verdicts_are_never_wrong(rng: Random) -> None:
-    """Of a plan that was carried out none is said not to be; of one that was not, none is said to be."""
+    """No edit of a plan that was carried out gets the verdict "not applied"; none of an unsent plan gets "applied"."""
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
     untouched = cluster.describe()
@@ -119,7 +121,7 @@ def test_verdicts_are_never_wrong(rng: Random) -> None:
 
 @law
 def test_what_is_taken_back_is_as_it_was(rng: Random) -> None:
-    """Every edit whose reversal loses nothing: the raw stores have what they had, or nothing where they had nothing."""
+    """After the reversal of an edit that loses nothing, the stores have their former value, or none as before."""
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
     plan = Plan(
@@ -145,7 +147,7 @@ def test_what_is_taken_back_is_as_it_was(rng: Random) -> None:
 
 @law
 def test_a_reversal_stands_on_what_the_edit_left(rng: Random) -> None:
-    """Staged upon that, it is in conflict with nothing while nobody else was there."""
+    """A reversal, staged on the state that the edit left, has no conflict while no other client changed anything."""
     cluster = busy_cluster(rng)
     plan = Plan(tuple(own(staged_on(rng, cluster.describe()))))
     carry_out(cluster, plan)
@@ -157,7 +159,7 @@ def test_a_reversal_stands_on_what_the_edit_left(rng: Random) -> None:
 
 @law
 def test_the_journal_reads_what_it_wrote(rng: Random) -> None:
-    """All of it but the secrets, which are in no byte of it."""
+    """All of it is read back except the secrets, which are in no byte of the line."""
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
     entries = tuple(
@@ -184,7 +186,7 @@ def test_the_journal_reads_what_it_wrote(rng: Random) -> None:
 
 
 def without_secrets(intent: Intent) -> Intent:
-    """With the same for every secret, and without what no edit stands on: leaders, documentation, hidden values."""
+    """Return the intent with the same value for every secret, and with the configs of new topics as plain dicts."""
     return replace(intent, entries=tuple(replace(e, staged=_bare(e.staged)) for e in intent.entries))
 
 

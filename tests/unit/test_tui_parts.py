@@ -1,4 +1,4 @@
-"""The parts of the console that need no screen: the keymap, the way back, wrapped lines, the plan as a script."""
+"""Tests of parts of the console that need no screen: the keymap, the way back, wrapped lines, the plan as a script."""
 
 import os
 import stat
@@ -150,7 +150,7 @@ def test_the_script_of_a_plan_stages_the_same_edits(seed: int) -> None:
 
 
 def test_no_more_commands_are_made_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plan pane shows the first ones, and draws them again with each change of 100,000 edits."""
+    """The plan pane shows the first commands, and draws them again with each change of 100,000 edits."""
     names = [topic_resource(f"orders-{n}") for n in range(50)]
     plan = Plan(tuple(Staged(edits.SetConfig(name, "retention.ms", "1000"), None) for name in names))
     whole, made = script_lines(plan), list[edits.Edit]()
@@ -172,7 +172,9 @@ def test_a_script_holds_no_secrets() -> None:
 
 
 def _never_typed(edit: edits.Edit) -> bool:
-    """What a plan may hold and the language refuses: a right that Kafka never asks for, a plug-in's bare key."""
+    """Return whether a plan may hold an edit that the language refuses: a right that Kafka never checks, or a plug-in's
+    bare key.
+    """
     if isinstance(edit, edits.AddAcl | edits.RemoveAcl):
         return edit.acl.resource_type.name == "CLUSTER" and edit.acl.operation.name == "READ"
     return edit.key == "a.plugin.key"

@@ -1,4 +1,4 @@
-"""Update modes of keys, by name; the names themselves are tried on a real broker."""
+"""Tests of the update modes of keys, by name; a test on a real broker checks the names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_a_key_needs_if_the_table_or_the_broker_does_not_know_it() -> None:
         update_mode(codes.BROKER, "log.cleaner.threads", entry("log.cleaner.threads", type=0))
         is UpdateMode.CLUSTER_WIDE
     )
-    # As a key that a newer release made dynamic.
+    # A key that a newer release made dynamic.
     key = "a.key.of.the.next.release"
     assert update_mode(codes.BROKER, key, entry(key, read_only=False)) is UpdateMode.CLUSTER_WIDE
     assert update_mode(codes.BROKER, key, entry(key)) is UpdateMode.RESTART
@@ -63,7 +63,7 @@ def test_what_is_altered_at_once_is_not_read_only(key: str) -> None:
 
 @given(st.sampled_from(sorted((CLUSTER_WIDE_KEYS | PER_BROKER_KEYS) - DYNAMIC_ONLY_KEYS)))
 def test_what_the_broker_calls_read_only_needs_a_restart_whatever_the_table_has(key: str) -> None:
-    """As advertised.listeners on 4.3, which 3.9 alters."""
+    """An example is advertised.listeners: brokers of 3.9 alter it while they run, and those of 4.3 do not."""
     assert update_mode(codes.BROKER, key, entry(key)) is UpdateMode.RESTART
     known = ConfigSet((entry(key),))
     assert as_altered(known) is known
@@ -92,7 +92,7 @@ def test_other_resources_take_effect_at_once(resource_type: codes.ResourceType) 
 
 
 def test_a_plan_says_of_a_key_what_its_broker_says() -> None:
-    """The table has it as dynamic; on the newest releases brokers refuse to alter it."""
+    """The table lists the key as dynamic, but brokers of the newest releases refuse to alter it."""
     key, target = "advertised.listeners", broker_resource(1)
     notes = []
     for read_only in (True, False):

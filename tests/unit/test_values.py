@@ -1,4 +1,4 @@
-"""Values as operators write them: units, types, and the words for what is wrong."""
+"""Tests of values as operators write them: units, types, and the texts of refusals."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("key", "type_", "text", "words"), REFUSED)
 def test_what_is_refused_and_how(key: str, type_: ConfigType, text: str, words: str) -> None:
-    with pytest.raises(ValueError) as refused:  # noqa: PT011  # the words are compared below, whole
+    with pytest.raises(ValueError) as refused:  # noqa: PT011  # the whole text is compared below
         values.parse_value(key, type_, text)
     assert str(refused.value) == words
 
@@ -170,7 +170,7 @@ def test_any_text_is_parsed_or_refused_with_words(text: str, type_: ConfigType) 
         try:
             sent = values.parse_value(key, type_, text)
         except ValueError as refused:
-            assert str(refused).startswith(key)  # noqa: PT017  # both ways are right, by the text
+            assert str(refused).startswith(key)  # noqa: PT017  # both ways are right
         else:
             assert values.parse_value(key, type_, sent) == sent
             assert values.canonical(type_, values.canonical(type_, sent)) == values.canonical(type_, sent)
@@ -232,7 +232,7 @@ BAD_QUOTAS = [
 
 @pytest.mark.parametrize(("key", "text", "words"), BAD_QUOTAS)
 def test_quotas_that_are_refused(key: str, text: str, words: str) -> None:
-    with pytest.raises(ValueError) as refused:  # noqa: PT011  # the words are compared below, whole
+    with pytest.raises(ValueError) as refused:  # noqa: PT011  # the whole text is compared below
         values.parse_quota(key, text)
     assert str(refused.value) == words
 
@@ -255,7 +255,7 @@ DOUBLES = [
 
 @pytest.mark.parametrize("key", QUOTA_KEYS)
 def test_each_quota_has_a_record_whose_samples_are_accepted(key: str) -> None:
-    """And none of them is as good as zero."""
+    """No sample is near zero."""
     record = BY_KEY[key]
     assert record.samples
     assert all(values.parse_quota(key, sample) > record.near_zero for sample in record.samples)
@@ -264,7 +264,7 @@ def test_each_quota_has_a_record_whose_samples_are_accepted(key: str) -> None:
 
 @pytest.mark.parametrize(("value", "text"), DOUBLES)
 def test_doubles_as_java_writes_them(value: float, text: str) -> None:
-    """The texts are Double.toString's, from a JVM."""
+    """The texts are those of Double.toString in a JVM."""
     assert java_double(value) == text
 
 
@@ -308,7 +308,7 @@ UNORDERED_ITEMS = st.lists(st.sampled_from(["compact", "delete", " delete", "com
 
 @given(UNORDERED_ITEMS, st.randoms())
 def test_the_order_of_a_set_is_no_change(items: list[str], chance: random.Random) -> None:
-    """In any order, with blanks, and as often as may be."""
+    """The items may be in any order, with blanks, and repeated."""
     topic = topic_resource("t")
     there = ConfigEntry("cleanup.policy", ",".join(items), DYNAMIC_TOPIC_CONFIG, type=values.LIST)
     known = Snapshot(configs={topic: ConfigSet((there,))})

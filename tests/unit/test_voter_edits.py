@@ -1,4 +1,4 @@
-"""Voters are added and removed by a plan that never leaves the quorum without its majority."""
+"""Tests of plans that add and remove voters: the quorum never loses its majority."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_a_removed_voter_is_noticed_by_the_plan() -> None:
 
 
 def test_a_quorum_that_nobody_describes() -> None:
-    """To brokers the way is by controllers; to controllers it is to start others."""
+    """On controllers the remedy is to start more of them; on brokers it is to use --bootstrap-controller."""
     away = Failure("UNREACHABLE", "controller 101 at h:1: nothing listens there")
     known = replace(seen(THREE), quorum=None, failures=(ReadFailure("quorum", "quorum", away),))
     for edit in (leave(102), join(104)):

@@ -1,4 +1,4 @@
-"""What is watched: which names a subject means, the order of the rows, and the line of the half hour."""
+"""Tests of watched entities: the names that a subject matches, the order of the rows, and the line of the half hour."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_connect_cluster_of_a_connector_may_be_left_out() -> None:
 
 
 def topic(name: str, *isrs: int, leader: int = 1) -> cluster.Topic:
-    """A topic on three brokers, with so many replicas in sync in each partition."""
+    """Return a topic on three brokers, with these numbers of replicas in sync in its partitions."""
     parts = (cluster.Partition(n, leader, (1, 2, 3), (1, 2, 3)[:isr]) for n, isr in enumerate(isrs))
     return cluster.Topic(name, tuple(parts))
 

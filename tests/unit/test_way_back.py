@@ -1,4 +1,4 @@
-"""What is said of the way back of a change: only what a revert can do."""
+"""Tests of the texts about the way back of a change: they name only what a revert can do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TAKES = "takes it back"
 
 
 def applied(plan: Plan, *, failed: int = 0) -> ApplyReport:
-    """A report of a plan of which everything was applied, but for the first so many requests."""
+    """Return the report of a plan that was applied, except its first `failed` requests."""
     results = []
     for number, step in enumerate(compile_plan(plan, Facts())):
         status = Status.NOT_APPLIED if number < failed else Status.APPLIED
@@ -35,7 +35,7 @@ def applied(plan: Plan, *, failed: int = 0) -> ApplyReport:
 
 
 def said(report: ApplyReport) -> str:
-    """All that the screen, the shell, `kac run` and the nouns say of an apply."""
+    """Return all that the screen, the shell, `kac run` and the nouns print about an apply."""
     return "\n".join((*report_table(report, "apply").notes, report_text(report, "applied")[0]))
 
 
@@ -61,7 +61,7 @@ def test_a_part_is_said_as_a_part() -> None:
     alone = stage(EMPTY, [DeleteTopic("a")], known).plan
     assert f"change 7: revert 7 brings back a part: {gone}" in said(applied(alone))
     assert "revert" not in said(applied(stage(EMPTY, [GrowTopic("a", 3)], known).plan))
-    # What was not applied needs no way back, and has none.
+    # An edit that was not applied needs no way back.
     assert TAKES in said(applied(stage(EMPTY, [config], known).plan))
     assert "revert" not in said(applied(stage(EMPTY, [config], known).plan, failed=1))
 

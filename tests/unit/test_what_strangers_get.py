@@ -1,5 +1,6 @@
-"""What a cluster, or who answers in place of a service, gets: no certificate and no token that is not meant for it; and
-nothing that it says reaches the terminal by a way round the one writer."""
+"""Tests of a cluster, or a host in place of a service, as an attacker: it gets no certificate or token of another
+service, and its output reaches the terminal only through the one writer.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +33,11 @@ from tests.support.http_server import Answer, Asked, answering
 
 @contextmanager
 def listening(authority: Authority, shown: list[bool]) -> Iterator[int]:
-    """A listener with TLS that asks for a client's certificate, and notes whether one came. Yields its port."""
+    """Run a listener with TLS that asks for a client's certificate, and note whether one came. Yield its port."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.pem))
     context.load_cert_chain(str(authority.issue("broker", "127.0.0.1").pem))
     context.verify_mode = ssl.CERT_OPTIONAL
-    # The older version ends the handshake with the client's certificate, so that what came is known at once.
+    # TLS 1.2 ends the handshake with the client's certificate, so it is known at once whether one came.
     context.maximum_version = ssl.TLSVersion.TLSv1_2
 
     class Handler(BaseHTTPRequestHandler):
@@ -45,11 +46,11 @@ def listening(authority: Authority, shown: list[bool]) -> Iterator[int]:
             super().setup()
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Write nothing."""
 
     class Server(ThreadingHTTPServer):
         def handle_error(self, *_: object) -> None:
-            """Clients end without a request."""
+            """Ignore clients that end without a request."""
 
     server = Server(("127.0.0.1", 0), Handler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
@@ -64,7 +65,7 @@ def listening(authority: Authority, shown: list[bool]) -> Iterator[int]:
 def test_the_clients_certificate_goes_to_the_contexts_own_listeners_alone(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """And one whose name no host can have spoils its own row alone, and writes nothing to the terminal."""
+    """An impossible host name affects only its own row, and writes nothing to the terminal."""
     authority = Authority(tmp_path)
     mine = authority.issue("operator", "localhost")
     own: list[bool] = []
@@ -112,7 +113,7 @@ def test_a_thread_and_a_destructor_that_fail_write_into_the_log(tmp_path: Path) 
 
 @contextmanager
 def noting(status: int, location: str, asked: list[str]) -> Iterator[str]:
-    """A service that notes who asks, and sends them on."""
+    """Run a service that notes the authorization of each request, and redirects the client. Yield its URL."""
 
     def answer(request: Asked) -> Answer:
         asked.append(request.headers.get("authorization", ""))

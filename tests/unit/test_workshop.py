@@ -1,4 +1,4 @@
-"""What a run of the tests promises who starts it: its own home, no child that is left, a word where Java is missing."""
+"""Tests of a run of the tests: it has its own home, leaves no child process, and reports missing Java."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_it():
 
 def test_what_is_changed_in_the_users_home_fails_the_run(tmp_path: Path) -> None:
     home, target = tmp_path / "home", tmp_path / "home/.local/state/kac/journal/of.jsonl"
-    # Next to the tests, so that their conftest is the one that counts.
+    # The file stands next to the tests, so that their conftest counts.
     inner = TESTS / "unit" / f"test_inner_{os.getpid()}.py"
     inner.write_text(INNER.format(home=str(home), target=str(target)))
     environ = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
@@ -59,7 +59,7 @@ def test_no_test_starts_a_program_in_another_way() -> None:
     wrong = [
         f"{path.relative_to(TESTS)}:{node.lineno}"
         for path in TESTS.rglob("*.py")
-        # These start what several tests share, and end it themselves.
+        # These files start processes for several tests, and end them.
         if not path.relative_to(TESTS).as_posix().startswith(("support", "wire/record_frames.py"))
         if "Popen" in (text := path.read_text("utf-8")) or "create_subprocess_exec" in text
         for node in ast.walk(ast.parse(text))
@@ -94,7 +94,7 @@ def test_the_tests_of_a_change_are_those_that_are_about_it() -> None:
 
 
 def a_java(home: Path, version: str) -> Path:
-    """What answers as a Java of this version, without a compiler next to it."""
+    """Create a program that answers as a Java of this version, without a compiler; return its path."""
     command = home / "bin" / "java"
     command.parent.mkdir()
     command.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-04-15' >&2\n")
@@ -120,7 +120,7 @@ def test_without_java_a_test_is_skipped_with_the_reason_or_fails(
     told = capsys.readouterr().out
     assert "without it the core will NOT RUN" in told
     assert "no brokers: no Java found" in told
-    assert not list(tmp_path.iterdir())  # nothing was fetched
+    assert not list(tmp_path.iterdir())  # nothing was downloaded
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A server on loopback that does what no real broker does: half frames, silence, garbage, a cut at a chosen moment."""
+"""A server on loopback that misbehaves on purpose: half frames, silence, garbage, a cut at a chosen moment."""
 
 import asyncio
 import ssl
@@ -23,7 +23,7 @@ ZOOKEEPER: Mapping[int, tuple[int, int]] = {key: KRAFT[key] for key in KRAFT if 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request as it came. connection: the number of the client's connection, from 1 on."""
+    """A request as it arrived. connection: the number of the client's connection, from 1 on."""
 
     key: int
     version: int
@@ -34,12 +34,12 @@ class Received:
 
 @dataclass
 class Conversation:
-    """One client's connection, for a reply to write to."""
+    """A connection of a client, to which a reply writes."""
 
     writer: asyncio.StreamWriter
 
     async def answer(self, request: Received, body: bytes) -> None:
-        """A whole frame with the header of a flexible version."""
+        """Send a response with this body, in a frame with the header of a flexible version."""
         await self.send(frame(request.correlation_id, body))
 
     async def send(self, data: bytes) -> None:
@@ -55,7 +55,7 @@ Reply = Callable[[Conversation, Received], Awaitable[None]]
 
 
 def frame(correlation_id: int, body: bytes) -> bytes:
-    """A response frame with its length and the header of a flexible version."""
+    """Return a response frame with its length and the header of a flexible version."""
     return struct.pack(">ii", 5 + len(body), correlation_id) + b"\x00" + body
 
 
@@ -67,16 +67,16 @@ def answering(body: bytes) -> Reply:
 
 
 async def cut(conversation: Conversation, _request: Received) -> None:
-    """The reply of a broker that dies: none."""
+    """Reply as a broker that dies: cut the connection without a response."""
     conversation.cut()
 
 
 async def silence(_conversation: Conversation, _request: Received) -> None:
-    """The reply of a broker that hangs: none, and the connection stays."""
+    """Reply as a broker that hangs: send no response, and keep the connection open."""
 
 
 def metadata_body(brokers: Mapping[int, tuple[str, int]], controller: int) -> bytes:
-    """MetadataResponse v13 without topics, by hand."""
+    """Return the body of a MetadataResponse v13 without topics, written by hand."""
     listed = b"".join(
         struct.pack(">i", node) + _string(host) + struct.pack(">i", port) + b"\x00\x00"
         for node, (host, port) in brokers.items()
@@ -86,7 +86,7 @@ def metadata_body(brokers: Mapping[int, tuple[str, int]], controller: int) -> by
 
 
 def create_topics_body(*codes: int) -> bytes:
-    """CreateTopicsResponse v7 with a topic ``t0``, ``t1``… for each error code, by hand."""
+    """Return the body of a CreateTopicsResponse v7, by hand, with a topic ``t0``, ``t1``… for each error code."""
     topics = b"".join(
         _string(f"t{index}") + bytes(16) + struct.pack(">h", code) + b"\x00" + struct.pack(">ih", -1, -1) + b"\x01\x00"
         for index, code in enumerate(codes)
@@ -99,10 +99,11 @@ def _string(text: str) -> bytes:
 
 
 class FakeBroker:
-    """Answers ApiVersions by itself, and each further request by the next of its replies, the last one for all after.
+    """A broker that answers ApiVersions itself, and each further request with the next of its replies, or the last one.
 
-    Use as an asynchronous context manager; the port is chosen on entry. received: what came, ApiVersions left out.
-    connections: how many were made.
+    Use as an asynchronous context manager; the port is chosen on entry.
+
+    received: the requests, except ApiVersions. connections: the number of connections made.
     """
 
     def __init__(
@@ -119,21 +120,21 @@ class FakeBroker:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens."""
+        """The host and port at which the broker listens."""
         host, port = self._server.sockets[0].getsockname()
         return host, port
 
     async def arrived(self, count: int) -> None:
-        """Waits until that many requests have come."""
+        """Wait until a number of requests have arrived."""
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.received) >= count)
 
     def stop_listening(self) -> None:
-        """Refuses new connections; those that are open stay."""
+        """Refuse new connections; open ones stay."""
         self._server.close()
 
     def drop_clients(self) -> None:
-        """Ends every connection at once; new ones are welcome."""
+        """End every connection at once; new ones are accepted."""
         for writer in self._writers:
             writer.transport.abort()
 
@@ -174,8 +175,9 @@ class FakeBroker:
             writer.close()
 
     def _versions_frame(self, request: Received) -> bytes:
-        """ApiVersionsResponse by hand: version 0, or 3 and newer. To one that it does not have a broker answers in
-        version 0, with its own of this API (KIP-511)."""
+        """Return an ApiVersionsResponse, written by hand: version 0, or 3 and newer. A broker answers a version that it
+        does not have in version 0, with its own range of this API (KIP-511).
+        """
         lowest, highest = self.versions[API_VERSIONS]
         if not lowest <= request.version <= highest:
             body = struct.pack(">hihhh", UNSUPPORTED_VERSION, 1, API_VERSIONS, lowest, highest)

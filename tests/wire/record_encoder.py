@@ -1,5 +1,6 @@
-"""An encoder of record batches and message sets of our own, for what aiokafka's builder does not make: header values,
-markers, damage."""
+"""An encoder of record batches and message sets, for forms that aiokafka's builder does not make: header values,
+markers, damage.
+"""
 
 import gzip
 import struct
@@ -14,7 +15,7 @@ from console.model.records import Header
 
 
 class Plain(NamedTuple):
-    """A record before it is encoded. delta: its offset from the batch's first."""
+    """A record before it is encoded. delta: its offset minus the batch's first."""
 
     delta: int
     time: int
@@ -24,7 +25,7 @@ class Plain(NamedTuple):
 
 
 def varint(number: int) -> bytes:
-    """Zigzag, as protocol buffers have it."""
+    """Return a number as a zigzag varint, as protocol buffers write it."""
     left, made = (number << 1) ^ (number >> 63), bytearray()
     left &= 2**64 - 1
     while left > 0x7F:
@@ -34,12 +35,12 @@ def varint(number: int) -> bytes:
 
 
 def sized(data: bytes | None) -> bytes:
-    """After its length; -1 for null."""
+    """Return data with its length before it; length -1 for None."""
     return varint(-1) if data is None else varint(len(data)) + data
 
 
 def record(plain: Plain, base_time: int) -> bytes:
-    """A record of format v2 with its length."""
+    """Return a record of format v2, with its length before it."""
     headers = b"".join(sized(key) + sized(value) for key, value in plain.headers)
     body = b"".join(
         (
@@ -56,7 +57,7 @@ def record(plain: Plain, base_time: int) -> bytes:
 
 
 def xerial(data: bytes, block: int = 32 << 10) -> bytes:
-    """Snappy as snappy-java writes it."""
+    """Return Snappy as snappy-java writes it."""
     made = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
     for at in range(0, len(data), block):
         part = bytes(cramjam.snappy.compress_raw(data[at : at + block]))
@@ -72,11 +73,13 @@ COMPRESS = {
     4: lambda data: bytes(cramjam.zstd.compress(data)),
     "raw snappy": lambda data: bytes(cramjam.snappy.compress_raw(data)),
 }
-"""By codec."""
+"""Codec -> the function that compresses."""
 
 
 def batch_of(body: bytes, count: int, last_delta: int, *, base: int = 0, attributes: int = 0, **header: int) -> bytes:
-    """A batch of these encoded, and already compressed, records. header: other fields than those of nobody's batch."""
+    """Return a batch of encoded and already compressed records. header: fields that differ from those of a batch
+    without a producer.
+    """
     rest = struct.pack(
         ">hiqqqhii",
         attributes,
@@ -97,7 +100,7 @@ def batch_of(body: bytes, count: int, last_delta: int, *, base: int = 0, attribu
 def batch(
     records: Sequence[Plain], *, base: int = 0, codec: int | str = 0, attributes: int = 0, **header: int
 ) -> bytes:
-    """A batch of records; codec ``raw snappy`` is snappy without blocks."""
+    """Return a batch of records; the codec ``raw snappy`` is snappy without blocks."""
     base_time = records[0].time if records else 0
     body = COMPRESS[codec](b"".join(record(each, base_time) for each in records))
     number = codec if isinstance(codec, int) else 2
@@ -108,13 +111,13 @@ def batch(
 
 
 def marker(base: int, producer: int, *, commit: bool) -> bytes:
-    """The control batch that ends a transaction."""
+    """Return the control batch that ends a transaction."""
     ended = Plain(0, 0, struct.pack(">hh", 0, int(commit)), struct.pack(">hi", 0, 0))
     return batch([ended], base=base, attributes=0x30, producer=producer, epoch=0)
 
 
 def message(offset: int, magic: int, time: int, key: bytes | None, value: bytes | None, attributes: int = 0) -> bytes:
-    """A message of an old set."""
+    """Return a message of an old message set."""
 
     def old(data: bytes | None) -> bytes:
         return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data

@@ -1,8 +1,8 @@
-"""Records the frames that tests/wire/test_recorded_*.py replay, from real brokers.
+"""A recorder of the frames from real brokers that tests/wire/test_recorded_*.py replay.
 
 ``python -m tests.wire.record_frames`` starts a broker of each version, one after the other, and writes
-``tests/wire/frames/VERSION.json.gz``. Every API that the product uses is there, with success and with errors. No
-password is: the SCRAM credential is made of zero bytes.
+``tests/wire/frames/VERSION.json.gz``. The recording contains every API that the product uses, with success and with
+errors. It contains no password: the SCRAM credential consists of zero bytes.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ from tests.wire.recordings import VERSIONS, Recorded, Recording, write
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, SUBTRACT = 0, 3
 LIMIT = 10
-"""Seconds."""
+"""The limit for a request, in seconds."""
 CLASSIC_GROUP = "billing"
 NEW_GROUP = "shipping"
 
 
 class Recorder:
-    """Sends the steps over a link and keeps what went over the wire under their names."""
+    """A recorder that sends the steps over a link, and keeps the exchanges under the steps' names."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.kept: list[Recorded] = []
@@ -46,10 +46,10 @@ class Recorder:
         self.kept.append(Recorded(step, api, exchange))
 
     async def ask(self, step: str, api: str, *, until: Callable[[Any], bool] = lambda _: True, **fields: Any) -> Any:
-        """The answer to one request, which is kept under that name.
+        """Send a request, keep the exchange under a step's name, and return the response.
 
-        until: ask again until this holds of the answer, and keep that exchange: in KRaft a broker takes a moment to see
-        what the controller did.
+        until: a condition on the response. The request is repeated until it holds, and only the last exchange is kept:
+        in KRaft a broker takes a moment to see a change by the controller.
         """
         self._step = (step, api)
         async with asyncio.timeout(patience.PATIENCE):
@@ -60,7 +60,7 @@ class Recorder:
 
 
 async def record(cluster: kafka_cluster.KafkaCluster) -> Recording:
-    """All steps, in order: each finds what those before it made."""
+    """Run all steps in order, each on the state that the earlier ones left; return their recording."""
     address = cluster.addresses[0]
     recorder = Recorder(address)
     ask = recorder.ask
@@ -106,7 +106,7 @@ async def _the_cluster(ask: Ask) -> None:
 
 
 async def _topics(ask: Ask) -> UUID:
-    """The id of orders."""
+    """Create topics, and return the id of orders."""
     make = {"timeout": LIMIT, "validate_only": False}
     checked = ("orders", 3, 9, [], [])
     await ask("topics checked", "create_topics", topics=[checked], timeout=LIMIT, validate_only=True)
@@ -235,7 +235,7 @@ async def _groups(ask: Ask, cluster: kafka_cluster.KafkaCluster) -> None:
 
 
 async def _group_of_the_new_protocol(ask: Ask, cluster: kafka_cluster.KafkaCluster) -> None:
-    """KIP-848: Java's console consumer is the one at hand that speaks it."""
+    """Record a group with the protocol of KIP-848, with Java's console consumer as its member."""
     consumer = await asyncio.create_subprocess_exec(
         kafka_jars.java(), "-cp", f"{kafka_jars.jars(cluster.version)}/*",
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
@@ -256,7 +256,9 @@ async def _group_of_the_new_protocol(ask: Ask, cluster: kafka_cluster.KafkaClust
 
 
 async def _transactions(ask: Ask, cluster: kafka_cluster.KafkaCluster, orders: UUID) -> None:
-    """One that runs and is aborted, a transactional id without one, and a marker for a producer that is not there."""
+    """Record a transaction that runs and is aborted, a transactional id without a transaction, and a marker for an
+    unknown producer.
+    """
     running = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="till-1")
     idle = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="till-2")
     await running.start()
@@ -286,7 +288,7 @@ async def _transactions(ask: Ask, cluster: kafka_cluster.KafkaCluster, orders: U
 
 
 def _fetched(orders: UUID, offsets: dict[int, int]) -> dict[str, Any]:
-    """What is committed of these partitions from these offsets on, at once."""
+    """Return the fields of a Fetch of committed records from these partitions and offsets on, without waiting."""
     wanted = [
         {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1 << 16}
         for number, offset in offsets.items()
@@ -295,14 +297,16 @@ def _fetched(orders: UUID, offsets: dict[int, int]) -> dict[str, Any]:
 
 
 async def _records_deleted(ask: Ask, orders: UUID) -> None:
-    """Partition 0's before offset 3, all of partition 1; more than partition 2 has is refused."""
+    """Delete the records of partition 0 before offset 3, and all of partition 1; a deletion beyond the end of partition
+    2 is refused.
+    """
     before = [("orders", [(0, 3), (1, -1), (2, 99), (9, 0)]), ("missing", [(0, 0)])]
     await ask("records deleted", "delete_records", topics=before, timeout=LIMIT)
     await ask("records left", "fetch", **_fetched(orders, {0: 3, 1: 0}))
 
 
 async def _records_written(ask: Ask, orders: UUID) -> None:
-    """A batch in partition 2, the same once more, one behind a gap, and one that no partition has."""
+    """Write a batch to partition 2, the same batch again, one after a gap, and one to a missing partition."""
     given = await ask(
         "producer id", "init_producer_id", transactional_id=None, transaction_timeout=timedelta(seconds=60)
     )
@@ -326,7 +330,7 @@ async def _records_written(ask: Ask, orders: UUID) -> None:
 
 
 async def _features(ask: Ask) -> None:
-    """Checks alone: of a level that both releases may go back to, and of a feature that neither knows."""
+    """Record only checks: of a level to which both releases may go back, and of a feature that neither knows."""
     fine, check = ("group.version", 0, 2), {"timeout": LIMIT, "validate_only": True}
     await ask("features checked", "update_features", feature_updates=[fine], **check)
     await ask("features refused", "update_features", feature_updates=[fine, ("nope", 2, 1)], **check)
@@ -334,12 +338,12 @@ async def _features(ask: Ask) -> None:
 
 
 async def _registrations(ask: Ask, cluster: kafka_cluster.KafkaCluster) -> None:
-    """Of broker 2, which the controller knows and which never runs, and of one that nobody knows."""
+    """Record the registration of broker 2, which never runs, and the removal of it and of an unknown broker."""
     (controller,) = cluster.controller_addresses
     apart = link.Link(settings.ConnectionSettings(bootstrap=(controller,)))
     try:
         versions = await apart.call_apart(controller, "api_versions", with_fields(**SOFTWARE), patience.PATIENCE)
-        # As a broker asks the controller when it starts.
+        # A broker sends this request to the controller when it starts.
         register = with_fields(
             broker_id=2,
             cluster_id=cluster.cluster_id,
@@ -370,35 +374,35 @@ async def _moves_and_deletions(ask: Ask) -> None:
     await ask("nothing to cancel", "alter_partition_reassignments", topics=nothing, timeout=LIMIT)
     await ask("elections", "elect_leaders", election_type=0, topic_partitions=[("orders", [0, 9])], timeout=LIMIT)
     names = ["audit.log", "missing"]
-    # controller_mutation_rate of the default user is 0.5 a second since the quotas were altered.
+    # controller_mutation_rate of the default user has been 0.5 a second since the quotas were altered.
     deleted = partial(ask, "topics deleted", "delete_topics", until=lambda answer: not is_throttled(answer))
     await deleted(topics=[(name, None) for name in names], topic_names=names, timeout=LIMIT)
 
 
 def part_of(answer: Any, number: int) -> Any:
-    """The partition in a Fetch of one topic."""
+    """Return a partition in the response to a Fetch of one topic."""
     (topic,) = answer.responses
     (found,) = (part for part in topic.partitions if part.partition_index == number)
     return found
 
 
 def is_throttled(answer: Any) -> bool:
-    """Whether a topic was refused because of the quota."""
+    """Return whether the quota refused a topic."""
     return any(each.error_code == ErrorCode.throttling_quota_exceeded for each in answer.responses)
 
 
 def has_override(answer: Any, index: int, key: str) -> bool:
-    """Whether the key of that resource comes from a dynamic config."""
+    """Return whether a dynamic config sets the key of a resource."""
     return any(config.name == key and config.config_source in (1, 2, 3, 7) for config in answer.results[index].configs)
 
 
 def assigned(group: Any) -> int:
-    """How many partitions the group's members have."""
+    """Return the number of partitions that the group's members have."""
     return sum(len(topic.partitions) for member in group.members for topic in member.assignment.topic_partitions)
 
 
 def main() -> int:
-    """Records every version."""
+    """Record every version."""
     for version in VERSIONS:
         with kafka_cluster.KafkaCluster(version, brokers=1) as cluster:
             recording = asyncio.run(record(cluster))

@@ -1,4 +1,4 @@
-"""Frames recorded from real brokers: what a file holds, and how it is written and read."""
+"""Frames recorded from real brokers: the content of a file, and functions that write and read it."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ VERSIONS = ("3.9.1", "4.3.0")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One exchange. step: what was asked, by the name it has in record_frames.py. Frames have no length prefix."""
+    """An exchange. step: the name of the request in record_frames.py. The frames have no length prefix."""
 
     step: str
     api: str
@@ -28,17 +28,17 @@ class Recorded:
 
     @property
     def body(self) -> memoryview:
-        """The response behind its header."""
+        """The response after its header."""
         return split_response(response_type(self.api, self.exchange.version), self.exchange.response)[1]
 
     def decode(self) -> Any:
-        """The response, by the way that the client reads it."""
+        """Return the response, decoded as the client decodes it."""
         return decode_body(response_type(self.api, self.exchange.version), self.body)
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What one broker answered. cluster_id, port: its own."""
+    """The exchanges with one broker. cluster_id, port: those of the broker."""
 
     kafka: str
     cluster_id: str
@@ -51,7 +51,7 @@ class Recording:
 
 
 def write(recording: Recording) -> Path:
-    """Writes the file of that Kafka version."""
+    """Write the file of a Kafka version, and return its path."""
     content = {
         "kafka": recording.kafka,
         "cluster_id": recording.cluster_id,
@@ -69,7 +69,7 @@ def write(recording: Recording) -> Path:
 
 @cache
 def read(kafka: str) -> Recording:
-    """The recording of that Kafka version."""
+    """Return the recording of a Kafka version."""
     content = json.loads(gzip.decompress((FOLDER / f"{kafka}.json.gz").read_bytes()))
     return Recording(kafka, content["cluster_id"], content["port"], tuple(_exchanges(content["exchanges"])))
 
@@ -81,12 +81,12 @@ def _exchanges(rows: list[list[Any]]) -> Iterable[Recorded]:
 
 
 def named(items: Any, *attributes: str) -> dict[Any, Any]:
-    """Items by one attribute, or by several as a tuple."""
+    """Return the items by one attribute, or by several as a tuple."""
     keys = [tuple(getattr(item, name) for name in attributes) for item in items]
     assert len(set(keys)) == len(keys)
     return {key[0] if len(key) == 1 else key: item for key, item in zip(keys, items, strict=True)}
 
 
 def errors(items: Any, *attributes: str) -> dict[Any, str]:
-    """Error names by the same."""
+    """Return the names of the items' errors, by the same attributes."""
     return {key: error_name(item.error_code) for key, item in named(items, *attributes).items()}

@@ -1,4 +1,4 @@
-"""An instance of any of kio's messages, every array with one element, every error code the same."""
+"""Samples of any of kio's messages: every array has one element, and all error codes are equal."""
 
 import datetime
 import io
@@ -15,12 +15,12 @@ _EPOCH = datetime.datetime.fromtimestamp(1, tz=datetime.UTC)
 
 
 def sample(entity: type, code: int) -> Any:
-    """An instance of the entity in which all error codes are `code`."""
+    """Return an instance of the entity in which all error codes are `code`."""
     return entity(**{field.name: _value(field.type, code) for field in fields(entity)})
 
 
 def written(entity: type, value: Any) -> bytes:
-    """The entity's bytes, by kio's own writer."""
+    """Return the entity's bytes from kio's own writer."""
     buffer = io.BytesIO()
     entity_writer(entity)(buffer, value)
     return buffer.getvalue()
@@ -35,7 +35,7 @@ def _value(type_: Any, code: int) -> Any:
         return sample(type_, code)  # type: ignore[arg-type]
     if type_ is ErrorCode:
         return ErrorCode(code)
-    if type_.__name__ == "i16":  # open error codes are declared so; other numbers of this size may be anything
+    if type_.__name__ == "i16":  # open error codes are declared so; other fields of this type take any number
         return code
     for base, value in _PRIMITIVES:
         if issubclass(type_, base):

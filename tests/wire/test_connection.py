@@ -1,4 +1,4 @@
-"""Connections and frames: servers that misbehave, frames in pieces of all sizes, headers byte by byte."""
+"""Tests of connections and frames: servers that misbehave, frames in pieces of all sizes, headers byte by byte."""
 
 import asyncio
 import dataclasses
@@ -53,7 +53,7 @@ def metadata(connection: Connection) -> AiokafkaRequest:
 
 @asynccontextmanager
 async def server(first_bytes: bytes, *, close: bool) -> AsyncIterator[tuple[str, int]]:
-    """A server that says this to whoever connects, and then nothing, or good-bye."""
+    """Run a server that sends these bytes to each client, and then closes the connection, or stays silent."""
     done = asyncio.Event()
 
     async def talk(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -75,8 +75,8 @@ async def test_versions_are_the_highest_that_both_have() -> None:
         connection = await opened(broker)
         assert connection.version("metadata") == 13  # kio's highest
         assert connection.version("describe_configs") == 2  # the broker's highest
-        assert connection.version("incremental_alter_configs") is None  # nothing in common: newer
-        assert connection.version("offset_fetch") is None  # nothing in common: older
+        assert connection.version("incremental_alter_configs") is None  # nothing in common: the broker's are newer
+        assert connection.version("offset_fetch") is None  # nothing in common: the broker's are older
         assert connection.version("describe_acls") is None  # absent
         await connection.close()
 
@@ -167,7 +167,7 @@ async def test_nothing_is_sent_on_a_lost_connection() -> None:
     [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n", b"\x15\x03\x03\x00\x02\x02\x50", bytes(8)],
 )
 async def test_a_server_that_is_no_broker_is_told_at_once(start: bytes) -> None:
-    """Not after waiting for the gigabytes that its first four bytes announce."""
+    """The client does not wait for the gigabytes that the first four bytes announce."""
     async with server(start, close=False) as address:
         with pytest.raises(ConnectFailed) as failed:
             await connect(*address, client_id="kac", limit=20, security=PLAIN)
@@ -243,17 +243,17 @@ async def test_a_retired_connection_waits_for_what_it_still_carries() -> None:
 
 @given(st.floats(min_value=0.001, max_value=1e9))
 def test_a_session_is_renewed_in_time(lifetime: float) -> None:
-    """With two seconds left, or half of a short one; a long one not earlier than with a seventh left."""
+    """A session is renewed 5 to 15 % of its lifetime before its end; a short one two seconds before it, or halfway."""
     left = lifetime - sasl.renewed_after(lifetime)
     assert left >= min(2.0, 0.5 * lifetime) * 0.999
     assert left >= 0.0499 * lifetime
     assert left <= max(0.1501 * lifetime, min(2.0, 0.5 * lifetime))
 
 
-# -- How an open connection receives: frames of all sizes, in pieces of all sizes, in a buffer that claims nothing -----
+# -- Responses on an open connection: frames of all sizes, in pieces of all sizes, and buffers no larger than the data -
 
 SIZES = (0, 1, 100, USUAL_BUFFER - 9, USUAL_BUFFER - 8, USUAL_BUFFER, 5 * USUAL_BUFFER + 3, 3_000_000, 7, 200_000, 1)
-"""Of bodies: about that of the buffer, and of frames that make it grow more than once, and small ones after them."""
+"""Sizes of bodies: about that of the buffer, larger ones that make it grow several times, and small ones after them."""
 
 
 def metadata_of(connection: Connection) -> AiokafkaRequest:
@@ -262,7 +262,7 @@ def metadata_of(connection: Connection) -> AiokafkaRequest:
 
 
 class Stream:
-    """Waits for as many requests as there are bodies, and sends all answers as one stream, cut at random places."""
+    """A reply that waits for all requests, and sends all responses as one stream, cut at random places."""
 
     def __init__(self, bodies: list[bytes], rng: Random) -> None:
         self._bodies = bodies
@@ -282,7 +282,7 @@ class Stream:
 
 @pytest.fixture(scope="module", params=["PLAINTEXT", "SSL"])
 def security(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What `connect` takes, and under ``server`` what the broker does."""
+    """Provide the arguments of `connect` for a protocol, and under ``server`` the TLS context of the broker."""
     if request.param == "PLAINTEXT":
         return {"security_protocol": "PLAINTEXT", "server": None}
     folder: Path = tmp_path_factory.mktemp("authority")
@@ -308,7 +308,7 @@ async def test_frames_of_all_sizes_in_pieces_of_all_sizes(seed: int, security: d
 
 
 async def test_what_is_announced_is_not_claimed() -> None:
-    """A hundred megabytes are announced, a thousand bytes are sent, and the connection ends."""
+    """The frame announces a hundred megabytes, but the broker sends a thousand bytes and ends the connection."""
 
     async def promise(conversation: Conversation, request: Received) -> None:
         await conversation.send(struct.pack(">ii", MAX_FRAME, request.correlation_id) + bytes(1000))
@@ -403,7 +403,9 @@ names = st.text(max_size=300).filter(lambda name: len(name.encode(errors="ignore
 
 @given(ids, names)
 def test_a_flexible_request_header_is_version_2(correlation_id: int, client_id: str) -> None:
-    """RequestHeader.json: the client id keeps the old string format even here; then no tagged fields."""
+    """The client id keeps the old string format in a flexible header too; then come no tagged fields
+    (RequestHeader.json).
+    """
     name = client_id.encode()
     wanted = struct.pack(">hhih", 32, 4, correlation_id, len(name)) + name + b"\x00"
     assert frames.encode_header(FLEXIBLE, correlation_id, client_id) == wanted
@@ -449,7 +451,7 @@ def test_less_than_a_header_is_malformed(frame: bytes) -> None:
 
 
 def test_the_answer_to_apiversions_has_the_old_header_always() -> None:
-    """KIP-511: a client can't know yet what the broker speaks."""
+    """A client does not know yet which versions the broker has (KIP-511)."""
     assert frames.split_response(response_type("api_versions", 4), b"\x00\x00\x00\x09body") == (9, b"body")
 
 
@@ -485,7 +487,7 @@ def test_versions_are_those_that_kio_has() -> None:
 
 
 def test_an_answer_that_tells_of_more_than_it_has_is_refused_before_room_is_made_for_it() -> None:
-    throttle, brokers = b"\0\0\0\0", b"\xff\xff\xff\xff\x0f"  # 2³² - 2 of them: 32 GiB of pointers
+    throttle, brokers = b"\0\0\0\0", b"\xff\xff\xff\xff\x0f"  # 2³² - 2 brokers: 32 GiB of pointers
     with pytest.raises(bounds_check.MalformedFrame, match="brokers has 4294967294 elements in 20 bytes"):
         frames.decode_body(response_type("metadata", 9), throttle + brokers + bytes(20))
 
@@ -495,18 +497,18 @@ def test_the_response_header_follows_from_the_request_for_every_message_of_kafka
         for version in versions:
             try:
                 request, response = request_type(api, version), response_type(api, version)
-            except KeyError:  # data that is no request
+            except KeyError:  # a record, not a request
                 continue
             flexible = frames.has_flexible_response_header(api, request)
             assert flexible is response.__header_schema__.__flexible__, (api, version)
 
 
-# -- who is throttled --------------------------------------------------------------------------------------------------
+# -- throttled clients -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("api", sorted(THROTTLE_FIRST))
 def test_an_answer_says_first_for_how_long_its_client_is_throttled(api: str) -> None:
-    """As Kafka's own schemas have it, in every version; before, or in another place, it is not known."""
+    """In these versions of Kafka's schemas, the throttle time is the first field; in older versions it is unknown."""
     lowest, highest = version_range(api)
     for version in range(lowest, highest + 1):
         fields = [each.name for each in dataclasses.fields(response_type(api, version))]

@@ -1,4 +1,6 @@
-"""Our own decoders against kio's: partitions, topics, open codes, tags and messages of newer brokers, bounds."""
+"""Tests of kac's own decoders against kio's: partitions, topics, open codes, tags and messages of newer brokers,
+bounds.
+"""
 
 import random
 import struct
@@ -39,7 +41,7 @@ from tests.support.requests_of_kafka import request_type
 from tests.unit.test_config_decoder import quick
 from tests.wire.samples import sample, written
 
-# -- Our own decoders against kio's: partitions, topics, open codes, tags of newer brokers, bounds ---------------------
+# -- kac's own decoders against kio's: partitions, topics, open codes, tags of newer brokers, bounds -------------------
 
 Said = tuple[int, int, int]
 
@@ -147,7 +149,7 @@ def test_what_is_seldom_is_left_to_kio() -> None:
     [*(("list_offsets", each) for each in OFFSETS_VERSIONS), *(("describe_log_dirs", each) for each in DIRS_VERSIONS)],
 )
 def test_no_garbage_is_taken_for_an_answer(api: str, version: int) -> None:
-    """What is cut off or changed is left to kio, or read as kio reads it; what kio refuses is never read."""
+    """A decoder leaves cut or changed bytes to kio, or reads them as kio does, and reads none that kio refuses."""
     if api == "list_offsets":
         body = offsets_body(version, [(f"t{n}", [(0, 0, 5, 7), (1, 3, -1, -1)]) for n in range(2)])
         own, kio = own_offsets, kio_offsets
@@ -179,7 +181,7 @@ def test_bytes_without_sense_are_never_read_otherwise_than_by_kio(version: int, 
             assert found is None or found == other
 
 
-# -- Topics of Metadata responses: our own decoder gives what kio's gives, or leaves the answer to it ------------------
+# -- Topics of Metadata responses: kac's own decoder returns the same as kio's, or leaves the response to kio ----------
 
 
 def kio(version: int) -> Any:
@@ -269,7 +271,7 @@ _LISTS = (
     (partition(13, 1), partition(13, 0)),
     (partition(13, 0, 5), partition(13, 1)),
 )
-"""Some begin alike, some are as long as another."""
+"""Some lists begin alike, and some have the same length."""
 
 
 @given(st.lists(st.sampled_from(_LISTS), max_size=40))
@@ -307,7 +309,7 @@ def test_what_is_seldom_in_topics_is_left_to_kio() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_garbage_is_taken_for_topics(version: int) -> None:
-    """What is cut off or changed is left to kio, or read as kio reads it."""
+    """The decoder leaves cut or changed bytes to kio, or reads them as kio does."""
     body = topics_response(
         version, *(topic(version, f"t{n}", partition(version, 0), partition(version, 1)) for n in range(3))
     )
@@ -352,12 +354,12 @@ def test_a_known_error_code_reads_as_kio_reads_it(api: str) -> None:
 
 
 def in_milliseconds(entity: object) -> str:
-    """Times that can't be null are read as numbers."""
+    """Return the text of an entity with its times as numbers, as open readers return times that can't be null."""
     return repr(entity).replace("datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)", "1000")
 
 
 def test_a_time_that_is_none_is_read() -> None:
-    """Brokers send -1 for a transactional id without a transaction, at which kio raises."""
+    """Brokers send -1 for a transactional id without a transaction, and kio raises on it."""
     kio = response_type("describe_transactions", 0)
     opened = with_open_codes(kio)
     told = sample(opened, 0)
@@ -369,7 +371,7 @@ def test_a_time_that_is_none_is_read() -> None:
 
 
 def test_kio_itself_refuses_it() -> None:
-    """The reason for all this: where kio learns to keep unknown codes, console.wire.frames can go."""
+    """This is the reason for open codes: once kio keeps unknown codes, console.wire.frames is not needed."""
     kio = response_type("describe_configs", 4)
     data = written(with_open_codes(kio), sample(with_open_codes(kio), NEWER_THAN_KIO))
     with pytest.raises(ValueError, match="9999 is not a valid ErrorCode"):
@@ -394,7 +396,7 @@ def test_a_body_cut_short_is_malformed(kept: int) -> None:
         decode_body(kio, written(kio, sample(kio, 0))[:kept])
 
 
-# -- Tagged fields of newer brokers are passed over (KIP-482), at every depth of every response ------------------------
+# -- Unknown tagged fields of newer brokers are skipped (KIP-482), at every depth of every response --------------------
 
 TAG_VERSIONS = {
     api: [version for version, kinds in versions.items() if EntityType.response in kinds]
@@ -413,7 +415,7 @@ def test_a_message_of_known_fields_is_kept_as_it_is(api: str) -> None:
 
 
 def test_an_unknown_field_at_every_depth_loses_nothing() -> None:
-    """DescribeConfigs v4 by hand: one topic, one key, one synonym, a field of tomorrow in each of them."""
+    """A DescribeConfigs v4 response by hand: a topic, a key and a synonym, each with a field of a future version."""
     tag = b"\x01" + UNKNOWN_TAG
     synonym = b"\x02s" + b"\x021" + b"\x05" + tag
     key = b"\x02k" + b"\x021" + b"\x00" + b"\x05" + b"\x00" + b"\x02" + synonym + b"\x03" + b"\x00" + tag
@@ -428,7 +430,9 @@ def test_an_unknown_field_at_every_depth_loses_nothing() -> None:
 
 
 def test_a_known_tagged_field_stays_beside_an_unknown_one() -> None:
-    """ApiVersions v3: no keys; tag 1 is the epoch of the finalized features, 99 is from tomorrow."""
+    """An ApiVersions v3 response without keys; tag 1 is the epoch of the finalized features, and 99 is of a future
+    version.
+    """
     body = struct.pack(">h", 0) + b"\x01" + struct.pack(">i", 0)
     tags = b"\x02" + b"\x01\x08" + struct.pack(">q", 42) + UNKNOWN_TAG
     assert decode_body(response_type("api_versions", 3), body + tags).finalized_features_epoch == 42
@@ -447,7 +451,7 @@ def test_a_size_without_end_is_malformed() -> None:
         decode_body(response_type("api_versions", 3), body)
 
 
-# -- What the check of a message's bounds accepts, and what it refuses -------------------------------------------------
+# -- The check of a message's bounds: accepted and refused messages ----------------------------------------------------
 
 REQUESTS = [
     (api, version)
@@ -478,7 +482,7 @@ def test_an_array_that_can_not_be_is_refused_before_room_is_made_for_it(count: i
 
 
 def test_counts_within_counts_are_refused_too() -> None:
-    """A billion elements in each of three arrays, one in the other, in the flexible format."""
+    """Each of three nested arrays has a billion elements, in the flexible format."""
     request = request_type("alter_partition_reassignments", 0)
     billions = b"\xff\xff\xff\xff\x0f"
     with pytest.raises(MalformedFrame):
@@ -491,7 +495,9 @@ def test_null_is_taken_where_it_may_be() -> None:
 
 
 def test_it_is_quick() -> None:
-    """12,000 keys of 4,000 topics take less than their decoding by far; in a time that a slow machine keeps too."""
+    """The check of 12,000 keys of 4,000 topics takes much less time than their decoding; a slow machine meets the limit
+    too.
+    """
     module = request_module("incremental_alter_configs", 1)
     keys = tuple(
         module.AlterableConfig(name=f"some.key.{number}", config_operation=0, value="1000") for number in range(3)
@@ -528,11 +534,11 @@ def test_what_is_no_text_may_be_long() -> None:
     check_message(kio.SaslAuthenticateRequest, data)
 
 
-# -- Messages of a newer Kafka than kio's (console.wire.newer): as its own definitions say, and as its brokers do ------
+# -- Messages of a newer Kafka than kio's (console.wire.newer), against its own definitions and its brokers ------------
 
 KIO_HAS = [("api_versions", 3), ("api_versions", 4), ("delete_groups", 1), ("delete_groups", 2),
            ("streams_group_describe", 0), ("describe_cluster", 2), ("list_groups", 5)]  # fmt: skip
-"""Versions that both have: with and without tags, structures and numbers."""
+"""Versions that both kio and the definitions have: with and without tags, structures and numbers."""
 
 
 @pytest.fixture(scope="module")
@@ -566,7 +572,7 @@ def test_they_are_declared_as_kio_declares_its_own(
 
 
 def shape(entity: Any, *, is_part: bool = False) -> Any:
-    """All that kio reads and writes an entity by: of a part of a message that does not include the message's own."""
+    """Return all that kio uses to read and write an entity; for a part of a message, without the message's data."""
     types = get_type_hints(entity, include_extras=True)
     own = {
         each.name: (each.metadata, each.default if "tag" in each.metadata else None, nested(types[each.name]))
@@ -587,7 +593,7 @@ def test_a_version_that_is_refused_by_name_is_known_after_kios() -> None:
     assert requests_of_kafka.readable_versions(api_key("api_versions")) == (0, 5)
 
 
-# What a broker of 4.4.0 was asked, and what it answered.
+# Requests to a broker of 4.4.0, and its responses.
 
 ASKED = [
     (

@@ -1,4 +1,4 @@
-"""aiokafka's connection module alone, and what its logger may tell."""
+"""Tests of the import of aiokafka's connection module alone, and of the output of its logger."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from tests.support.patience import PATIENCE
 
 
 def run(code: str) -> str:
-    """The output of a fresh interpreter; the tests' own has everything imported already."""
+    """Run code in a fresh interpreter, since that of the tests has imported everything; return the output."""
     command = [sys.executable, "-c", textwrap.dedent(code)]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
 

@@ -1,4 +1,4 @@
-"""The proposals' formats, byte by byte and there and back."""
+"""Tests of the proposals' formats: byte by byte, and that each message reads back."""
 
 from dataclasses import fields, is_dataclass
 from io import BytesIO
@@ -21,13 +21,13 @@ from console.wire.proposals import formats as api_keys
 from tests.support.examples import examples
 from tests.support.kafka_messages import entity
 
-# -- The proposals' formats byte by byte, written from their texts: no stranger speaks them ----------------------------
-# Each line is bytes and what they are. STRING: int16 length and UTF-8; NULLABLE_STRING: length -1 for null; arrays:
-# int32 count; a compact string or array (KIP-482): one more than its length as a varint, 0 for null; a flexible
-# structure ends with the count of its tagged fields.
+# -- The proposals' formats, byte by byte after the KIPs' texts: no other program implements them ----------------------
+# Each line has bytes and their meaning. STRING: int16 length and UTF-8; NULLABLE_STRING: length -1 for null; arrays:
+# int32 count; a compact string or array (KIP-482): its length plus one as a varint, 0 for null; a flexible structure
+# ends with the count of its tagged fields.
 
 Bytes = list[tuple[str, str]]
-"""Bytes as hexadecimal digits, and what they are."""
+"""Bytes as hexadecimal digits, and their meaning."""
 
 
 def made(kind: Any, **given: Any) -> Any:
@@ -458,7 +458,7 @@ def test_headers(message: Any, header: Bytes) -> None:
     assert encode_header(message, 7, "c") == bytes.fromhex(" ".join(part for part, _ in header))
 
 
-# -- Every message of the proposals comes back from its bytes as it was, and every byte of it is read ------------------
+# -- Every message of the proposals reads back equal from its bytes, and all bytes are read ----------------------------
 
 _INTEGERS = {"int8": 8, "int16": 16, "int32": 32}
 _MESSAGES = [

@@ -1,4 +1,4 @@
-"""Record batches: what an encoder made comes back; damage, bombs and any bytes at all end in a line that says why."""
+"""Tests of record batches: encoded records read back; damage, bombs and any other bytes end in a line with a reason."""
 
 import gzip
 import struct
@@ -31,7 +31,7 @@ TIMES = st.integers(-1, 2**42)
 
 @st.composite
 def plain_records(draw: st.DrawFn) -> list[Plain]:
-    """Records of a batch, with gaps between their offsets as compaction leaves them."""
+    """Draw the records of a batch, with gaps between their offsets as compaction leaves them."""
     made, delta = [], 0
     for _ in range(draw(st.integers(1, 12))):
         made.append(Plain(delta, draw(TIMES), draw(CONTENT), draw(CONTENT), draw(HEADERS)))
@@ -43,13 +43,15 @@ SCRATCH = Scratch()
 
 
 def quickly(batch: Batch, start: int) -> Iterator[Record]:
-    """The records of a batch by the decoder in C."""
+    """Yield the records of a batch, decoded by the decoder in C."""
     unpack(batch, SCRATCH)
     yield from unpacked_records(batch, SCRATCH, "t", 0, start)
 
 
 def read(data: bytes, start: int = -1) -> tuple[list[Record], list[str]]:
-    """All records of the bytes, and why others could not be decoded; both decoders say the same."""
+    """Return all records in the bytes, and the reasons why others could not be decoded. Fail if the two decoders
+    differ.
+    """
     found: list[Record] = []
     why: list[str] = []
     for batch in batches(data):
@@ -62,7 +64,7 @@ def read(data: bytes, start: int = -1) -> tuple[list[Record], list[str]]:
 
 
 def taken(made: Callable[[], Iterator[Record]]) -> tuple[list[Record], list[str]]:
-    """The records of a batch, and why the others could not be decoded."""
+    """Return the records of a batch, and the reason if the rest could not be decoded."""
     found: list[Record] = []
     try:
         found.extend(made())
@@ -123,7 +125,7 @@ def test_what_aiokafka_encodes_comes_back(codec: int) -> None:
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", [0, 1, 2])
 def test_message_sets_of_old_logs_come_back(magic: int, codec: int) -> None:
-    """aiokafka writes offsets of compressed messages from 0 on; a broker puts the last one into the outer message."""
+    """aiokafka numbers compressed messages from 0; a broker puts the last offset into the outer message."""
     builder = LegacyRecordBatchBuilder(magic=magic, compression_type=codec, batch_size=10**6)
     for place in range(5):
         assert builder.append(place, timestamp=1_000 + place, key=b"k%d" % place, value=None if place == 2 else b"v")
@@ -166,7 +168,7 @@ def test_a_changed_byte_is_noticed_and_the_next_batch_is_read(
     plain: list[Plain], codec: Any, data: st.DataObject
 ) -> None:
     whole = bytearray(encoder.batch(plain, codec=codec))
-    # From the checksum on: it covers everything behind it.
+    # Change a byte after the checksum, which covers all that follows.
     at = data.draw(st.integers(17, len(whole) - 1))
     whole[at] ^= data.draw(st.integers(1, 255))
     found, why = read(bytes(whole) + encoder.batch([Plain(0, 1, None, b"next")], base=1000))
@@ -179,7 +181,7 @@ BYTES = st.binary(max_size=400)
 
 @st.composite
 def framed(draw: st.DrawFn) -> bytes:
-    """Batches whose checksum is right and whose content is anything."""
+    """Draw batches with the right checksum and any content."""
     made = b""
     for _ in range(draw(st.integers(1, 3))):
         made += encoder.batch_of(
@@ -226,8 +228,9 @@ SHORT = st.none() | st.text(st.characters(max_codepoint=0x7F), max_size=20).map(
 def test_the_decoder_in_c_and_our_own_say_the_same_of_damaged_records(
     held: list[tuple[bytes | None, bytes | None, Any]], data: st.DataObject
 ) -> None:
-    """A byte of the records is changed under a right checksum. No byte is above 127: of the attributes, which mean
-    nothing, the decoder in C would read another one then."""
+    """Bytes of the records are changed under a right checksum. All bytes are below 128, because the decoder in C reads
+    another form of the attributes, which have no meaning, if one is above.
+    """
     made = b"".join(
         encoder.record(Plain(delta, 0, key, value, tuple(headers)), 0)
         for delta, (key, value, headers) in enumerate(held)
@@ -242,16 +245,16 @@ def test_the_decoder_in_c_and_our_own_say_the_same_of_damaged_records(
 # -- bombs -------------------------------------------------------------------------------------------------------------
 
 HUGE = 8 * MOST_UNPACKED
-"""Bytes, 256 MiB: twice what a test lets them take."""
+"""256 MiB: twice as much as a test may allocate."""
 GIGABYTE = b"\x80\x80\x80\x80\x04"
-"""As snappy has the length of what was packed."""
+"""The length of a gigabyte, as snappy writes the length of unpacked data."""
 
 
 def bomb(codec: Any) -> bytes:
-    """A small body that claims a gigabyte, or decompresses to `HUGE`."""
+    """Return a small body that claims a gigabyte, or decompresses to `HUGE`."""
     if codec == 1:
         member = gzip.compress(bytes(1 << 24), 9)
-        return member * (HUGE >> 24)  # members one after the other
+        return member * (HUGE >> 24)  # several members in a row
     if codec == "raw snappy":
         return GIGABYTE + b"\x00a" * 10
     if codec == 2:

@@ -1,4 +1,4 @@
-"""Frames of real brokers, read the way the client reads them, against what was known before they were recorded."""
+"""Tests of the frames of real brokers, decoded as the client decodes them, against the known state of the brokers."""
 
 import ast
 from operator import attrgetter
@@ -20,8 +20,8 @@ from tests.support.requests_of_kafka import request_type
 from tests.wire import recordings
 from tests.wire.recordings import VERSIONS, Recording, errors, named, read
 
-# -- Frames of real brokers, read the way the client reads them, against what was known before they were recorded ------
-# What the brokers were told, and so have to answer, is in record_frames.py.
+# -- Frames of real brokers, decoded as the client decodes them, against the known state of the brokers ----------------
+# The requests, from which the expected responses follow, are in record_frames.py.
 
 ALL = [(kafka, recorded.step) for kafka in recordings.VERSIONS for recorded in recordings.read(kafka).exchanges]
 
@@ -94,7 +94,7 @@ def test_finalized_features(recording: recordings.Recording) -> None:
 
 
 def test_features_that_were_checked(recording: recordings.Recording) -> None:
-    """Up to v1 each feature has its result; v2 (Kafka 4) has one answer for all and names the one that is wrong."""
+    """Up to v1 each feature has its own result; v2 (Kafka 4) has one result for all, and names the wrong feature."""
     checked, refused = recording["features checked"].decode(), recording["features refused"].decode()
     wrong = "Invalid update version 2 for feature nope. Local controller 1 does not support this feature."
     if recording.kafka == "3.9.1":
@@ -222,7 +222,7 @@ def test_metadata(recording: recordings.Recording) -> None:
 
 
 def test_pages_of_partitions(recording: recordings.Recording) -> None:
-    """At most two partitions a page."""
+    """A page has at most two partitions."""
     first, following = recording["partitions, first page"].decode(), recording["partitions, next page"].decode()
     assert (first.next_cursor.topic_name, first.next_cursor.partition_index) == ("orders", 2)
     (rest,) = following.topics
@@ -297,7 +297,7 @@ def test_loggers_and_client_metrics(recording: recordings.Recording) -> None:
 
 
 def test_config_resources(recording: recordings.Recording) -> None:
-    """v0 (Kafka 3.7 to 4.0) lists client metrics only and says so nowhere; v1 every type."""
+    """Version 0 (Kafka 3.7 to 4.0) lists only client metrics, without a type; version 1 lists every type."""
     resources = recording["config resources"].decode().config_resources
     if recording.kafka == "3.9.1":
         assert [resource.resource_name for resource in resources] == ["fleet"]
@@ -322,7 +322,7 @@ CONFIG_STEPS = (
 def test_the_config_decoder_gives_what_kio_gives(recording: recordings.Recording, step: str) -> None:
     recorded = recording[step]
     decoder = config_decoder.ConfigDecoder(recorded.exchange.version)
-    for _ in range(2):  # the second time from what it remembers
+    for _ in range(2):  # the second time from the decoder's memory
         described = decoder.decode(bytes(recorded.body), {})
         results = recorded.decode().results
         assert len(described) == len(results)
@@ -437,7 +437,7 @@ def test_groups(recording: recordings.Recording) -> None:
     assert (member.client_id, groups["billing"].group_state) == ("biller", "Stable")
     assert b"orders" in member.member_assignment
     assert groups["missing"].group_state == "Dead"
-    # Up to 5 a group that is not there is Dead; version 6 says so (KIP-1043).
+    # Up to version 5 a missing group is Dead; version 6 has an error (KIP-1043).
     assert error_name(groups["missing"].error_code) == ("NONE" if recording.kafka == "3.9.1" else "GROUP_ID_NOT_FOUND")
 
 
@@ -455,7 +455,7 @@ def test_a_group_of_the_new_protocol() -> None:
 
 
 def test_offsets(recording: recordings.Recording) -> None:
-    """Four records went to partition 0, one to partition 1, all were read and committed."""
+    """Four records were written to partition 0 and one to partition 1; all were read and committed."""
     (group,) = recording["committed"].decode().groups
     (topic,) = group.topics
     committed = {p.partition_index: p.committed_offset for p in topic.partitions}
@@ -486,7 +486,7 @@ def test_resources_are_given_back_as_they_were_asked_for(recording: recordings.R
     assert resource is mine
 
 
-# -- Records and transactions in frames of real brokers, against what record_frames.py told the brokers ----------------
+# -- Records and transactions in frames of real brokers, against the requests in record_frames.py ----------------------
 
 
 @pytest.fixture(params=VERSIONS)
@@ -495,14 +495,14 @@ def recording_of(request: pytest.FixtureRequest) -> Recording:
 
 
 def fetched(recording_of: Recording, step: str) -> dict[Any, Any]:
-    """The partitions of that Fetch of orders, by number."""
+    """Return the partitions in a step's Fetch of orders, by number."""
     (topic,) = recording_of[step].decode().responses
     assert topic.topic_id == named(recording_of["topics made"].decode().topics, "name")["orders"].topic_id
     return named(topic.partitions, "partition_index")
 
 
 def values(partition: Any) -> dict[int, bytes | None]:
-    """The records by their offsets, without markers."""
+    """Return the values of the records by their offsets, without markers."""
     return {
         record.offset: record.value
         for batch in record_batches.batches(partition.records)
@@ -512,20 +512,20 @@ def values(partition: Any) -> dict[int, bytes | None]:
 
 
 def markers(partition: Any) -> list[tuple[int, int, bool]]:
-    """Of each marker: offset, producer id, whether it aborts."""
+    """Return offset and producer id of each marker, and whether it aborts."""
     found = [batch for batch in record_batches.batches(partition.records) if batch.control]
     return [(batch.base_offset, batch.facts.producer_id, batch.aborts) for batch in found]
 
 
 def producer_id(recording_of: Recording) -> int:
-    """Of till-1, which wrote "paid"."""
+    """Return the producer id of till-1, which wrote "paid"."""
     states = recording_of["transactions by id"].decode().transaction_states
     found: int = named(states, "transactional_id")["till-1"].producer_id
     return found
 
 
 def test_records(recording_of: Recording) -> None:
-    """Four orders went to partition 0 and one to partition 1; "paid" went to 0 in a transaction that was aborted."""
+    """Four orders are in partition 0 and one is in partition 1; "paid" is in partition 0, in an aborted transaction."""
     partitions = fetched(recording_of, "records")
     assert {number: error_name(part.error_code) for number, part in partitions.items()} == {
         0: "NONE",
@@ -543,7 +543,9 @@ def test_records(recording_of: Recording) -> None:
 
 
 def test_records_deleted(recording_of: Recording) -> None:
-    """Those of partition 0 before offset 3, all of partition 1; partition 2 is empty, and 99 is beyond its end."""
+    """Records before offset 3 of partition 0 and all of partition 1 were deleted; partition 2 is empty, and 99 is
+    beyond its end.
+    """
     topics = named(recording_of["records deleted"].decode().topics, "name")
     orders = topics["orders"].partitions
     assert errors(orders, "partition_index") == {
@@ -558,7 +560,7 @@ def test_records_deleted(recording_of: Recording) -> None:
 
 
 def test_records_left(recording_of: Recording) -> None:
-    """The marker for producer 999999, which no coordinator asked for, is in the log."""
+    """The log contains the marker for producer 999999, for which no coordinator asked."""
     partitions = fetched(recording_of, "records left")
     assert values(partitions[0]) == {3: b"order", 4: b"paid"}
     assert markers(partitions[0]) == [(5, producer_id(recording_of), True), (6, 999_999, True)]

@@ -1,4 +1,4 @@
-"""Payloads by their schemas, decoded to JSON and encoded from it."""
+"""Tests of payloads with schemas: decoded to JSON, and encoded from it."""
 
 import io
 import json
@@ -65,13 +65,13 @@ AN_ORDER: dict[str, Any] = {
 
 
 def avro(schema: Any, *references: Any) -> Any:
-    """What decodes payloads of a schema."""
+    """Return the decoder of payloads with a schema."""
     texts = tuple(schemas.SchemaText("AVRO", json.dumps(each), each["name"]) for each in references)
     return avro_decoder(schemas.SchemaText("AVRO", json.dumps(schema), references=texts))
 
 
 def long(number: int) -> bytes:
-    """A number as Avro and the indexes of Protobuf have it."""
+    """Return a number as Avro, and the indexes of Protobuf, have it."""
     left, made = (number << 1) ^ (number >> 63), bytearray()
     while left > 0x7F:
         made.append(left & 0x7F | 0x80)
@@ -80,7 +80,7 @@ def long(number: int) -> bytes:
 
 
 def written(schema: Any, value: Any) -> bytes:
-    """A payload by fastavro."""
+    """Return a payload that fastavro wrote."""
     out = io.BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
     return out.getvalue()
@@ -113,7 +113,9 @@ DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2
 
 
 def test_a_decimal_has_all_its_digits_until_there_are_too_many() -> None:
-    """Its digits take time by the square of its bytes, in which nothing else runs; fastavro would round them."""
+    """The time for the digits grows with the square of the bytes and blocks all other work; fastavro would round the
+    digits.
+    """
     assert avro(DECIMAL)(long(10) + b"\x7f" * 10, None) == b'"6020924670237564909320.95"'
     most = long(1_024) + b"\x7f" * 1_024
     assert len(avro(DECIMAL)(most, None)) > 2_400
@@ -132,7 +134,7 @@ def test_schemas_that_refer_to_others() -> None:
 
 
 def test_a_union_of_references_and_a_lone_name() -> None:
-    """Which Confluent's registry takes as schemas of their own."""
+    """Confluent's registry takes a union of references, and a lone name, as schemas."""
     money = {"type": "record", "name": "shop.Money", "fields": [{"name": "cents", "type": "int"}]}
     note = {"type": "record", "name": "shop.Note", "fields": [{"name": "text", "type": "string"}]}
     union = avro(["shop.Money", "shop.Note", "null"], money, note)
@@ -148,7 +150,7 @@ def test_a_default_is_nothing_that_a_payload_is_read_by(default: Any) -> None:
     enum = {"name": "state", "type": {"type": "enum", "name": "E", "symbols": ["A"], "default": "B"}}
     decode = avro({"type": "record", "name": "M", "fields": [field, enum]})
     assert decode(long(5) + long(0), None) == b'{"cents":5,"state":"A"}'
-    # A field may be called so.
+    # A field may have the name `default`.
     named = avro({"type": "record", "name": "M", "fields": [{"name": "default", "type": "int"}]})
     assert named(long(5), None) == b'{"default":5}'
 
@@ -185,9 +187,9 @@ def test_types_that_fastavro_leaves_as_they_are(schema: Any, payload: bytes, sho
 @pytest.mark.parametrize(
     ("attributes", "shown"),
     [
-        ({"precision": 2, "scale": 1}, "214748364.7"),  # more digits than its schema says: none is lost
+        ({"precision": 2, "scale": 1}, "214748364.7"),  # more digits than its schema allows: none is lost
         ({"precision": 4}, "2147483647"),
-        # What does not fit is no decimal for Java, whose producers register it.
+        # Java, whose producers register such schemas, does not read these as decimals.
         ({}, "f////w=="),
         ({"precision": 4, "scale": -2}, "f////w=="),
         ({"precision": 4, "scale": 5}, "f////w=="),
@@ -208,7 +210,7 @@ def test_a_fixed_too_small_for_its_precision_is_bytes() -> None:
 
 
 def test_a_value_that_its_schema_cannot_mean_leaves_the_others_as_they_are() -> None:
-    """A date of the year 5,881,580, and times of the day before midnight and after it."""
+    """The values are a date in the year 5,881,580, and times before and after a day."""
     kinds = [("int", "date"), ("int", "time-millis"), ("int", "time-millis"), ("string", "uuid")]
     fields = [{"name": f"f{n}", "type": {"type": t, "logicalType": of}} for n, (t, of) in enumerate(kinds)]
     payload = written(
@@ -231,7 +233,7 @@ def test_a_value_that_its_schema_cannot_mean_leaves_the_others_as_they_are() -> 
 
 
 def test_names_that_java_takes() -> None:
-    """Letters of any language; a name without a namespace from within one; a type that is one level too deep."""
+    """Java takes letters of any language, a name without its namespace, and a type nested one level too deep."""
     symbols = {"type": "enum", "name": "E", "symbols": ["GRÜN", "A-B", "1"]}
     assert avro(symbols)(long(0), None) == '"GRÜN"'.encode()
     assert avro({"type": "record", "name": "R", "fields": [{"name": "e", "type": symbols}]})(long(2), None) == (
@@ -259,7 +261,7 @@ SCHEMAS = st.recursive(
 
 @given(SCHEMAS, st.binary(max_size=60))
 def test_any_payload_is_decoded_or_refused(schema: Any, payload: bytes) -> None:
-    """What fastavro would take with bytes left, or would never come back from, is refused before it sees it."""
+    """The check refuses payloads that fastavro would decode with bytes left, or would decode without end."""
     try:
         made = avro(schema)(payload, None)
     except schemas.NotDecoded:
@@ -287,7 +289,7 @@ def test_any_payload_is_decoded_or_refused(schema: Any, payload: bytes) -> None:
         (["null", "int"], long(-1), "branch of a union -1, of 2"),
         ({"type": "enum", "name": "E", "symbols": ["A"]}, long(1), "symbol of an enum 1, of 1"),
         ("string", b"\2\xff", "UnicodeDecodeError"),
-        # fastavro alone ends the process here: a level of C's stack for each byte.
+        # fastavro alone ends the process here: it uses a level of C's stack for each byte.
         (
             {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]},
             b"\2" * 500_000 + b"\0",
@@ -344,13 +346,13 @@ IN_ORDER = long(1) + long(1)
 
 @pytest.fixture(scope="module")
 def descriptors() -> bytes:
-    """The file above, compiled."""
+    """Provide the compiled descriptors of `PROTO`."""
     return compiled(schemas.SchemaText("PROTOBUF", PROTO, references=(MONEY,)))
 
 
 @pytest.fixture(scope="module")
 def order(descriptors: bytes) -> Any:
-    """The class of its second message, as others make it."""
+    """Provide the class of the second message, as other programs create it."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     pool = descriptor_pool.DescriptorPool()
@@ -381,17 +383,17 @@ def test_each_type_of_protobuf(descriptors: bytes, order: Any) -> None:
         "packed": [1, 2],
         "price": {"cents": 1250},
         "flags": {"true": 7},
-        # What has no presence shows its default, as Kafka's own tools have it.
+        # A field without presence shows its default, as in Kafka's own tools.
         "parent": {"id": 5, "note": "", "rates": {}, "inner": [], "state": "NEW", "raw": "", "packed": [], "flags": {}},
     }
-    # The indexes may stand in a header, and one zero is the first message.
+    # The indexes may be in a header, and a single zero means the first message.
     assert decode(value.SerializeToString(), IN_ORDER) == decode(IN_ORDER + value.SerializeToString(), None)
     assert decode(long(2) + long(0) + long(0) + b"\x08\x03", None) == b'{"n":3}'
     assert decode(b"\0", None) == b"{}"
 
 
 def test_indexes_of_older_serializers_and_of_apicurios(descriptors: bytes) -> None:
-    """Without zigzag, as older ones for Python and .NET write them; by a name, as Apicurio's do."""
+    """Older serializers for Python and .NET write indexes without zigzag; Apicurio's write a name."""
     decode = protobuf_decoder(descriptors, MAIN)
     inner, order = b"\x08\x03", b"\x08\x07"
     assert json.loads(decode(b"\1\1" + order, None))["id"] == 7
@@ -400,7 +402,7 @@ def test_indexes_of_older_serializers_and_of_apicurios(descriptors: bytes) -> No
     assert decode(b"\1\0", None) == b"{}"
     assert json.loads(decode(b"\7\x0a\5Order" + order, None))["id"] == 7
     assert json.loads(decode(order, b"Order"))["id"] == 7
-    # As Confluent's own code for Python writes them.
+    # As Confluent's own Python code writes them.
     pytest.importorskip("confluent_kafka.schema_registry.protobuf")
     from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 
@@ -409,7 +411,7 @@ def test_indexes_of_older_serializers_and_of_apicurios(descriptors: bytes) -> No
             out = io.BytesIO()
             ProtobufSerializer._encode_varints(out, indexes, zigzag=zigzag)
             assert shown in decode(out.getvalue() + message, None).decode()
-    # By the newer form both are right, and that is the one which counts.
+    # In both forms the indexes are valid, and the newer form counts.
     assert json.loads(decode(b"\2\2" + order, None))["id"] == 7
     with pytest.raises(schemas.NotDecoded, match="of that name"):
         decode(order, b"Gone")
@@ -432,7 +434,7 @@ def test_names_of_messages_within_messages(descriptors: bytes) -> None:
 
 
 def test_descriptors_in_base64_are_a_schema_too(descriptors: bytes, order: Any) -> None:
-    """Confluent's serializer for Python registers these."""
+    """Confluent's serializer for Python registers descriptors in base64."""
     from google.protobuf import descriptor_pb2
 
     files = {file.name: file for file in descriptor_pb2.FileDescriptorSet.FromString(descriptors).file}
@@ -474,7 +476,9 @@ message Bill {
 
 @pytest.fixture(scope="module")
 def bills() -> tuple[schemas.SchemaText, Any]:
-    """A schema that imports what serializers register no reference for, and its class as others make it."""
+    """Provide a schema with imports for which serializers register no reference, and its class as other programs create
+    it.
+    """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     schema = schemas.SchemaText("PROTOBUF", KNOWN)
@@ -498,7 +502,7 @@ def a_bill(bill: Any) -> Any:
 
 
 def test_googles_types_have_the_forms_of_json(bills: tuple[schemas.SchemaText, Any]) -> None:
-    """So that the path of a mask is the one that is read."""
+    """A mask needs the same path as the shown JSON."""
     schema, bill = bills
     value = a_bill(bill)
     found = json.loads(decoder_of(schema)(long(0) + value.SerializeToString(), None))
@@ -526,7 +530,7 @@ def test_maps_are_read_in_the_same_order(bills: tuple[schemas.SchemaText, Any]) 
 def test_bytes_of_anything_are_read_or_refused(
     bills: tuple[schemas.SchemaText, Any], data: bytes, start: int, end: int
 ) -> None:
-    """In the middle of a message, too."""
+    """The bytes may also be in the middle of a message."""
     schema, bill = bills
     whole = a_bill(bill).SerializeToString()
     with suppress(schemas.NotDecoded):
@@ -539,7 +543,7 @@ def _decoder(schema: schemas.SchemaText) -> Any:
 
 
 def test_descriptors_import_what_is_known_too(bills: tuple[schemas.SchemaText, Any]) -> None:
-    """As Confluent's serializer for Python registers them: with references, and without."""
+    """Confluent's serializer for Python registers them so, with references and without."""
     from google.protobuf import descriptor_pb2
 
     schema, bill = bills
@@ -567,7 +571,7 @@ def test_types_that_are_only_called_as_googles(text: str) -> None:
     try:
         assert json.loads(decode(b"\0\x08\1", None)) == {"x": 1}
     except schemas.NotDecoded as problem:
-        assert "is called as one of Google's" in str(problem)  # noqa: PT017 either is right
+        assert "is called as one of Google's" in str(problem)  # noqa: PT017  # either is right
 
 
 def test_a_time_of_protobuf_outside_of_the_calendar(descriptors: bytes, order: Any) -> None:
@@ -599,7 +603,7 @@ def test_a_hostile_message_of_protobuf(descriptors: bytes, payload: bytes, why: 
 
 
 def nested(levels: int) -> bytes:
-    """An order with a parent with a parent, and so on."""
+    """Return an order with a number of nested parents."""
     made = b""
     for _ in range(levels):
         size, left = bytearray(), len(made)
@@ -671,7 +675,7 @@ def test_without_the_extra_it_says_what_to_install(kind: str, monkeypatch: pytes
         decoder_of(schemas.SchemaText(kind, '"int"'))
 
 
-# -- what names a schema -----------------------------------------------------------------------------------------------
+# -- keys of schemas ---------------------------------------------------------------------------------------------------
 
 GUID = bytes(range(16))
 UUID_TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"
@@ -681,7 +685,7 @@ GLOBAL, CONTENT = b"apicurio.value.globalId", b"apicurio.value.contentId"
 
 
 def framed(rest: bytes, indexes: bytes | None = None, **key: Any) -> schemas.Framed:
-    """What is framed, and by which key. rest: the payload."""
+    """Return a payload, and the key of its schema."""
     return schemas.Framed(schemas.SchemaKey(**key), rest, *(() if indexes is None else (indexes,)))
 
 
@@ -693,10 +697,10 @@ def framed(rest: bytes, indexes: bytes | None = None, **key: Any) -> schemas.Fra
         (b"abc", ((VALUE, b"\1" + GUID),), framed(b"abc", b"", guid=GUID.hex())),
         (b"abc", ((VALUE, b"\1" + GUID + b"\2\0"),), framed(b"abc", b"\2\0", guid=GUID.hex())),
         (b"abc", ((VALUE, b"\0\0\0\0\7"),), framed(b"abc", b"", id=7)),
-        # Who reads and writes on may keep the header that was there.
+        # A program that reads and writes records may keep the former header.
         (b"abc", ((VALUE, b"\1" + bytes(16)), (VALUE, b"\1" + GUID)), framed(b"abc", b"", guid=GUID.hex())),
         (b"\0\0\0\0\7abc", ((VALUE, b"\1" + GUID), (VALUE, None)), framed(b"abc", id=7)),
-        # A key's is not a value's; null has none; an id is above 0; a number is no schema.
+        # No schema: the header of a key, a header cut short, null, the id 0, and a number.
         (b"abc", ((KEY, b"\1" + GUID),), None),
         (b"abc", ((VALUE, b"\1" + GUID[:9]),), None),
         (b"abc", ((VALUE, None),), None),
@@ -735,7 +739,7 @@ def test_what_names_a_schema(data: bytes | None, headers: Any, found: schemas.Fr
     assert schemas.framed(data, headers, schemas.VALUE_HEADER) == found
 
 
-# -- JSON to payloads: what kac encodes its decoders read as the same JSON, and others' readers as the same values -----
+# -- JSON to payloads: kac's decoders read the same JSON from them, and other readers the same values ------------------
 
 pytest.importorskip("grpc_tools")
 
@@ -790,13 +794,13 @@ VALUES = st.fixed_dictionaries(
         "wait": st.binary(min_size=12, max_size=12),
     }
 )
-"""Values with their logical types as the numbers and bytes that others write."""
+"""Values whose logical types are numbers and bytes, as other programs write them."""
 RAW = fastavro.parse_schema(json.loads(json.dumps(WRITTEN_ORDER).replace("logicalType", "ignored")))
 
 
 @given(VALUES)
 def test_avro_comes_back_as_the_same_bytes(value):
-    """fastavro writes, kac decodes to JSON, kac encodes that: a second decoding, and the bytes, are the same."""
+    """kac decodes a payload of fastavro to JSON and encodes the JSON to the same bytes."""
     output = io.BytesIO()
     fastavro.schemaless_writer(output, RAW, value)
     try:

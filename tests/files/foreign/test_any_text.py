@@ -1,4 +1,4 @@
-"""Whatever a file has, a reader of other tools' forms answers with a wish, or with what is wrong and where."""
+"""Tests that a reader of other tools' forms answers any file with wishes, or with problems and their lines."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_good_text_with_a_piece_replaced(text: str, data: st.DataObject) -> No
     DATA, st.sampled_from([{}, {"apiVersion": "kafka.strimzi.io/v1", "kind": "KafkaUser", "metadata": {"name": "a"}}])
 )
 def test_any_data(data: object, head: dict[str, object]) -> None:
-    """Each form is asked, whether it owns the data or not, as long as it is what it takes a look at."""
+    """Each form that claims the data reads it, and none claims an empty document."""
     whole = {**data, **head} if isinstance(data, dict) else {**head, "spec": data}
     try:
         documents = read_documents(json.dumps(whole, ensure_ascii=False), "here")

@@ -1,4 +1,4 @@
-"""`kac diff`, `plan`, `apply` and `export --as strimzi` with other tools' files, on clusters of their own."""
+"""Tests of `kac diff`, `plan`, `apply` and `export --as strimzi` with other tools' files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def written(folder: Path, text: str) -> str:
 
 @pytest.mark.parametrize("text", [f"{TOPIC}---\n{USER}", TOPICCTL, ACLS], ids=["strimzi", "topicctl", "acls"])
 def test_a_file_is_compared_planned_and_applied(kac: Kac, tmp_path: Path, text: str) -> None:
-    """By the same steps as our own; what was applied differs in nothing any more."""
+    """Other tools' files pass the same steps as kac's own, and have no difference after the apply."""
     file, plan = written(tmp_path, text), str(tmp_path / "plan.json")
     told = kac("diff", "-f", file, "--exit-code")
     assert told.code == 3, told.complaints
@@ -42,7 +42,7 @@ def test_a_file_is_compared_planned_and_applied(kac: Kac, tmp_path: Path, text: 
 
 
 def test_what_a_form_does_not_say_stays(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
-    """Settings that topicctl does not name, limits of a user, other bindings; of Strimzi's config all is said."""
+    """Settings that topicctl does not name stay; those that Strimzi's complete config does not name are unset."""
     cluster.call(lambda one: one.state.alter_config(topic_resource(ORDERS), {"segment.ms": "600000"}))
     theirs = TOPICCTL.replace("name: orders", f"name: {ORDERS}").replace("partitions: 9", "partitions: 12")
     assert kac("apply", "-f", written(tmp_path, theirs), "--yes").code == 0
@@ -55,7 +55,7 @@ def test_what_a_form_does_not_say_stays(kac: Kac, cluster: ThreadedCluster, tmp_
 
 
 def test_what_operators_leave_alone_is_not_pruned(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
-    """A topic, and limits and ACLs of a user: whose files say that nobody is to touch them now."""
+    """The files mark a topic, and the limits and ACLs of a user, as not managed now."""
     entity = QuotaEntity.of({"user": "CN=billing"})
     cluster.call(lambda one: one.state.alter_quota(entity, {"producer_byte_rate": 5.0}))
     added = kac(
@@ -101,7 +101,7 @@ def test_the_cluster_is_that_of_the_label(
 
 
 def test_what_was_exported_changes_nothing(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
-    """Nor on an empty cluster, once it is applied there: what Strimzi's resources can't say is named."""
+    """A diff against the exported file is empty, and the export names what Strimzi's resources can't hold."""
     cluster.call(lambda one: one.state.put_topic(new_topic("Odd_Name", ((1, 2),), (1, 2, 3))))
     file = str(tmp_path / "strimzi.yaml")
     done = kac("export", "--as", "strimzi", "--label", "west", "--output", file)
@@ -119,7 +119,7 @@ def test_what_was_exported_changes_nothing(kac: Kac, cluster: ThreadedCluster, t
 
 
 def test_configs_that_can_not_be_read_are_not_written_as_none(kac: Kac, cluster: ThreadedCluster) -> None:
-    """An operator would take all overrides away."""
+    """With an empty config, an operator would remove all overrides."""
     fault = Fault(FailFor(29, frozenset({ORDERS})), api="describe_configs")
     cluster.call(lambda one: one.faults.add(fault))
     done = kac("export", "--as", "strimzi")
@@ -188,7 +188,7 @@ def test_a_reassignment_goes_alone(kac: Kac, reassignment: str, tmp_path: Path) 
 
 
 def test_a_group_of_quotas_is_one_entity(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
-    """A limit of Kafka's own listing is the whole of it: what the listing lacks goes."""
+    """A listing of Kafka has all limits of an entity, so limits that it does not name are removed."""
     of = QuotaEntity.of({"user": "lister"})
     line = "Quota configs for user-principal 'lister' are consumer_byte_rate=2048.0"
     both = f"{line}, producer_byte_rate=1.048576E7\n"

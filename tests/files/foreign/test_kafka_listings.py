@@ -1,4 +1,6 @@
-"""What kafka-acls --list and kafka-configs --describe print. That these are their lines, is tested on real brokers."""
+"""Tests of the output of kafka-acls --list and kafka-configs --describe as files. Tests on real brokers check the
+samples.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ Current ACLs for resource `Topic:LITERAL:orders`:
 Current ACLs for resource `Cluster:LITERAL:kafka-cluster`: 
  \tUser:bob has Allow permission for operations: IdempotentWrite from hosts: * 
 
-"""  # noqa: W291 - as kafka-acls of 2.0 to 2.3 prints it where it asks ZooKeeper
+"""  # noqa: W291 - as kafka-acls of 2.0 to 2.3 prints it if it asks ZooKeeper
 
 
 def test_acls_of_zookeeper(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""kafka-reassign-partitions' JSON."""
+"""Tests of kafka-reassign-partitions' JSON."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def test_what_is_given_twice_empty_or_generated_is_told(tmp_path: Path) -> None:
 
 
 def test_topics_to_move_say_no_place(tmp_path: Path) -> None:
-    """What --generate takes; a list of topics in a file of our own is called what it is."""
+    """The file of --generate names no brokers, so it is refused; a list of topics in kac's own form gets the usual
+    message.
+    """
     theirs = '{"version": 1,\n "topics": [{"topic": "orders"}, {"topic": "returns"}]}'
     (said,) = problems(tmp_path, theirs)
     assert said.startswith("file:2: this names topics to move, as --topics-to-move-json-file takes them")

@@ -1,4 +1,6 @@
-"""Strimzi's resources: what they want, what is refused and left out by name, and that what is written reads back."""
+"""Tests of Strimzi's resources: their wishes, the refused and left out parts by name, and that written resources read
+back.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,7 @@ def test_a_limit_that_is_not_named_stays(tmp_path: Path) -> None:
 
 
 def test_a_key_with_all_commented_out_is_missing(tmp_path: Path) -> None:
-    """As Kubernetes takes it."""
+    """Kubernetes reads such a key as missing too."""
     bare = TOPIC.partition("  config:")[0]
     empty = bare.replace("  labels:", "  annotations:\n  labels:").replace(
         "replicas: 3", "replicas:\n  config:\n  # a: b"
@@ -127,7 +129,7 @@ def test_a_key_with_all_commented_out_is_missing(tmp_path: Path) -> None:
 
 
 def test_several_documents_and_lists_of_which_ours_stays_one_document(tmp_path: Path) -> None:
-    """Of kubectl, too, with what the cluster adds to a resource."""
+    """A list may be kubectl's output, with the fields that the cluster adds to a resource."""
     indented = "\n".join(f"    {line}" for line in TOPIC.splitlines())[4:]
     listed = f"apiVersion: v1\nkind: List\nitems:\n  - {indented}\n"
     assert wanted(tmp_path, listed).topics == wanted(tmp_path, TOPIC).topics
@@ -141,7 +143,7 @@ def test_several_documents_and_lists_of_which_ours_stays_one_document(tmp_path: 
 
 
 def test_older_versions_have_one_operation(tmp_path: Path) -> None:
-    """Under its own name; the newest has a list alone."""
+    """The older version has a field for one operation; the newest version has only a list."""
     older = USER.replace("/v1\n", "/v1beta2\n").replace("operations: [IdempotentWrite]", "operation: IdempotentWrite")
     assert wanted(tmp_path, older).acls == wanted(tmp_path, USER).acls
     newest = older.replace("/v1beta2\n", "/v1\n")
@@ -155,7 +157,7 @@ def test_older_versions_have_one_operation(tmp_path: Path) -> None:
     ["{type: scram-sha-512}", "{type: scram-sha-512, password: {valueFrom: {secretKeyRef: {name: a, key: b}}}}"],
 )
 def test_what_is_left_out_is_named(tmp_path: Path, authentication: str) -> None:
-    """A password that the operator makes up, and one that it reads from a Secret: neither is in the file."""
+    """The operator generates the password, or reads it from a Secret, so it is not in the file."""
     others = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n"
     scram = USER.replace("authentication:\n    type: tls", f"authentication: {authentication}")
     assert notes(tmp_path, f"{others}{scram}") == [
@@ -174,7 +176,7 @@ def test_what_is_left_out_is_named(tmp_path: Path, authentication: str) -> None:
     ],
 )
 def test_what_the_operators_leave_alone_is_left_alone(tmp_path: Path, metadata: str, why: str) -> None:
-    """Topics and users; what kubectl prints of one that goes would bring it back."""
+    """Topics and users are left alone; a resource that is being deleted, as kubectl prints it, must not come back."""
     theirs = f"{TOPIC}---\n{USER}".replace("  labels:", f"  {metadata}\n  labels:")
     assert notes(tmp_path, theirs) == [
         f"file:1: KafkaTopic shop-orders is left out; {why}",
@@ -257,7 +259,7 @@ def test_a_user_that_is_refused(tmp_path: Path, old: str, new: str, said: str) -
     ],
 )
 def test_a_template_is_called_one(tmp_path: Path, text: str, line: int) -> None:
-    """YAML that is none yet; what is wrong with it is said first."""
+    """A template is not valid YAML yet; the message names the error first."""
     (said,) = problems(tmp_path, text)
     assert said.startswith(f"file:{line}: ")
     assert said.endswith("; it seems to be a template: render it first, as helm template does")
@@ -320,7 +322,7 @@ def read_back(text: str) -> Read:
 
 @given(WANTED | OF_USERS, st.text(max_size=8), st.sets(USERS, max_size=2))
 def test_what_is_written_is_read_back(state: Wanted, title: str, by_password: set[str]) -> None:
-    """Nothing is added, nothing differs of what is said, and what can't be said is named."""
+    """No wish is added or differs, and all that Strimzi's resources can't hold is named."""
     written = strimzi_text(state, title, "west", (), by_password)
     assert all(char.isprintable() or char == "\n" for char in written.text)
     back = read_back(written.text).wanted
@@ -332,7 +334,7 @@ def test_what_is_written_is_read_back(state: Wanted, title: str, by_password: se
     for name, topic in back.topics.items():
         there = state.topics[name]
         assert (topic.partitions, topic.replication) == (there.partitions, there.replication)
-        # What a resource does not list the operator would take away.
+        # The operator would remove a config that the resource does not list.
         assert topic.configs == there.configs
     unsaid = [name for name, topic in state.topics.items() if name not in back.topics or back.topics[name] != topic]
     limits = [entity for entity, values in state.quotas.items() if values != back.quotas.get(entity, {})]
@@ -354,7 +356,9 @@ CONNECTORS = st.dictionaries(
 
 @given(CONNECTORS)
 def test_connectors_that_are_written_are_read_back(connectors: Mapping[ConfigResource, WantedConnector]) -> None:
-    """Each is written as a whole, or named with the reason: the operator takes away what a resource does not list."""
+    """Each connector is written whole or named with a reason, because the operator removes configs that a resource does
+    not list.
+    """
     written = strimzi_text(Wanted(connectors=connectors), "", "west")
     back = read_back(written.text).wanted.connectors
     assert {each: connectors[each] for each in back} == back
@@ -409,7 +413,7 @@ def test_names_are_names_of_kubernetes(topics: dict[str, WantedTopic]) -> None:
 
 @given(OF_USERS, st.sets(USERS, max_size=2))
 def test_users_are_what_their_resources_are_called(state: Wanted, by_password: set[str]) -> None:
-    """The operators know no other name of a user, and one name once."""
+    """The operators name a user after its resource, and a name occurs only once."""
     import yaml
 
     text = strimzi_text(state, "", None, (), by_password).text
@@ -427,7 +431,7 @@ def test_users_are_what_their_resources_are_called(state: Wanted, by_password: s
 
 
 def test_who_has_a_password_keeps_one() -> None:
-    """Of a user without authentication the user operator deletes it."""
+    """The user operator deletes the password of a user without authentication."""
     names = ("alice", "bob", "carol", "CN=dave")
     limits = {QuotaEntity.of({"user": name}): {"producer_byte_rate": 5.0} for name in names}
     written = strimzi_text(Wanted(quotas=limits), "", None, (), {"alice", "dave", "eve"})
@@ -445,7 +449,9 @@ def test_who_has_a_password_keeps_one() -> None:
 
 @pytest.mark.parametrize("configs", [None, {"x.password": HIDDEN}, {"a": "\x1b"}])
 def test_a_topic_whose_configs_can_not_be_said_is_left_alone(configs: Mapping[str, Value] | None) -> None:
-    """An operator takes all away that its resource does not list, and --prune the topic without one."""
+    """An operator removes all configs that its resource does not list, and --prune would delete a topic without a
+    resource.
+    """
     written = strimzi_text(Wanted({"orders": WantedTopic(3, 1, configs)}), "", None)
     assert '  annotations:\n    strimzi.io/managed: "false"\nspec:\n  partitions: 3\n' in written.text
     assert [each.partition(":")[0] for each in written.left_out] == ["configs of topic orders"]

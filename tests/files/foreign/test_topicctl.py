@@ -1,4 +1,4 @@
-"""topicctl's topics."""
+"""Tests of topicctl's topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text of another tool's form wants, as its readers say it."""
+"""Functions that return the wishes, problems and notes of a text in another tool's form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def wanted(folder: Path, text: str, context: str | None = None) -> Read:
 
 
 def problems(folder: Path, text: str, context: str | None = None) -> list[str]:
-    """What is wrong with a file of this text, without its folder's name; nothing of it is wanted then."""
+    """Return the problems of a file with this text, without the name of its folder; empty if the file is right."""
     try:
         wanted(folder, text, context)
     except FileProblems as found:
@@ -26,5 +26,5 @@ def problems(folder: Path, text: str, context: str | None = None) -> list[str]:
 
 
 def notes(folder: Path, text: str) -> list[str]:
-    """What is said of a file of this text."""
+    """Return the notes about a file with this text."""
     return [str(each).replace(f"{folder}/file.yaml", "file") for each in wanted(folder, text).notes]

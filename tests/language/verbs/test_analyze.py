@@ -1,4 +1,4 @@
-"""``analyze``: the topic, how much of it, how fast."""
+"""``analyze``: the topic, the part of it, and the rate."""
 
 from datetime import UTC, datetime
 

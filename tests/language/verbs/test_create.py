@@ -22,7 +22,7 @@ from tests.language.strategies import NAMES, assigns, read_back, replicas, topic
 
 
 def creations():
-    # A creation without any assignment can't be written.
+    # A creation with no assignment can't be written.
     counted = st.builds(
         Create,
         topic_names,

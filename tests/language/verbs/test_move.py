@@ -1,4 +1,4 @@
-"""`move`: edits, and operations that it begins."""
+"""`move`: edits, and operations that it starts."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""``redrive``: the topic, which letters, where to, how fast."""
+"""``redrive``: the topic, the letters, their destination, and the rate."""
 
 import pytest
 

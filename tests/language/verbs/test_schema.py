@@ -12,7 +12,7 @@ from tests.language.strategies import read_back
 
 NAMES = st.text("abcdefghijklmnop.-_ '\"", min_size=1, max_size=12)
 TEXT = '{"type": "record", "name": "Order", "fields": []}'
-# Blanks around a reference part it from the next one: its name has none at its beginning.
+# A blank separates references, so a name does not begin with one.
 REFERENCES = st.lists(
     st.builds(SchemaReference, NAMES.filter(lambda name: name[0] != " "), NAMES, st.integers(1, 99)), max_size=2
 ).map(tuple)
