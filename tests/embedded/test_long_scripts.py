@@ -101,7 +101,7 @@ def test_a_word_is_read_at_once_however_long_it_is(value: str, space: int) -> No
 
     def work(length: int, space: int = 1) -> int:
         script = f"set topic a{' ' * space}k=x{value.format('x' * length)}"
-        return calls_of(lambda: parse(script))
+        return min(calls_of(lambda: parse(script)) for _ in range(3))  # a finalizer may run during one
 
     work(10)  # makes what is made once
     assert work(100_000, space) == work(10)
