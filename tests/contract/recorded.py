@@ -2,6 +2,7 @@
 
 ``python -m tests.contract.recorded [RELEASE …]`` runs the suite on real brokers and writes the files again (some
 minutes for each release). A test whose requests are no longer the recorded ones fails and names that command.
+
 A release may get the same requests, under the same names, as another one; its file holds only the answers that differ.
 """
 

@@ -176,8 +176,7 @@ class Driven:
         two.
 
         This does not use the pilot: it sends each widget a message, and Textual takes longer to dispatch those messages
-        than
-        to do everything else in a test.
+        than to do everything else in a test.
         """
         checks, rested = 0, 0
         while rested < 2 and not self.app._exception_event.is_set():

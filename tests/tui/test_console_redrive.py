@@ -82,9 +82,7 @@ async def test_a_row_is_chosen_and_only_its_letters_are_sent(cluster: ThreadedCl
         await it.press("slash")
         await it.type("IOException")
         await it.press("enter", "v", shows="io")  # show the letters of the row
-        await it.press(
-            "minus", shows="14 letters, 13 can be sent"
-        )  # not Esc, which would only stop a search that still runs
+        await it.press("minus", shows="14 letters, 13 can be sent")  # not Esc: it would stop a running search
         await it.press("enter", "enter", shows="Type orders, the subject of read-again")
         await it.type("orders")
         await it.press("enter", shows="is done: 1 sent, 13 stay, 0 left")

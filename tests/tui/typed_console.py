@@ -45,8 +45,7 @@ class TypedConsole(Console):
         """Wait until no work is in progress, and write the screen.
 
         If rows come in while keys are typed, the cursor's line stays at its place on the screen, so the scroll offset
-        depends
-        on the time. Therefore lists are written with the cursor in the middle, and then scrolled back.
+        depends on the time. Therefore lists are written with the cursor in the middle, and then scrolled back.
         """
         before = None
         moved: Counter[LineView] = Counter()
