@@ -88,7 +88,7 @@ def real_servers() -> Iterator[dict[str, recorded.Recorder]]:
 
 
 def empty(side: Target) -> None:
-    """Remove the configs, quotas, ACLs and credentials that tests left on a cluster that this suite shares."""
+    """Remove the configs, quotas, ACLs and credentials that other tests left on a shared cluster."""
     for broker in ("", *map(str, side.brokers)):
         to = {"broker": int(broker)} if broker else {}
         left = [key for key in verbs.values(side, verbs.BROKER, broker, **to) if key != "min.insync.replicas"]

@@ -188,7 +188,7 @@ def test_a_list_that_grows_too_long(target: Target, topic: str) -> None:
 
 
 def test_validation_comes_before_existence(target: Target, name: str) -> None:
-    """An unknown key and an empty name are refused before a missing topic is."""
+    """An unknown key or an empty name is reported although the topic is missing."""
     refused = verbs.alter(target, verbs.TOPIC, name, {"no.such.key": "1"})
     assert refused == told(target, "unknown topic config", key="no.such.key")
     assert verbs.alter(target, verbs.TOPIC, "", {"retention.ms": "1"}) == told(target, "altered topic has no name")

@@ -121,7 +121,7 @@ def test_acls(target: Target) -> None:
 
 @pytest.mark.usefixtures("denied")
 def test_topics(target: Target, topic: str) -> None:
-    """Creation, deletion and growth of topics are refused. Missing topics get the same error as undescribable ones."""
+    """alice can't create, delete or grow topics. A missing topic gets the same error as a hidden one."""
     made, missing = f"{topic}-2", f"{topic}-no"
     assert verbs.create_topics(target, {made: {0: [1]}}, user=ALICE) == {made: (TOPIC_CODE, "Authorization failed.")}
     assert verbs.delete_topics(target, topic, missing, user=ALICE) == [(topic, NO_TOPIC), (missing, NO_TOPIC)]

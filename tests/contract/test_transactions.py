@@ -249,7 +249,7 @@ def test_offsets_in_a_transaction(target: Target, name: str) -> None:
 
 
 UNSTABLE = -88
-"""UNSTABLE_OFFSET_COMMIT"""
+"""The negated error code UNSTABLE_OFFSET_COMMIT, which `TransactionalClient.offset` returns."""
 
 
 def test_a_producer_that_goes_on_and_one_that_takes_over(target: Target, name: str) -> None:

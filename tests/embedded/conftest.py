@@ -1,4 +1,4 @@
-"""Running clusters for tests whose clients know nothing of the embedded cluster."""
+"""Fixtures with running embedded clusters."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Tests of kill -9 at random moments of an apply: the journal loses nothing, and the next start is right about it."""
+"""Tests of kill -9 at random moments of an apply: the journal loses nothing, and the next start reports the truth."""
 
 import asyncio
 from collections import Counter

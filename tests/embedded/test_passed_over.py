@@ -1,5 +1,5 @@
-"""Tests of skipped or deleted records: kac first keeps them in a file or sends them to a dead-letter topic, or does not
-pass over them; and it can return the letters to their partitions.
+"""Tests of skips and deletions of records: kac first keeps the records in a file or sends them to a dead-letter topic,
+else it changes nothing; and it can return the letters to their partitions.
 """
 
 import asyncio

@@ -95,7 +95,7 @@ async def test_two_batches_for_one_partition_are_one_too_many(client: RawClient)
 async def test_limits_of_a_topic(cluster: EmbeddedCluster, client: RawClient) -> None:
     config(cluster, max_message_bytes="100")
     assert (await record_batches.produce(client, record_batches.batch(b"x" * 100))).error_code == 10
-    config(cluster, max_message_bytes="200", min_insync_replicas="3")  # more than the topic has replicas: all
+    config(cluster, max_message_bytes="200", min_insync_replicas="3")  # more than its replicas: all of them
     assert (await record_batches.produce(client, record_batches.batch(b"x" * 100))).error_code == 0
     await cluster.broker_down(2)
     assert (await record_batches.produce(client, record_batches.batch(b"x" * 100))).error_code == 19

@@ -503,7 +503,7 @@ def test_a_change_its_history_and_its_revert(on_orders: Kac, with_orders: Thread
 
 
 def test_a_revert_that_does_nothing_is_no_success(on_orders: Kac, with_orders: ThreadedCluster) -> None:
-    """Also, kac offers no revert of a change without an applied edit."""
+    """A revert without an effect fails, and kac offers no revert of a change that was not applied."""
     gone = Fault(Fail(7), api="incremental_alter_configs", nth=2, times=1)
     with_orders.call(lambda c: c.faults.add(gone))
     failed = on_orders("run", "-e", "set topic orders retention.ms=1d; apply --yes")

@@ -1,4 +1,4 @@
-"""Tests of a broker's protocol: requests, logins, long answers, and clusters next to the program."""
+"""Tests of a broker's protocol: requests, logins, long answers, and clusters in threads and processes."""
 
 import argparse
 import asyncio

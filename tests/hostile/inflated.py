@@ -1,4 +1,4 @@
-"""A program that inflates each count of each message that peers send, reads it, and prints the memory that reads took.
+"""A program that decodes peers' messages with each of their counts inflated, and prints the memory that this takes.
 
 It runs in a process with a memory limit, which ends a decoder that reserves memory for a claimed count. The program
 does not look for counts: it puts a huge one at every offset in turn, fixed or as a varint, so none is missed.
@@ -46,7 +46,7 @@ PADDED = 70_000
 
 
 def responses() -> Iterator[Message]:
-    """Yield a response of each version of each API, with the proposals' APIs."""
+    """Yield a response of each version of each API, including the proposals'."""
     for api in api_key_map.values():
         for version, kinds in BY_VERSION[api].items():
             if EntityType.response in kinds:
@@ -60,7 +60,7 @@ def _response(name: str, response: Any) -> Message:
 
 
 def requests() -> Iterator[Message]:
-    """Yield a request of each version of each API that an embedded cluster reads, with the proposals' APIs."""
+    """Yield a request of each version of each API that an embedded cluster reads, including the proposals'."""
     for api in api_key_map.values():
         for version, kinds in BY_VERSION[api].items():
             if EntityType.request in kinds:
@@ -102,8 +102,8 @@ KINDS = {"responses": responses, "requests": requests, "decoders": decoders, "ne
 
 
 def inflated(message: Message, kind: str) -> Iterator[bytes]:
-    """Yield the message with a huge count at each offset, as it is and with more than 64 KiB added; for `nested` with a
-    count that is smaller than the number of added bytes.
+    """Yield the message with a huge count at each offset, and with more than 64 KiB added. For `decoders` yield it also
+    without the added bytes; for `nested` the count is smaller than the number of added bytes.
     """
     claim, width = (COMPACT, 1) if message.compact else (OLD, 4)
     if kind == "nested":

@@ -52,7 +52,7 @@ MOST = 40
 
 
 class Controller:
-    """Answers Fetch and FetchSnapshot of the metadata log with fixed offsets. Fails at more than `MOST` requests."""
+    """Answers Fetch and FetchSnapshot of the metadata log with fixed offsets. Fails at `MOST` requests."""
 
     def __init__(self, *, high_watermark: int = 0, snapshot: int = -1, size: int = 0) -> None:
         self.high_watermark, self.snapshot, self.size = high_watermark, snapshot, size

@@ -275,8 +275,10 @@ GIB = 2**30
 
 
 class Flood:
-    """A peer that answers each request with an announced length, and with zeros until the connection ends. taken: their
-    number.
+    """A peer that answers each request with an announced length, and with zeros until the connection ends.
+
+    Args:
+        taken: the number of zeros that it has sent.
     """
 
     def __init__(self, announced: int) -> None:

@@ -13,15 +13,15 @@ from tests.tui.console_app import Driven, driven, driven_on
 
 @pytest.fixture(autouse=True)
 def _without_lint_in_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let lint start after an hour instead of ten seconds, so that no findings appear in Now on a busy host. Tests of
-    that row set it back.
+    """Let lint start after an hour instead of ten seconds, so that no findings appear in Now on a busy host. The test
+    of that row sets a shorter time.
     """
     monkeypatch.setattr(watch, "FIRST_AFTER", 3600.0)
 
 
 @pytest.fixture
 def console(request: pytest.FixtureRequest) -> AbstractAsyncContextManager[Driven]:
-    """The console on the module's `cluster` fixture, or on the model cluster if the module has none; to be entered."""
+    """A context manager that opens the console on the module's fixture `cluster`, else on the model cluster."""
     try:
         return driven_on(request.getfixturevalue("cluster"))
     except pytest.FixtureLookupError:

@@ -74,9 +74,7 @@ class Driven:
     """An open console with its client; reads its screen and presses its keys."""
 
     def __init__(self, app: Console, pilot: Pilot[Any], client: Any) -> None:
-        """Args:
-        client: the session's client, a `ModelClient` or a real one, for tests that check its requests.
-        """
+        """client: the session's client, a `ModelClient` or a real one, for tests that check requests."""
         self.app = app
         self.pilot = pilot
         self.client = client

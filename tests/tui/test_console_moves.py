@@ -122,7 +122,7 @@ async def test_a_key_for_an_operation_says_where_there_is_none(moving: ThreadedC
 
 
 async def test_a_throttle_that_holds_up_a_copy_is_raised(moving: ThreadedCluster) -> None:
-    """The command with its end is written into the bar."""
+    """F writes a command with a time limit into the bar."""
     moving.run(lambda c: c.broker_up(4))
     moving.call(lambda c: c.state.alter_config(broker_resource(3), {RATE: "1000"}))
     async with driven_on(moving) as it:

@@ -84,7 +84,7 @@ def throttled(it: Driven) -> object:
 
 
 FIRST = 99_999_996
-"""The slot of a sample at which a column begins in all widths, decades ago."""
+"""The slot, decades in the past, of a sample with which a column begins at every width."""
 
 
 def put(it: Driven, values: list[float]) -> None:

@@ -544,7 +544,7 @@ async def test_rows_that_fill_the_window_take_a_line_each() -> None:
 
 
 def test_a_column_is_not_stretched_far_beyond_its_texts_and_one_long_text_cuts_no_other() -> None:
-    """In a wider column the eye would lose the line between the column and the next one."""
+    """If a column were wider, the eye would lose the row on the way to the next column."""
     placed = lay_out(WHY, [30, 5], 190).placed
     assert placed[0].width == 30 + MOST_BLANK
     key = Column("key", "Key", min_width=28, max_width=60)

@@ -1,4 +1,4 @@
-"""Tests of differences between frames: after any frames the terminal shows the same as after all frames in full."""
+"""Tests of frames sent as differences: the terminal shows the same as if it had received each frame in full."""
 
 from __future__ import annotations
 
