@@ -1,4 +1,4 @@
-"""ACL requests in short: bindings and filters as tuples, errors as ``(name, message)``."""
+"""Short forms of ACL requests: bindings and filters as tuples, errors as ``(name, message)``."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ FINE, FOUND = ("NONE", ""), ("NONE", "")
 
 
 class Binding(NamedTuple):
-    """One ACL; what a filter leaves open is null or ANY."""
+    """An ACL. In a filter, null or ANY matches every value of the field."""
 
     name: str | None
     principal: str | None = None
@@ -40,7 +40,7 @@ EVERYTHING = Filter()
 
 
 def _row(each: Binding | Filter) -> tuple[Any, ...]:
-    """The fields in the order of the protocol."""
+    """Return the fields in the order of the protocol."""
     return each.kind, each.name, each.pattern, each.principal, each.host, each.operation, each.permission
 
 

@@ -1,4 +1,6 @@
-"""Answers as plain values that two clusters can have in common, and where two of them differ. Pure functions."""
+"""Comparison of two clusters' responses: as plain values without each cluster's own ids, and the differences between
+them. Pure functions.
+"""
 
 import json
 import re
@@ -10,12 +12,12 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-# What is a cluster's own: only whether it is there can be compared.
+# Values that differ between clusters: the comparison only sees whether they are present.
 _OWN = {"cluster_id", "port", "log_dir", "total_bytes", "usable_bytes", "finalized_features_epoch"}
 _LEFT_OUT = {"throttle_time"}
-# Real clusters have a listener without logins beside, and their brokers speak there.
+# Real clusters also have a listener without logins, which their brokers use among themselves.
 _BETWEEN_BROKERS = "security.inter.broker.protocol"
-# Configs whose values hang on the machine, its ports and who may log in.
+# Configs whose values depend on the machine, its ports and the SASL logins.
 _OWN_CONFIGS = {
     "advertised.listeners",
     "controller.quorum.voters",
@@ -24,14 +26,14 @@ _OWN_CONFIGS = {
     "sasl.enabled.mechanisms",
     "zookeeper.connect",
 }
-# Brokers name the request that is refused by the objects that hold it.
+# Brokers begin the message of a refusal with the text of the Java object of the request.
 _JAVA_OBJECT = re.compile(r"^Request .*\) (?=is not authorized|needs [A-Z_]+ permission)", re.DOTALL)
 _NAMELESS = {"error_code", "error_message", "matching_acls"}
 _KEYS = ("name", "resource_name", "topic", "user", "key", "partition_index", "partition_id", "node_id", "broker_id")
 
 
 def error_name(code: int) -> str:
-    """``NONE``, ``INVALID_CONFIG``; the number where kio has no name for it."""
+    """Return the name of an error code, for example ``INVALID_CONFIG``; the number if kio has no name for it."""
     try:
         return ErrorCode(code).name.upper()
     except ValueError:
@@ -39,8 +41,9 @@ def error_name(code: int) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A response as dicts, lists and scalars. Arrays of structures that name themselves are sorted: the
-    protocol promises no order."""
+    """Return a response as dicts, lists and scalars. Lists of structures that have a key are sorted, because the
+    protocol promises no order for them.
+    """
     if is_dataclass(value) and not isinstance(value, type):
         told = {field.name: _field(field.name, getattr(value, field.name)) for field in fields(value) if _told(field)}
         if told.get("name") == _BETWEEN_BROKERS:
@@ -58,7 +61,9 @@ def plain(value: Any) -> Any:
 
 
 def _is_positional(items: Sequence[Any]) -> bool:
-    """Scalars (replicas), and structures that say nothing of what they are about (an ACL's result)."""
+    """Return whether the order has a meaning: for scalars (replicas), and for structures without a key (an ACL's
+    result).
+    """
     return all(not isinstance(item, dict) or item.keys() <= _NAMELESS for item in items)
 
 
@@ -81,7 +86,7 @@ def _order(value: Any) -> str:
 
 
 def differences(real: Any, embedded: Any, path: str = "") -> Iterator[str]:
-    """A line for each place where two plain answers are not the same."""
+    """Yield a line for each place in which two plain answers differ."""
     if isinstance(real, dict) and isinstance(embedded, dict):
         for name in real | embedded:
             yield from differences(real.get(name, "-"), embedded.get(name, "-"), f"{path}.{name}")

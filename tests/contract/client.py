@@ -1,4 +1,4 @@
-"""A client of one broker: one request, one answer, on a blocking socket. It knows the protocol's bytes and no more."""
+"""A client of one broker, with one request at a time on a blocking socket. It only encodes and decodes frames."""
 
 import socket
 import struct
@@ -15,12 +15,18 @@ class NoAnswer(ConnectionError):
 
 
 class Client:
-    """A connection, logged in with PLAIN where a user is given; used up once NoAnswer was raised."""
+    """A connection, logged in with PLAIN if a user is given. After a NoAnswer it is closed and can't be used again."""
 
     def __init__(
         self, address: tuple[str, int], login: tuple[str, Secret] | None = None, client_id: str = "contract"
     ) -> None:
-        """login: user and password. Raises NoAnswer where the broker does not take them."""
+        """Connect and log in.
+
+        Args:
+            login: user and password; None for no login.
+
+        Raises NoAnswer if the broker refuses the login.
+        """
         self._client_id = client_id
         self._socket = socket.create_connection(address, PATIENCE)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -34,7 +40,7 @@ class Client:
                 raise NoAnswer(f"{user} may not log in: {told.error_message}")
 
     def ask(self, api: str, version: int, build: Build, patience: float = PATIENCE) -> Any:
-        """kio's response, error codes as numbers. patience: seconds. Raises NoAnswer."""
+        """Return kio's response, with error codes as numbers. patience: seconds. Raises NoAnswer."""
         self._sent += 1
         payload = build(schemas.request_module(api, version))
         frame = frames.encode_header(payload, self._sent, self._client_id) + frames.encode_payload(payload)
@@ -50,13 +56,13 @@ class Client:
         return frames.decode_body(response, body)
 
     def exchange(self, frame: bytes) -> bytes:
-        """The frame that comes back. Raises OSError where none does."""
+        """Send a frame and return the frame of the response. Raises OSError if the broker sends none."""
         self._socket.sendall(struct.pack(">i", len(frame)) + frame)
         (size,) = struct.unpack(">i", self._exactly(4))
         return self._exactly(size)
 
     def close(self) -> None:
-        """Closing twice is harmless."""
+        """Close the connection. A second call has no effect."""
         self._socket.close()
 
     def _exactly(self, count: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The clusters that the suite asks: embedded ones always, real ones beside where brokers can run."""
+"""Fixtures of the contract suite: embedded clusters in all runs, and real ones if brokers can run."""
 
 import hashlib
 import os
@@ -19,12 +19,12 @@ from tests.support.server_properties import NodePorts, server_properties
 
 BROKERS = {"3.9": 1, "4.0": 3, "4.4": 3}
 RECORDING = os.environ.get(recorded.RECORD)
-"""Read before each test has an environment of its own."""
+"""Read at import, because later each test has its own environment."""
 USERS = {name: Secret(f"password of {name}") for name in (ADMIN, ALICE)}
 
 
 def spec(release: str) -> ClusterSpec:
-    """An embedded cluster like the real one of the release in tests/conftest.py."""
+    """Return the spec of an embedded cluster like the real one of the release in tests/conftest.py."""
     brokers = BROKERS[release]
     return ClusterSpec(
         brokers=brokers,
@@ -38,7 +38,7 @@ def spec(release: str) -> ClusterSpec:
 
 
 def _static_configs(release: str) -> dict[str, str]:
-    """What a real broker's file holds, less what is each broker's, or this machine's, own."""
+    """Return a real broker's properties without those that differ by broker or machine."""
     ports = {broker: NodePorts(1, 2, sasl=3) for broker in range(1, BROKERS[release] + 1)}
     users = dict.fromkeys(USERS, "password")
     text = server_properties(1, ports, Path(), None, users, allow_everyone=True, extra={})
@@ -59,7 +59,7 @@ _EACH_BROKERS_OWN = {
 
 @pytest.fixture(scope="session")
 def embedded() -> Iterator[Callable[[str], tuple[ThreadedCluster, Server]]]:
-    """The embedded cluster of a release, started when first asked for."""
+    """Provide a function that returns the embedded cluster of a release, and starts it at the first call."""
     running: dict[str, tuple[ThreadedCluster, Server]] = {}
     started = []
 
@@ -80,7 +80,7 @@ def embedded() -> Iterator[Callable[[str], tuple[ThreadedCluster, Server]]]:
 
 @pytest.fixture(scope="session")
 def real_servers() -> Iterator[dict[str, recorded.Recorder]]:
-    """Connections to the real clusters."""
+    """Provide a dict for the connections to real clusters, which closes them at the end."""
     servers: dict[str, recorded.Recorder] = {}
     yield servers
     for server in servers.values():
@@ -88,7 +88,7 @@ def real_servers() -> Iterator[dict[str, recorded.Recorder]]:
 
 
 def empty(side: Target) -> None:
-    """Take away what other tests left on a cluster that this suite shares with them."""
+    """Remove the configs, quotas, ACLs and credentials that other tests left on a shared cluster."""
     for broker in ("", *map(str, side.brokers)):
         to = {"broker": int(broker)} if broker else {}
         left = [key for key in verbs.values(side, verbs.BROKER, broker, **to) if key != "min.insync.replicas"]
@@ -106,8 +106,12 @@ def empty(side: Target) -> None:
 
 
 def beside_real(function: str) -> list[object]:
-    """A parameter for each imitated release: its recorded answers, or the real cluster for what can't be recorded or
-    was not. function: ``module::name``. The real cluster is asked by `make test-long` all the same."""
+    """Return a parameter for each imitated release: its recorded answers, or the real cluster if the answers were not,
+    or can't be, recorded. `make test-long` also runs recorded tests against real clusters.
+
+    Args:
+        function: ``module::name``.
+    """
     found: list[object] = []
     for release in RELEASE_NAMES:
         is_recorded = function in recorded.recorded_functions(release)
@@ -119,8 +123,9 @@ def beside_real(function: str) -> list[object]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each release embedded alone, unless a test only compares or the release is rare and recorded; then beside the
-    real one."""
+    """Run each test on each release: on the embedded cluster alone, and on the real one (or its recorded answers) with
+    the embedded one. Tests marked `compares`, and rare releases with recorded answers, run only in the second way.
+    """
     if "target" not in metafunc.fixturenames:
         return
     function = f"{metafunc.definition.path.stem}::{metafunc.function.__name__}"
@@ -140,7 +145,9 @@ def target(
     embedded: Callable[[str], tuple[ThreadedCluster, Server]],
     real_servers: dict[str, recorded.Recorder],
 ) -> Iterator[Target]:
-    """Each release embedded; then each real one, or what it answered, with the embedded one beside it."""
+    """Provide the target of a parameter: the embedded cluster of a release, alone or with the real one or its recorded
+    answers.
+    """
     kind, release = request.param
     thread, server = embedded(release)
     if kind == "embedded":
@@ -167,7 +174,9 @@ def target(
 
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
-    """A name that nothing else has, the same in each run: requests are compared with recorded ones."""
+    """A name for topics and groups that is unique to the test and the same in each run, because the recorded requests
+    contain it.
+    """
     whose = re.sub(
         r"(?:recorded|real)-(\d\.\d)", lambda found: recorded.NAMED.get(found[1], found[1]), request.node.nodeid
     )
@@ -176,7 +185,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def topic(target: Target, name: str) -> Iterator[str]:
-    """A topic of one partition on broker 1, which knows of it; gone afterwards."""
+    """A topic with one partition on broker 1, which has its metadata. It is deleted after the test."""
     assert verbs.create_topics(target, {name: {0: [1]}}) == {name: ("NONE", None)}
     assert verbs.partitions(target, name) == {0: [1]}
     yield name
@@ -185,8 +194,9 @@ def topic(target: Target, name: str) -> Iterator[str]:
 
 @pytest.fixture
 def kept_topic(target: Target, name: str) -> Iterator[str]:
-    """The same, whose records stay: those of tests are older than the default retention, and every five minutes real
-    brokers delete what is."""
+    """Like `topic`, with unlimited retention: the tests' records are older than the default retention, and real brokers
+    delete expired records every five minutes.
+    """
     assert verbs.create_topics(target, {name: {0: [1]}}, {"retention.ms": "-1"}) == {name: ("NONE", None)}
     assert verbs.partitions(target, name) == {0: [1]}
     yield name

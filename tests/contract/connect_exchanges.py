@@ -1,4 +1,4 @@
-"""What the contract of Connect asks: exchanges with a worker, in scripts that need nothing of each other."""
+"""Scripts of requests to a Connect worker for the contract tests. Each script is independent of the others."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -6,14 +6,18 @@ from typing import Any, NamedTuple
 from tests.support.connect_cluster import Reply
 
 TOPIC = "connect-contract"
-"""A topic of one partition without records."""
+"""A topic with one partition and without records."""
 _FILES = "org.apache.kafka.connect.file.FileStream"
 _TRANSFORMS = "org.apache.kafka.connect.transforms."
 
 
 class Exchange(NamedTuple):
-    """A request. until: what a worker answers once it is done; None where the first answer counts. own_words: the
-    message of its refusal is that of its parser."""
+    """A request to a worker.
+
+    Args:
+        until: whether a reply is the final one; None if the first reply is.
+        own_words: the message of the refusal is the JSON parser's, so it is not compared.
+    """
 
     method: str
     path: str
@@ -23,34 +27,34 @@ class Exchange(NamedTuple):
 
 
 def source(name: str, /, **config: Any) -> dict[str, Any]:
-    """The body that creates a source, whose file does not exist."""
+    """Return the body that creates a source whose file does not exist."""
     own = {"connector.class": "FileStreamSource", "topic": TOPIC, "file": f"/tmp/none/{name}", **config}
     return {"name": name, "config": own}
 
 
 def sink(name: str, /, **config: Any) -> dict[str, Any]:
-    """The body that creates a sink of two tasks."""
+    """Return the body that creates a sink with two tasks."""
     own = {"connector.class": "FileStreamSink", "topics": TOPIC, "tasks.max": "2", "file": f"/tmp/{name}", **config}
     return {"name": name, "config": own}
 
 
 def created(body: Any, state: str = "RUNNING", tasks: int = 1) -> tuple[Exchange, ...]:
-    """Exchanges that create a connector, and wait for its state."""
+    """Return the exchanges that create a connector, and wait for its state."""
     return Exchange("POST", "/connectors", body), status(body["name"], state, *([state] * tasks))
 
 
 def status(name: str, *states: str) -> Exchange:
-    """The status once the connector and its tasks have these states."""
+    """Return the exchange that reads the status until the connector and its tasks have these states."""
     return Exchange("GET", f"/connectors/{name}/status", until=lambda reply: _states(reply.body) == list(states))
 
 
 def shown(name: str, tasks: int) -> Exchange:
-    """The connector once it has so many tasks."""
+    """Return the exchange that reads the connector until it has this number of tasks."""
     return Exchange("GET", f"/connectors/{name}", until=lambda reply: len(reply.body.get("tasks", ())) == tasks)
 
 
 def gone(name: str) -> tuple[Exchange, ...]:
-    """Exchanges that delete a connector, and wait until it is gone."""
+    """Return the exchanges that delete a connector, and wait until it is gone."""
     path = f"/connectors/{name}"
     return Exchange("DELETE", path), Exchange("GET", path, until=lambda reply: reply.status == 404)
 
@@ -62,7 +66,7 @@ def _states(body: Any) -> list[str]:
 
 
 def validate(kind: str, /, **config: Any) -> Exchange:
-    """The validation of a config."""
+    """Return the request that validates a config."""
     plugin = f"FileStream{kind}"
     return Exchange("PUT", f"/connector-plugins/{plugin}/config/validate", {"connector.class": plugin, **config})
 
@@ -80,7 +84,7 @@ def _kafka(partition: Any, offset: Any, topic: str = TOPIC) -> dict[str, Any]:
 
 
 def _failing(name: str) -> tuple[Exchange, ...]:
-    """Exchanges that create a sink whose folder does not exist, and wait until its tasks have failed."""
+    """Return the exchanges that create a sink whose folder does not exist, and wait until its tasks have failed."""
     body = sink(name, file="/no/such/folder/out")
     return Exchange("POST", "/connectors", body), status(name, "RUNNING", "FAILED", "FAILED")
 

@@ -1,6 +1,6 @@
-"""What is asked of a controller that is no broker, and what of its answers two clusters can have in common.
+"""Requests to a controller that is not a broker, and the part of its answers that can be equal on two clusters.
 
-The requests go to real controllers in tests/scenarios/test_controllers.py, with embedded ones beside them.
+tests/scenarios/test_controllers.py sends the requests to real controllers and to embedded ones.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,9 +12,11 @@ from tests.contract.client import Build, Client, NoAnswer
 from tests.support.kafka_messages import with_fields
 
 NOT_SERVED = frozenset({1, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 94})
-"""API keys: what controllers and brokers say to each other, and the metadata log itself."""
+"""Keys of APIs that the embedded controllers do not serve: those between controllers and brokers, and the reads of the
+metadata log.
+"""
 TOO_NEW = {18: 4}
-"""API key -> the newest version that is served here."""
+"""API key -> the newest version that the embedded controllers serve."""
 METADATA = "__cluster_metadata"
 BROKER, LOGGER, TOPIC = 4, 8, 2
 NOBODY, NO_DIRECTORY = 77, UUID(int=5)
@@ -23,7 +25,9 @@ _SECONDS = 5
 
 
 def requests(own: int, other: int) -> Iterator[tuple[str, int, Build]]:
-    """Yield API, version and request of what any controller is asked. They change nothing. own: its id."""
+    """Yield API, version and payload of requests that each controller answers. None of them changes the cluster. own:
+    the id of the controller.
+    """
     for kind in (1, 2, 3):
         yield (
             "describe_cluster",
@@ -48,7 +52,9 @@ def _altered(type_: int, name: str, key: str, value: str) -> Build:
 
 
 def changes() -> Iterator[tuple[str, int, Build]]:
-    """Yield the same of what only the active one does. They change nothing: each is refused, or checked alone."""
+    """Yield API, version and payload of requests that only the active controller answers. They change nothing, because
+    the controller refuses or only validates them.
+    """
     rights = {"include_topic_authorized_operations": False, "include_cluster_authorized_operations": False}
     yield "create_topics", 7, _created("a b")
     yield "delete_topics", 5, with_fields(topic_names=["missing"], timeout=_SECONDS)
@@ -76,7 +82,9 @@ def _grown(*names: str) -> Build:
 
 
 def refused_changes() -> Iterator[tuple[str, int, Build]]:
-    """Yield the same of changes that would be made: for a controller that is not the active one, which makes none."""
+    """Yield API, version and payload of changes that the active controller would make. Only for other controllers,
+    which refuse them.
+    """
     rate = [("producer_byte_rate", 1.0, False)]
     limits = [([("user", "a")], rate), ([("user", None), ("client-id", None)], rate)]
     yield "alter_client_quotas", 1, with_fields(entries=limits, validate_only=False)
@@ -109,7 +117,9 @@ def refused_changes() -> Iterator[tuple[str, int, Build]]:
 
 
 def served(address: tuple[str, int]) -> dict[int, tuple[int, int]]:
-    """Return API key -> versions of a controller's ApiVersions, but for what is not served here."""
+    """Return API key -> versions in a controller's ApiVersions, without the APIs and versions that embedded controllers
+    do not serve.
+    """
     client = Client(address)
     answer = client.ask("api_versions", 3, with_fields(client_software_name="contract", client_software_version="1"))
     client.close()
@@ -121,7 +131,9 @@ def served(address: tuple[str, int]) -> dict[int, tuple[int, int]]:
 
 
 def answered(address: tuple[str, int], api: str, version: int, build: Build) -> Any:
-    """Return the plain answer of a controller, or ``no answer``: without what is the quorum's at one time."""
+    """Return the plain answer of a controller, without the offsets and epochs of the quorum; ``no answer`` if it closes
+    the connection.
+    """
     client = Client(address)
     try:
         return _common(plain(client.ask(api, version, build)))

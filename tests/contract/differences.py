@@ -1,6 +1,6 @@
-"""Where the embedded cluster does not do what Kafka does, on purpose: a name that a test uses, and the reason.
+"""Intended differences between the embedded cluster and Kafka: a name that tests use, and the reason.
 
-A test that asks inside ``target.differing(name)`` holds that the answers do differ; any other difference fails, and so
+Inside ``target.differing(name)`` a test expects that the answers differ. Any other difference fails the test, and so
 does a name that no test uses.
 """
 
@@ -20,5 +20,6 @@ NOT_SERVED: Mapping[str, Set[int]] = {
     "3.9": _KRAFT,
     "4.4": _KRAFT | {76, 78, 79, *range(83, 89), 93, 94},
 }
-"""API keys by the first release: what brokers say to each other, share and streams groups. The console has no use for
-them, nor have the clients that are to work here; what is not told is not asked for."""
+"""First release -> keys of APIs that the embedded cluster does not serve: those between brokers, and those of members
+of share and streams groups. kac does not use them, nor do the clients that are tested on embedded clusters.
+"""

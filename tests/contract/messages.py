@@ -1,6 +1,6 @@
-"""What real brokers of each release say: measured, and written down here apart from the embedded cluster's own tables.
+"""Errors and messages of real brokers by release: measured, and kept apart from the embedded cluster's own tables.
 
-A situation has an answer of the first imitated release that gives it, and those of later ones that give another.
+A situation has the answer of the first imitated release that gives it, and of each later release that changes it.
 """
 
 from collections.abc import Mapping
@@ -182,11 +182,17 @@ MESSAGES: Mapping[str, Mapping[str, Mapping[str, str | None]]] = {
         },
     },
 }
-"""The first release that answers so -> error -> situation -> its text."""
+"""First release with the answer -> error -> situation -> message."""
 
 
 def told(target: Target, situation: str, **parts: object) -> Error:
-    """What brokers of the target's release say in a situation; parts fill the text's places."""
+    """Return the error and message of brokers of the target's release in a situation.
+
+    Args:
+        parts: values for the placeholders of the message.
+
+    Raises LookupError if the situation was not measured on the release.
+    """
     answers = {
         release: (name, texts[situation])
         for release, errors in MESSAGES.items()

@@ -1,9 +1,9 @@
-"""Answers of real brokers, kept with the version that gave them, and given again without a broker.
+"""Recorded answers of real brokers, which replace the brokers in the tests. Each file names its Kafka version.
 
 ``python -m tests.contract.recorded [RELEASE …]`` runs the suite on real brokers and writes the files again (some
 minutes for each release). A test whose requests are no longer the recorded ones fails and names that command.
 
-A release that is like another one is asked the same, under the same names; its file holds what was answered otherwise.
+A release may get the same requests, under the same names, as another one; its file holds only the answers that differ.
 """
 
 import hashlib
@@ -31,34 +31,36 @@ from tests.support.kafka_messages import Build
 
 FOLDER = Path(__file__).parent / "answers"
 RECORD = "CONTRACT_ANSWERS"
-"""Environment variable: the folder into which a run on real brokers writes what they answered."""
+"""Environment variable: the folder into which a run on real brokers writes their answers."""
 CONNECT = "connect-"
-"""What stands before a release of Connect, whose answers have files of their own."""
+"""The prefix of a release of Connect, whose answers have separate files."""
 OF_CONNECT = ("connect-3.9", "connect-4.0", "connect-4.3", "connect-4.4")
 LIKE = {"4.0": "4.4", **dict.fromkeys(OF_CONNECT[:-1], OF_CONNECT[-1])}
-"""Release -> the one that its file is a difference to."""
+"""Release -> the release whose file it shares: its own file holds only the answers that differ."""
 NAMED = {"4.0": "4.3", "4.4": "4.3", **dict.fromkeys(OF_CONNECT, "connect")}
-"""Release -> what stands for it in the names of a recording: the newest asks what the one before it asked."""
+"""Release -> the release that replaces it in the names of recorded tests, so that tests send all of them the same
+requests.
+"""
 _TIME = "$time"
 _SAME = "same"
-"""In place of the answers of a test: they are those of the other release."""
+"""In place of a test's answers: they equal those of the other release (`LIKE`)."""
 LIVE = "live"
-"""In place of the answers of a test that is marked so: it needs a broker each time."""
+"""In place of a test's answers: the test has the marker `live`, so it needs a broker each time."""
 
 
 @dataclass
 class Recorder(Server):
-    """A real cluster whose answers are noted on a tape."""
+    """A real cluster that records its answers on a tape."""
 
     tape: list[tuple[str, str]] = field(default_factory=list)
 
     def ask(self, api: str, version: int, build: Build, broker: int, user: str) -> Any:
-        """Ask, and note the answer."""
+        """Send a request and record the answer."""
         answer = super().ask(api, version, build, broker, user)
         return self._note(_asked(api, version, build, broker, user), answer)
 
     def ask_once(self, api: str, version: int, build: Build, patience: float) -> Any:
-        """Ask, and note the answer or that there was none."""
+        """Send a request and record the answer, or that the broker sent none."""
         asked = _asked(api, version, build, 1, "")
         try:
             return self._note(asked, super().ask_once(api, version, build, patience))
@@ -67,18 +69,18 @@ class Recorder(Server):
             raise
 
     def exchange(self, frame: bytes) -> bytes:
-        """Send, and note what comes back."""
+        """Send a frame and record the response."""
         answer = super().exchange(frame)
         self._note(_hash(frame), answer.hex())
         return answer
 
     def _note(self, asked: str, answer: Any) -> Any:
-        self.tape.append((asked, json.dumps(answer, default=_encoded)))  # tests take answers apart
+        self.tape.append((asked, json.dumps(answer, default=_encoded)))  # tests change answers
         return answer
 
 
 class Recorded(Server):
-    """A real cluster as it answered one test. Fails the test where that asks something else."""
+    """A real cluster's recorded answers to one test. Fails the test if its requests are not the recorded ones."""
 
     def __init__(self, brokers: int, tape: list[list[Any]]) -> None:
         super().__init__({}, {})
@@ -87,15 +89,15 @@ class Recorded(Server):
 
     @property
     def brokers(self) -> tuple[int, ...]:
-        """Ids of all brokers."""
+        """Return the ids of all brokers."""
         return self._ids
 
     def ask(self, api: str, version: int, build: Build, broker: int, user: str) -> Any:
-        """The recorded answer."""
+        """Return the recorded answer."""
         return self._next(_asked(api, version, build, broker, user))
 
     def ask_once(self, api: str, version: int, build: Build, patience: float) -> Any:
-        """The recorded answer. Raises NoAnswer where there was none."""
+        """Return the recorded answer. Raises NoAnswer if the broker sent none."""
         answer = self._next(_asked(api, version, build, 1, ""))
         if answer is None:
             raise NoAnswer(api)
@@ -115,7 +117,7 @@ class Recorded(Server):
 
 
 def _asked(api: str, version: int, build: Build, broker: int, user: str) -> str:
-    """A request in a word: to whom it went, and a hash of its bytes."""
+    """Return a request as text: its API, broker and user, and a hash of its bytes."""
     return f"{api} v{version} {broker} {user} {_hash(encode_payload(build(request_module(api, version))))}"
 
 
@@ -124,7 +126,7 @@ def _hash(data: bytes) -> str:
 
 
 def case(node: pytest.Item, release: str) -> str:
-    """What a test is called in the files: without the kind of its target."""
+    """Return the name of a test in the files: without the kind of its target."""
     name = node.name
     for kind in ("recorded", "real"):
         name = name.replace(f"{kind}-{release}", NAMED.get(release, release))
@@ -132,13 +134,14 @@ def case(node: pytest.Item, release: str) -> str:
 
 
 Tape = list[list[str]]
-"""What was asked, and the answer as JSON, each."""
+"""Pairs of a request as text (`_asked`) and the answer as JSON."""
 
 
 @cache
 def _tapes(release: str) -> tuple[tuple[str, ...], Mapping[str, Any]]:
-    """The answers as JSON, and case -> its tape by their places, or LIVE; empty where nothing was recorded for the
-    version that is tested today."""
+    """Return the answers as JSON, and case -> its tape with indexes of answers, or LIVE. Both are empty if nothing was
+    recorded for the version that the tests use now.
+    """
     file = FOLDER / f"{release}.json.xz"
     if not file.exists():
         return (), {}
@@ -151,21 +154,21 @@ def _tapes(release: str) -> tuple[tuple[str, ...], Mapping[str, Any]]:
 
 
 def tape_of(release: str, name: str) -> list[list[Any]]:
-    """What was asked in a case, and the answer, each. Raises KeyError where it was not recorded."""
+    """Return the requests of a case with their answers. Raises KeyError if the case was not recorded."""
     pool, cases = _tapes(release)
     return [[asked, json.loads(pool[at], object_hook=_decoded)] for asked, at in cases[name]]
 
 
 @cache
 def recorded_functions(release: str) -> frozenset[str]:
-    """``module::function`` of the tests that need no broker, all of their cases."""
+    """Return ``module::function`` of each test whose cases all run without a broker."""
     _, found = _tapes(release)
     functions = {name.partition("[")[0] for name in found}
     return frozenset(functions - {name.partition("[")[0] for name, tape in found.items() if tape == LIVE})
 
 
 def _encoded(value: Any) -> Any:
-    """What JSON has no form for. Raises TypeError."""
+    """Return a form for a value that JSON has no form for. Raises TypeError unless it is a datetime."""
     if isinstance(value, datetime):
         return {_TIME: value.isoformat()}
     raise TypeError(f"no form for {type(value).__name__}")
@@ -176,14 +179,15 @@ def _decoded(value: dict[str, Any]) -> Any:
 
 
 def keep(folder: str, release: str, name: str, tape: object) -> None:
-    """Write what one test was answered, or LIVE, for `main` to put together."""
+    """Write the tape of one test, or LIVE, into a file that `main` collects."""
     file = Path(folder) / f"{release}-{hashlib.sha256(name.encode()).hexdigest()}.json"
     file.write_text(json.dumps([release, name, tape]))
 
 
 def _write(folder: Path, recorded: Sequence[str]) -> None:
-    """Put the tests' tapes into a file for each release that was recorded, and for those that are like it; equal
-    answers stand once."""
+    """Write the tests' tapes into a file for each recorded release, and for each release that is like a recorded one.
+    Equal answers are stored once.
+    """
     cases: dict[str, dict[str, Tape | str]] = {release: {} for release in recorded}
     for file in folder.iterdir():
         release, name, tape = json.loads(file.read_text())
@@ -216,8 +220,9 @@ def _write_release(release: str, cases: Mapping[str, Tape | str]) -> None:
 
 
 def main() -> int:
-    """Run the suite on real brokers of the named releases, or of all that are imitated; write the files where all of it
-    passed."""
+    """Run the suite on real brokers of the named releases, or of all imitated releases. Write the files if all tests
+    passed.
+    """
     import tempfile
 
     releases = sys.argv[1:] or [*RELEASE_NAMES, *OF_CONNECT]

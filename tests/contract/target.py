@@ -1,5 +1,6 @@
-"""What the suite asks: an embedded cluster, or a real one (or its recorded answers) and an embedded one beside it that
-must say the same."""
+"""The clusters of a contract test: an embedded cluster alone, or a real one (or its recorded answers) next to an
+embedded one that must give the same answers.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +24,18 @@ from tests.support.kafka_messages import Build
 ADMIN, ALICE = "admin", "alice"
 MOST_SHOWN = 12
 SETTLED = 60.0
-"""Seconds until a change is seen in what any real broker describes: usually milliseconds."""
+"""Seconds to wait until all real brokers describe a change. They usually need milliseconds."""
 IDLE = 300.0
-"""Seconds after which a connection is opened again: brokers close those of 600 s (connections.max.idle.ms)."""
+"""Seconds without a request after which a connection is replaced: brokers close connections after 600 s
+(connections.max.idle.ms).
+"""
 _POLL = 0.005
 _READS = re.compile("describe_|list_|metadata$|find_coordinator$|api_versions$")
 
 
 @dataclass
 class Server:
-    """One cluster as clients see it: addresses of its brokers by id, and who may log in."""
+    """A cluster as its clients see it: broker id -> address, and user -> password."""
 
     addresses: Mapping[int, tuple[str, int]]
     users: Mapping[str, Secret]
@@ -41,11 +44,11 @@ class Server:
 
     @property
     def brokers(self) -> tuple[int, ...]:
-        """Ids of all brokers."""
+        """Return the ids of all brokers."""
         return tuple(self.addresses)
 
     def ask(self, api: str, version: int, build: Build, broker: int, user: str) -> Any:
-        """The plain answer of a broker to a user, or ``no answer``."""
+        """Return the plain answer of a broker to a user, or ``no answer``."""
         client = self._clients.get((broker, user))
         before, self._asked_at[broker, user] = self._asked_at.get((broker, user), 0.0), time.monotonic()
         if client is not None and time.monotonic() - before > IDLE:
@@ -63,7 +66,9 @@ class Server:
             return "no answer"
 
     def ask_once(self, api: str, version: int, build: Build, patience: float) -> Any:
-        """What broker 1 answers within so many seconds, on a connection of its own. Raises NoAnswer."""
+        """Return the plain answer of broker 1 on a new connection. Raises NoAnswer if it sends none within `patience`
+        seconds.
+        """
         client = Client(self.addresses[1], (ADMIN, self.users[ADMIN]))
         try:
             return plain(client.ask(api, version, build, patience))
@@ -71,7 +76,7 @@ class Server:
             client.close()
 
     def exchange(self, frame: bytes) -> bytes:
-        """What broker 1 answers to these bytes on a connection of their own, before any login; nothing if it closes."""
+        """Return broker 1's response to bytes on a new connection before any login; empty if the broker closes it."""
         client = Client(self.addresses[1])
         try:
             return client.exchange(frame)
@@ -89,7 +94,7 @@ class Server:
 
 @dataclass
 class Target:
-    """A cluster of one release. real: None where only the embedded one is asked."""
+    """A cluster of one release. real: None if only the embedded one is tested."""
 
     release: str
     embedded: Server
@@ -99,35 +104,36 @@ class Target:
 
     @property
     def brokers(self) -> tuple[int, ...]:
-        """Ids of all brokers."""
+        """Return the ids of all brokers."""
         return self.embedded.brokers
 
     def sides(self) -> list[Target]:
-        """Each cluster by itself, to tidy up also where the two differ."""
+        """Return a target for each cluster, to clean up even if the two differ."""
         return [replace(self, embedded=server, real=None) for server in self.servers]
 
     @property
     def servers(self) -> list[Server]:
-        """All that are asked."""
+        """Return the clusters that get the requests: the real one, if any, and the embedded one."""
         return [server for server in (self.real, self.embedded) if server is not None]
 
     def by_release(self, **values: Any) -> Any:
-        """The value for this release, of those since a release: ``v3_9=…, v4_0=…``."""
+        """Return the value for this release from values by first release: ``v3_9=…, v4_0=…``."""
         return since({name.removeprefix("v").replace("_", "."): value for name, value in values.items()}, self.release)
 
     def has(self, api: str, version: int) -> bool:
-        """Whether brokers of this release have an API in that version."""
+        """Return whether brokers of this release have an API in that version."""
         low, high = release(self.release).apis.get(api_key(api), (0, -1))
         return low <= version <= high
 
     def is_since(self, release: str) -> bool:
-        """Whether this release is that one or newer."""
+        """Return whether this release is that one or newer."""
         return release_number(self.release) >= release_number(release)
 
     @contextmanager
     def differing(self, name: str) -> Iterator[bool]:
-        """Inside, every answer has to differ, for the reason that differences.py gives; tells whether they come from
-        the real cluster."""
+        """Expect that every answer inside differs, for the reason in differences.py. Yields whether the answers are the
+        real cluster's.
+        """
         assert name in ON_PURPOSE
         self._differing = name
         try:
@@ -136,9 +142,11 @@ class Target:
             self._differing = None
 
     def ask(self, api: str, version: int, build: Build, *, broker: int = 1, user: str = ADMIN) -> Any:
-        """The answer as plain values: the real cluster's where there is one, and then the embedded one's is the same.
+        """Return the answer as plain values. If there is a real cluster, fail unless the embedded one gives the same
+        answer.
 
-        broker: whom to ask.
+        Args:
+            broker: the id of the broker that gets the request.
         """
         if self.real is None:
             return self.embedded.ask(api, version, build, broker, user)
@@ -156,17 +164,19 @@ class Target:
         return real
 
     def _may_settle(self, api: str, user: str) -> bool:
-        """Reads show a change some milliseconds later, and so do rights."""
+        """Return whether the answers may become equal: changes show in reads, and new rights in all requests, some
+        milliseconds later.
+        """
         return not self._differing and (bool(_READS.match(api)) or user != ADMIN)
 
     def until_told(self, api: str, version: int, build: Build, seen: Callable[[Any], bool]) -> None:
-        """Wait until broker 1 of a real cluster tells something; nothing of it is recorded."""
+        """Wait until an answer of broker 1 of a real cluster passes a check. Nothing of it is recorded."""
         if self.real is not None and self.real.addresses:
             real = self.real
             self.until(lambda: seen(Server.ask(real, api, version, build, 1, ADMIN)))
 
     def until(self, seen: Callable[[], bool]) -> None:
-        """Wait for what a real cluster does in its own time."""
+        """Wait for a condition that a real cluster fulfils after some time. Fails after `SETTLED` seconds."""
         deadline = time.monotonic() + SETTLED
         while not seen():
             assert time.monotonic() < deadline, "it did not happen in time"

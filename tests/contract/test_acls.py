@@ -1,4 +1,4 @@
-"""ACLs (PROTOCOL §4)."""
+"""Tests of ACLs: creation, filters and deletion."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,14 +12,13 @@ from tests.contract.target import Target
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(target: Target) -> Iterator[None]:
-    """ACLs are gone after each test."""
+    """Delete all ACLs after each test."""
     yield
     acls.delete(target, acls.EVERYTHING)
     assert acls.found(target) == (acls.FOUND, set())
 
 
 def test_creating_one_that_exists_succeeds(target: Target, name: str) -> None:
-    """§4."""
     binding = acls.Binding(name, "User:alice")
     assert acls.create(target, binding) == [acls.FINE]
     assert acls.create(target, binding, binding) == [acls.FINE, acls.FINE]
@@ -27,7 +26,7 @@ def test_creating_one_that_exists_succeeds(target: Target, name: str) -> None:
 
 
 def test_every_type_and_operation(target: Target, name: str) -> None:
-    """§4: the enums; nobody checks that a type has the operation. Since 4.1 there is TWO_PHASE_COMMIT."""
+    """Brokers do not check whether a type has an operation. TWO_PHASE_COMMIT exists since 4.1."""
     newest = target.is_since("4.1")
     operations = range(acls.ALL, acls.TWO_PHASE_COMMIT + 1) if newest else range(acls.ALL, acls.CREATE_TOKENS)
     kinds = (acls.TOPIC, acls.GROUP, acls.TRANSACTIONAL_ID, acls.TOKEN, acls.USER)
@@ -50,7 +49,7 @@ def test_principals_and_hosts_are_hardly_looked_at(target: Target, name: str) ->
 
 @pytest.mark.parametrize("host", ["10.0.0.0/8", "2001:db8::/32", "10.0.0.0/33", "10.0.0/8", "/"])
 def test_a_range_of_addresses(target: Target, name: str, host: str) -> None:
-    """Before 4.4 any text is a host."""
+    """Releases before 4.4 accept any text as a host."""
     is_range = host in ("10.0.0.0/8", "2001:db8::/32")
     answer = acls.create(target, acls.Binding(name, "User:alice", host=host))
     if is_range or not target.is_since("4.4"):
@@ -104,7 +103,7 @@ def test_codes_of_nobody(target: Target, name: str, wrong: dict[str, int], field
     ],
 )
 def test_one_that_can_not_be(target: Target, name: str, wrong: dict[str, Any], situation: str) -> None:
-    """§4: errors; the others of the request are created."""
+    """An invalid ACL is refused, and the other ACLs of the request are created."""
     fine = acls.Binding(name, "User:alice")
     bad = fine._replace(**wrong)
     refused = told(target, situation, principal=bad.principal)
@@ -113,8 +112,9 @@ def test_one_that_can_not_be(target: Target, name: str, wrong: dict[str, Any], s
 
 
 def test_filters(target: Target, name: str) -> None:
-    """§4: a null name matches any. LITERAL, PREFIXED and ANY compare names exactly. MATCH also finds literal `*` and
-    prefixes of the name."""
+    """A null name matches any. LITERAL, PREFIXED and ANY compare names exactly. MATCH also finds the literal `*` and
+    prefixes of the name.
+    """
     exact = acls.Binding(name, "User:alice")
     denied = acls.Binding(name, "User:bob", host="192.0.2.9", operation=acls.WRITE, permission=acls.DENY)
     prefix = acls.Binding(name[:-2], "User:alice", pattern=acls.PREFIXED)
@@ -165,7 +165,7 @@ def test_deleting(target: Target, name: str) -> None:
 
 
 def test_filters_that_overlap(target: Target, name: str) -> None:
-    """Each of them tells all that it matches."""
+    """Each filter returns all ACLs that it matches, including those that another filter also deletes."""
     binding = acls.Binding(name, "User:alice")
     assert acls.create(target, binding) == [acls.FINE]
     assert [

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs of topics, groups and client metrics (PROTOCOL §2)."""
+"""Tests of IncrementalAlterConfigs for topics, groups and client metrics."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ THROTTLED = "leader.replication.throttled.replicas"
 
 
 def test_set_and_delete(target: Target, topic: str) -> None:
-    """§2: DELETE puts the default back, and of a key that is not set, or not known, it succeeds."""
+    """DELETE restores the default. It succeeds for a key that is not set, and for an unknown key."""
     assert verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": "1000", "segment.ms": "2000"}) == verbs.FINE
     assert verbs.values(target, verbs.TOPIC, topic) == {"retention.ms": "1000", "segment.ms": "2000"}
     assert verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": None, "segment.ms": "3000"}) == verbs.FINE
@@ -24,14 +24,12 @@ def test_set_and_delete(target: Target, topic: str) -> None:
 
 
 def test_all_or_nothing_within_a_resource(target: Target, topic: str) -> None:
-    """§2."""
     refused = verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": "1000", "no.such.key": "1"})
     assert refused == told(target, "unknown topic config", key="no.such.key")
     assert verbs.values(target, verbs.TOPIC, topic) == {}
 
 
 def test_resources_are_independent(target: Target, topic: str) -> None:
-    """§2."""
     missing, op = f"{topic}-no", ("retention.ms", verbs.SET, "1000")
     assert dict(verbs.alter_each(target, [((verbs.TOPIC, topic), [op]), ((verbs.TOPIC, missing), [op])])) == {
         (verbs.TOPIC, topic): verbs.FINE,
@@ -41,7 +39,7 @@ def test_resources_are_independent(target: Target, topic: str) -> None:
 
 
 def test_validate_only_writes_nothing(target: Target, topic: str) -> None:
-    """§2: it runs everything, and writes nothing."""
+    """A validate-only request runs all checks and writes nothing."""
     assert verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": "1000"}, dry=True) == verbs.FINE
     refused = verbs.alter(target, verbs.TOPIC, topic, {"no.such.key": "1"}, dry=True)
     assert refused == told(target, "unknown topic config", key="no.such.key")
@@ -51,7 +49,7 @@ def test_validate_only_writes_nothing(target: Target, topic: str) -> None:
 
 
 def test_the_same_resource_twice(target: Target, topic: str) -> None:
-    """§2: an error on both."""
+    """Both entries of the resource get an error."""
     wanted = [
         ((verbs.TOPIC, topic), [("retention.ms", verbs.SET, "1000")]),
         ((verbs.TOPIC, topic), [("segment.ms", verbs.SET, "2000")]),
@@ -70,7 +68,7 @@ def test_the_same_resource_twice(target: Target, topic: str) -> None:
     ],
 )
 def test_a_request_that_contradicts_itself(target: Target, topic: str, ops: Sequence[verbs.Op], situation: str) -> None:
-    """§2: the same key twice; null with SET."""
+    """The same key twice, SET with null, and an unknown operation are refused."""
     keys = [key for key, _, _ in ops]
     parts = {"key": keys[0], "keys": ", ".join(keys)}
     assert verbs.alter(target, verbs.TOPIC, topic, *ops) == told(target, situation, **parts)
@@ -99,7 +97,7 @@ def test_null_to_append(target: Target, topic: str) -> None:
     ],
 )
 def test_a_value_that_can_not_be(target: Target, topic: str, key: str, value: str, why: str) -> None:
-    """§2: INVALID_CONFIG."""
+    """The error is INVALID_CONFIG."""
     what = f"Invalid value {value} for configuration {key}: {why}"
     refused = verbs.alter(target, verbs.TOPIC, topic, (key, verbs.SET, value))
     assert refused == told(target, "bad topic value", kind="TOPIC", name=topic, what=what)
@@ -125,7 +123,7 @@ def test_tiered_storage_is_off(target: Target, topic: str) -> None:
 
 @pytest.mark.parametrize(("op", "spelt"), [(verbs.APPEND, "append"), (verbs.SUBTRACT, "subtract")])
 def test_a_key_that_is_no_list(target: Target, topic: str, op: int, spelt: str) -> None:
-    """§2: APPEND / SUBTRACT on a key that is not a LIST."""
+    """APPEND and SUBTRACT are refused for a key that is not a list."""
     parts = {"key": "retention.ms", "op": spelt, "OP": spelt.upper()}
     assert verbs.alter(target, verbs.TOPIC, topic, ("retention.ms", op, "1")) == told(
         target, "topic key is no list", **parts
@@ -137,7 +135,9 @@ def test_a_key_that_is_no_list(target: Target, topic: str, op: int, spelt: str) 
 
 
 def test_lists_start_from_the_default(target: Target, topic: str) -> None:
-    """§2: from the current value, else from the default; what is there and what is not are no-ops."""
+    """APPEND and SUBTRACT start from the current value, else from the default. Appending a present item and subtracting
+    an absent one change nothing.
+    """
     assert verbs.alter(target, verbs.TOPIC, topic, ("cleanup.policy", verbs.APPEND, "compact")) == verbs.FINE
     assert verbs.values(target, verbs.TOPIC, topic) == {"cleanup.policy": "delete,compact"}
     assert verbs.alter(target, verbs.TOPIC, topic, ("cleanup.policy", verbs.SUBTRACT, "neither")) == verbs.FINE
@@ -156,7 +156,7 @@ def test_an_inherited_list_is_not_what_is_appended_to(target: Target, topic: str
 
 
 def test_subtracting_everything_gives_an_empty_value(target: Target, topic: str) -> None:
-    """§2: `""`, not a deletion."""
+    """The value becomes `""`; the key is not deleted."""
     assert verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.APPEND, "0:1,1:1")) == verbs.FINE
     assert verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.SUBTRACT, "1:1,0:1")) == verbs.FINE
     assert verbs.values(target, verbs.TOPIC, topic) == {THROTTLED: ""}
@@ -178,7 +178,7 @@ def test_values_are_trimmed(target: Target, topic: str) -> None:
 
 
 def test_a_list_that_grows_too_long(target: Target, topic: str) -> None:
-    """§2: over 32767 characters."""
+    """A list of more than 32767 characters is refused."""
     first, second = (",".join(f"{index}:{broker}" for index in range(4000)) for broker in (1, 2))
     assert verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.SET, first)) == verbs.FINE
     assert verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.APPEND, second)) == told(
@@ -188,7 +188,7 @@ def test_a_list_that_grows_too_long(target: Target, topic: str) -> None:
 
 
 def test_validation_comes_before_existence(target: Target, name: str) -> None:
-    """§2: Order: validation → existence."""
+    """An unknown key or an empty name is reported although the topic is missing."""
     refused = verbs.alter(target, verbs.TOPIC, name, {"no.such.key": "1"})
     assert refused == told(target, "unknown topic config", key="no.such.key")
     assert verbs.alter(target, verbs.TOPIC, "", {"retention.ms": "1"}) == told(target, "altered topic has no name")
@@ -201,7 +201,7 @@ def test_an_unknown_type(target: Target, kind: int) -> None:
 
 @pytest.mark.slow
 def test_a_controller_takes_so_many_records_in_one_change(target: Target, name: str) -> None:
-    """§2: beyond 10,000 every resource fails with POLICY_VIOLATION."""
+    """A request with more than 10,000 records fails for every resource."""
     kind, ops = (verbs.GROUP, [("consumer.session.timeout.ms", verbs.SET, "46000")])
     if not target.is_since("4.0"):
         kind, ops = verbs.CLIENT_METRICS, [("interval.ms", verbs.SET, "1000")]
@@ -261,7 +261,7 @@ def test_client_metrics(target: Target, name: str) -> None:
 
 
 def test_configs_go_with_their_topic(target: Target, name: str) -> None:
-    """§2: a topic made again has none of them."""
+    """A topic that is created again does not have the configs of the deleted one."""
     assert verbs.create_topics(target, {name: {0: [1]}}, {"retention.ms": "1000"}) == {name: verbs.FINE}
     assert verbs.values(target, verbs.TOPIC, name) == {"retention.ms": "1000"}
     assert verbs.delete_topics(target, name) == [(name, verbs.FINE)]

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs of brokers, of the cluster's default and of loggers (PROTOCOL §2)."""
+"""Tests of IncrementalAlterConfigs for brokers, the cluster's defaults and loggers."""
 
 import pytest
 
@@ -13,7 +13,7 @@ both = pytest.mark.parametrize("name", ["1", ""], ids=["broker", "default"])
 
 @both
 def test_a_key_that_is_not_dynamic(target: Target, name: str) -> None:
-    """§2: "Cannot update these configs dynamically: [x]" (4.3; `Set(x)` before)."""
+    """The message lists the keys: "Cannot update these configs dynamically: [x]" in 4.3, `Set(x)` before."""
     refused = verbs.alter(target, verbs.BROKER, name, {"log.dirs": "x"})
     assert refused == told(target, "not dynamic", kind="BROKER", name=name, keys="log.dirs")
     refused = verbs.alter(target, verbs.BROKER, name, {"log.dirs": "x", "broker.rack": "x"})
@@ -22,13 +22,13 @@ def test_a_key_that_is_not_dynamic(target: Target, name: str) -> None:
 
 @both
 def test_a_key_for_listeners_only(target: Target, name: str) -> None:
-    """§2: "… only per-listener using the listener prefix: …"."""
+    """A key of listeners is refused without a listener's prefix."""
     refused = verbs.alter(target, verbs.BROKER, name, {"ssl.keystore.password": "x"})
     assert refused == told(target, "only per listener", kind="BROKER", name=name, keys="ssl.keystore.password")
 
 
 def test_a_key_for_one_broker_only(target: Target) -> None:
-    """§2: per broker; at the default level "… broker id must be specified: …"."""
+    """A key of single brokers is refused for the cluster's defaults."""
     assert verbs.alter(target, verbs.BROKER, "1", {KEYSTORE_TYPE: "PKCS12"}, dry=True) == verbs.FINE
     for key in (KEYSTORE_TYPE, "listeners"):
         refused = verbs.alter(target, verbs.BROKER, "", {key: "x"})
@@ -50,21 +50,20 @@ def test_a_key_for_one_broker_only(target: Target) -> None:
     ],
 )
 def test_keys_for_all_brokers(target: Target, name: str, key: str, value: str) -> None:
-    """§2: cluster-wide, and per broker too."""
+    """Both the cluster's defaults and a broker take the keys."""
     assert verbs.alter(target, verbs.BROKER, name, (key, verbs.SET, value), dry=True) == verbs.FINE
     assert key not in verbs.values(target, verbs.BROKER, name)
 
 
 @both
 def test_an_unknown_key_is_accepted(target: Target, name: str) -> None:
-    """§2: an unknown broker key is accepted."""
     with verbs.configured(target, verbs.BROKER, name, {"no.such.key": "1"}):
         target.until(lambda: "no.such.key" in verbs.values(target, verbs.BROKER, name))
 
 
 @both
 def test_a_value_that_can_not_be(target: Target, name: str) -> None:
-    """§2: Brokers: a failed validation is INVALID_REQUEST."""
+    """The error of a failed validation is INVALID_REQUEST."""
     refused = verbs.alter(target, verbs.BROKER, name, {"num.io.threads": "abc"})
     what = "Invalid value abc for configuration num.io.threads: Not a number of type INT"
     assert refused == told(target, "bad broker value", kind="BROKER", name=name, what=what)
@@ -79,7 +78,7 @@ def test_a_value_that_can_not_be(target: Target, name: str) -> None:
 
 @both
 def test_a_key_that_is_no_list(target: Target, name: str) -> None:
-    """§2: on the cluster default "Config value append is not allowed for config key: …"."""
+    """APPEND and SUBTRACT are refused for a key that is not a list, and for an unknown key."""
     for op, spelt in ((verbs.APPEND, "append"), (verbs.SUBTRACT, "subtract")):
         refused = verbs.alter(target, verbs.BROKER, name, ("log.retention.ms", op, "1"))
         assert refused == told(target, "broker key is no list", key="log.retention.ms", op=spelt)
@@ -89,7 +88,7 @@ def test_a_key_that_is_no_list(target: Target, name: str) -> None:
 
 @both
 def test_lists(target: Target, name: str) -> None:
-    """§2: APPEND and SUBTRACT start from the current value, else from the default."""
+    """APPEND and SUBTRACT start from the current value, else from the default."""
     key, before = "log.cleanup.policy", verbs.values(target, verbs.BROKER, name)
     for op, value in ((verbs.APPEND, "delete,compact"), (verbs.SUBTRACT, "delete")):
         assert verbs.alter(target, verbs.BROKER, name, (key, op, "compact")) == verbs.FINE
@@ -119,7 +118,7 @@ def test_all_or_nothing(target: Target, name: str) -> None:
 
 @pytest.mark.parametrize("kind", [verbs.BROKER, verbs.BROKER_LOGGER])
 def test_a_broker_that_is_not_asked(target: Target, kind: int) -> None:
-    """§2: another broker's id sent to this one; no number."""
+    """A broker refuses another broker's id, and a name that is not a number."""
     key, value = ("log.retention.ms", "5000") if kind == verbs.BROKER else (APIS, "INFO")
     for name in ("2", "77"):
         ((_, refused),) = verbs.alter_each(target, [((kind, name), [(key, verbs.SET, value)])], broker=1)
@@ -131,7 +130,7 @@ def test_a_broker_that_is_not_asked(target: Target, kind: int) -> None:
 
 
 def test_a_logger(target: Target) -> None:
-    """§2: Loggers: applied on that broker at once; deleting puts what is above it back."""
+    """A change of a logger affects only its broker, at once. A deletion restores the level of the parent logger."""
     assert verbs.alter(target, verbs.BROKER_LOGGER, "1", {APIS: "DEBUG"}) == verbs.FINE
     assert verbs.entries(target, verbs.BROKER_LOGGER, "1", [APIS])[APIS]["value"] == "DEBUG"
     if len(target.brokers) > 1:
@@ -141,7 +140,9 @@ def test_a_logger(target: Target) -> None:
 
 
 def test_what_a_logger_refuses(target: Target) -> None:
-    """§2: all or nothing, never stored. The root logger can't be deleted. No APPEND or SUBTRACT."""
+    """The root logger can't be deleted, and loggers take neither APPEND nor SUBTRACT. If one change is refused, the
+    others of its resource are not made.
+    """
     parts = {"kind": "BROKER_LOGGER", "name": "1", "key": APIS}
     for value in ("LOUD", "info"):
         refused = verbs.alter(target, verbs.BROKER_LOGGER, "1", (APIS, verbs.SET, value))
@@ -164,6 +165,6 @@ def test_what_a_logger_refuses(target: Target) -> None:
 
 @both
 def test_a_record_is_written_again_unchanged(target: Target, name: str) -> None:
-    """§2: Writing a broker's record again, unchanged, succeeds: that is how a keystore is reloaded."""
+    """Setting a broker's config to its present value succeeds; keystores are reloaded in this way."""
     with verbs.configured(target, verbs.BROKER, name, {"log.retention.ms": "5000"}):
         assert verbs.alter(target, verbs.BROKER, name, {"log.retention.ms": "5000"}) == verbs.FINE

@@ -1,4 +1,4 @@
-"""What is asked of the cluster and its partitions (PROTOCOL §1): metadata, reassignments, leaders, log directories."""
+"""Tests of metadata, reassignments, elections and log directories."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,14 +18,16 @@ MALFORMED = (
 def reassign(
     target: Target, topic: str, partition: int, replicas: Sequence[int] | None, **to: Any
 ) -> tuple[Error, list[Error]]:
-    """AlterPartitionReassignments v0 of one partition: the answer's error, and that of the partition."""
+    """Send AlterPartitionReassignments v0 for one partition; return the error of the answer and those of its
+    partitions.
+    """
     asked = with_fields(topics=[(topic, [(partition, replicas)])])
     answer = target.ask("alter_partition_reassignments", 0, asked, **to)
     return error(answer), [error(each) for told in answer["responses"] for each in told["partitions"]]
 
 
 def elect(target: Target, kind: int, *partitions: tuple[str, int], **to: Any) -> tuple[str, list[Error]]:
-    """ElectLeaders v2: the answer's error, and that of each partition. kind: 0 preferred, 1 unclean."""
+    """Send ElectLeaders v2; return the error of the answer and that of each partition. kind: 0 preferred, 1 unclean."""
     wanted = [(topic, [index]) for topic, index in partitions]
     answer = target.ask("elect_leaders", 2, with_fields(election_type=kind, topic_partitions=wanted), **to)
     told = [error(each) for result in answer["replica_election_results"] for each in result["partition_result"]]
@@ -33,7 +35,7 @@ def elect(target: Target, kind: int, *partitions: tuple[str, int], **to: Any) ->
 
 
 def test_brokers_and_rights(target: Target) -> None:
-    """§1: any broker is told for the controller. KIP-430: what the caller may do, as bits."""
+    """Any broker may be named as the controller. The caller's operations are a bit set (KIP-430)."""
     controller = "any broker"
     answer = metadata(target, [], rights=True)
     assert (answer["controller_id"], answer["cluster_authorized_operations"]) == (controller, 8096)
@@ -113,7 +115,7 @@ def test_leaders_that_lead_already(target: Target, topic: str, kind: int) -> Non
 
 @pytest.mark.live
 def test_another_replica_becomes_the_preferred_one_and_is_elected(target: Target, name: str) -> None:
-    """A new order of the same replicas moves nothing, and who leads stays the leader until an election."""
+    """A new order of the same replicas moves no data, and the leader stays the same until an election."""
     if len(target.brokers) < 2:
         return
     assert create_topics(target, {name: {0: [1, 2]}}) == {name: FINE}
@@ -151,6 +153,6 @@ def test_log_directories(target: Target, topic: str) -> None:
 
 
 def test_config_resources(target: Target) -> None:
-    """KIP-1000: version 0 lists client metrics' subscriptions."""
+    """Version 0 lists subscriptions to client metrics (KIP-1000)."""
     answer = target.ask("list_config_resources", 0, with_fields())
     assert (answer["error_code"], answer["config_resources"]) == ("NONE", [])

@@ -1,4 +1,4 @@
-"""Connect's REST API: embedded workers answer what real ones answered, and answer now where they can run."""
+"""Tests of Connect's REST API: embedded workers answer like recorded ones, and like real ones if these can run."""
 
 import hashlib
 import json
@@ -26,7 +26,9 @@ _MISSING = {1: ("/no/such",)}
 
 
 def parameters() -> Iterator[Any]:
-    """Each release by its recorded answers, and the real worker: rarely where it is recorded."""
+    """Yield parameters for each release: its recorded answers if there are any, and the real worker, which then has the
+    marker `long`.
+    """
     for release in COMPARED:
         is_recorded = "test_connect::test_exchanges" in recorded.recorded_functions(f"connect-{release}")
         if is_recorded:
@@ -37,7 +39,9 @@ def parameters() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def real_worker() -> Iterator[Callable[[str], ConnectCluster]]:
-    """The real worker of a release, started when it is first asked for; the one before ends then."""
+    """Provide a function that returns the real worker of a release. Its first call for a release starts the worker and
+    stops the previous one.
+    """
     running: list[tuple[str, Any, ConnectCluster]] = []
 
     def of(release: str) -> ConnectCluster:
@@ -57,7 +61,7 @@ def real_worker() -> Iterator[Callable[[str], ConnectCluster]]:
 
 @pytest.fixture(scope="module")
 def embedded_worker() -> Iterator[Callable[[str], str]]:
-    """The URL of an embedded worker of a release."""
+    """Provide a function that returns the URL of an embedded worker of a release."""
     running = []
 
     @cache
@@ -76,7 +80,7 @@ def embedded_worker() -> Iterator[Callable[[str], str]]:
 
 
 def settled(url: str, exchange: Exchange) -> Reply:
-    """What a worker answers once it has done what was asked before. Fails where it is never done."""
+    """Return a worker's final reply to an exchange. Fails if it does not come within `PATIENCE` seconds."""
     ends = time.monotonic() + patience.PATIENCE
     while True:
         reply = ask(url, exchange.method, exchange.path, exchange.body)
@@ -88,7 +92,7 @@ def settled(url: str, exchange: Exchange) -> Reply:
 
 
 def plain(reply: Reply, exchange: Exchange, version: str) -> Any:
-    """A reply without what is a worker's own."""
+    """Return a reply without values that differ between workers."""
     body = json.loads(json.dumps(reply.body).replace(version, "VERSION"))
     if exchange.own_words and isinstance(body, dict):
         body = {**body, "message": "its own words"}
@@ -104,11 +108,11 @@ def _plain(value: Any, name: str = "") -> Any:
     if isinstance(value, list):
         items = [_plain(each) for each in value]
         if name == "tasks":
-            # A restart answers with the tasks in no order.
+            # A restart lists the tasks in any order.
             return sorted(items, key=json.dumps)
         return sorted(items) if all(isinstance(each, str) for each in items) else items
     if name == "trace":
-        # The places in the code are the release's own.
+        # Stack frames differ between releases.
         return [line for line in value.splitlines() if not line.startswith("\t")]
     if name == "last_modified" and value is not None:
         return "a time"
@@ -116,13 +120,13 @@ def _plain(value: Any, name: str = "") -> Any:
 
 
 def asked(exchange: Exchange) -> str:
-    """An exchange in a word, as a tape has it."""
+    """Return the text of an exchange on a tape: method, path and a hash of the body."""
     body = exchange.body if isinstance(exchange.body, bytes) else json.dumps(exchange.body).encode()
     return f"{exchange.method} {exchange.path} {hashlib.sha256(body).hexdigest()[:12]}"
 
 
 def version_of(url: str) -> str:
-    """The version of a worker."""
+    """Return the version of a worker."""
     return str(ask(url, "GET", "/").body["version"])
 
 

@@ -1,4 +1,4 @@
-"""DescribeConfigs (PROTOCOL §2): what is told, from where it comes, and what can't be described."""
+"""Tests of DescribeConfigs: values, their sources, and resources that can't be described."""
 
 import pytest
 
@@ -12,7 +12,7 @@ BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = range(1, 10)
 
 
 def test_every_config_of_a_topic(target: Target, topic: str) -> None:
-    """§2: sources, value types, synonyms and documentation of all."""
+    """All of a topic's configs have a type and documentation, and none is sensitive or read-only."""
     (result,) = verbs.describe(target, [(verbs.TOPIC, topic)], docs=True)
     told_of = {entry["name"]: entry for entry in result["configs"]}
     assert len(told_of) == target.by_release(v3_9=36, v4_0=33, v4_4=37)
@@ -27,7 +27,7 @@ def test_every_config_of_a_topic(target: Target, topic: str) -> None:
 
 
 def test_every_config_of_a_broker(target: Target) -> None:
-    """§2: the same, with what stands in the broker's file."""
+    """The configs of a broker include those of its properties file."""
     with verbs.configured(target, verbs.BROKER, "1", {"log.retention.ms": "5000"}):
         pass
     (result,) = verbs.describe(target, [(verbs.BROKER, "1")], docs=True)
@@ -39,7 +39,6 @@ def test_every_config_of_a_broker(target: Target) -> None:
 
 
 def test_no_documentation_or_synonyms_unless_asked_for(target: Target, topic: str) -> None:
-    """§2: they are left out by default."""
     asked = with_fields(resources=[(verbs.TOPIC, topic, ["segment.bytes"])])
     answer = target.ask("describe_configs", 4, asked)
     ((entry,),) = (result["configs"] for result in answer["results"])
@@ -47,7 +46,7 @@ def test_no_documentation_or_synonyms_unless_asked_for(target: Target, topic: st
 
 
 def test_an_older_version_says_less(target: Target, topic: str) -> None:
-    """§1: version 1 has sources and synonyms, and no types."""
+    """Version 1 has sources and synonyms, but no types."""
     asked = with_fields(resources=[(verbs.TOPIC, topic, ["segment.bytes"])], include_synonyms=True)
     answer = target.ask("describe_configs", 1, asked)
     ((entry,),) = (result["configs"] for result in answer["results"])
@@ -62,21 +61,19 @@ def test_an_older_version_says_less(target: Target, topic: str) -> None:
 
 
 def test_empty_and_null_keys_mean_all(target: Target, topic: str) -> None:
-    """§2: `configuration_keys` null or empty = all."""
     (named_none,) = verbs.describe(target, [(verbs.TOPIC, topic)], None)
     (named_no_more,) = verbs.describe(target, [(verbs.TOPIC, topic)], [])
     assert len(named_none["configs"]) == len(named_no_more["configs"]) > 20
 
 
 def test_unknown_keys_are_dropped_in_silence(target: Target, topic: str) -> None:
-    """§2."""
     (result,) = verbs.describe(target, [(verbs.TOPIC, topic)], ["no.such.key", "segment.bytes"])
     assert verbs.error(result) == ("NONE", "")
     assert [entry["name"] for entry in result["configs"]] == ["segment.bytes"]
 
 
 def test_a_resource_named_twice_is_described_twice(target: Target, topic: str) -> None:
-    """§2: each resource has its own result and error."""
+    """Each resource has its own result and error."""
     results = verbs.describe(
         target, [(verbs.TOPIC, topic), (verbs.TOPIC, f"{topic}-no"), (verbs.TOPIC, topic)], ["segment.bytes"]
     )
@@ -88,7 +85,7 @@ def test_a_resource_named_twice_is_described_twice(target: Target, topic: str) -
 
 
 def test_a_missing_topic(target: Target, name: str) -> None:
-    """§2: UNKNOWN_TOPIC_OR_PARTITION with an empty message."""
+    """The error is UNKNOWN_TOPIC_OR_PARTITION with an empty message."""
     (result,) = verbs.describe(target, [(verbs.TOPIC, name)])
     assert (verbs.error(result), result["configs"]) == (("UNKNOWN_TOPIC_OR_PARTITION", ""), [])
 
@@ -100,7 +97,9 @@ def test_a_topic_that_can_not_be(target: Target, topic_name: str, situation: str
 
 
 def test_precedence_and_sources(target: Target, topic: str) -> None:
-    """§2: topic → dynamic broker → cluster default → static → default; an entry's source is its first synonym's."""
+    """The precedence is topic, broker, cluster default, properties file, Kafka's default. The source is that of the
+    first synonym.
+    """
     key, own = "log.retention.ms", "retention.ms"
     default = ("log.retention.hours", "168", DEFAULT)
     assert verbs.synonyms(verbs.entries(target, verbs.TOPIC, topic, [own])[own]) == []
@@ -125,7 +124,7 @@ def test_precedence_and_sources(target: Target, topic: str) -> None:
 
 
 def test_what_a_topic_inherits_depends_on_the_broker_that_answers(target: Target, topic: str) -> None:
-    """§2: set on one broker alone, that broker describes every topic with it and the others do not."""
+    """If a config is set on one broker alone, only that broker describes topics with it."""
     other = target.brokers[-1]
     with verbs.configured(target, verbs.BROKER, str(other), {"log.flush.interval.messages": "5000"}):
         for broker in target.brokers:
@@ -139,7 +138,7 @@ def _flush(target: Target, topic: str, broker: int) -> str:
 
 
 def test_broker_without_a_name_tells_the_cluster_defaults_alone(target: Target) -> None:
-    """§2: BROKER "" returns only the dynamic cluster defaults; since 4.1 there is one of its own."""
+    """A broker with the empty name has only the cluster's dynamic defaults. Since 4.1 one of them is always set."""
     written = target.by_release(v3_9={}, v4_4={"min.insync.replicas": "1"})
     assert verbs.values(target, verbs.BROKER, "") == written
     with verbs.configured(target, verbs.BROKER, "", {"log.retention.ms": "5000"}):
@@ -160,13 +159,13 @@ def test_broker_without_a_name_tells_the_cluster_defaults_alone(target: Target) 
     ],
 )
 def test_a_broker_that_is_not_asked(target: Target, kind: int, named: str, situation: str) -> None:
-    """§2: wrong id; BROKER_LOGGER requires an id."""
+    """A wrong broker id is refused, and so is a logger without one."""
     (result,) = verbs.describe(target, [(kind, named)])
     assert verbs.error(result) == told(target, situation, name=named)
 
 
 def test_loggers(target: Target) -> None:
-    """§2: their source is 6, their synonyms are empty."""
+    """Loggers have the source 6 and no synonyms."""
     entry = verbs.entries(target, verbs.BROKER_LOGGER, "1", ["root"])["root"]
     assert entry == {
         "name": "root",
@@ -186,7 +185,7 @@ def test_which_loggers_there_are(target: Target) -> None:
 
 
 def test_an_unknown_key_of_a_broker_is_sensitive(target: Target) -> None:
-    """§2: Sensitive = PASSWORD or an unknown key; value null, in synonyms too."""
+    """The value is null, in synonyms too."""
     for name, source in (("1", DYNAMIC_BROKER), ("", DYNAMIC_DEFAULT)):
         with verbs.configured(target, verbs.BROKER, name, {"no.such.key": "value"}):
             target.until(lambda name=name: "no.such.key" in verbs.entries(target, verbs.BROKER, name, ["no.such.key"]))
@@ -204,7 +203,7 @@ def test_an_unknown_key_of_a_broker_is_sensitive(target: Target) -> None:
 
 
 def test_a_password_is_never_told(target: Target) -> None:
-    """§2: Sensitive; and the read-only flag is not reliable: it can be altered all the same."""
+    """The value is null although the password is set. The read-only flag is true although the config can be altered."""
     key = "listener.name.plaintext.ssl.keystore.password"
     with verbs.configured(target, verbs.BROKER, "1", {key: "secret"}):
         target.until(lambda: key in verbs.entries(target, verbs.BROKER, "1", [key]))
@@ -215,14 +214,14 @@ def test_a_password_is_never_told(target: Target) -> None:
 
 
 def test_the_read_only_flag(target: Target) -> None:
-    """§2: what is told, though bare `ssl.keystore.password` is refused."""
+    """The flag of `ssl.keystore.password` is false, although brokers refuse the key without a listener's prefix."""
     keys = {"ssl.keystore.password": False, "log.dirs": True, "num.io.threads": False, "log.retention.ms": False}
     told_of = verbs.entries(target, verbs.BROKER, "1", list(keys))
     assert {name: entry["read_only"] for name, entry in told_of.items()} == keys
 
 
 def test_the_throttle_rate_of_a_broker(target: Target) -> None:
-    """§2: up to 3.9 its flag says read-only, though it can be set."""
+    """Up to 3.9 the flag is read-only, although the config can be set."""
     key = "leader.replication.throttled.rate"
     with verbs.configured(target, verbs.BROKER, "1", {key: "1000"}):
         target.until(lambda: key in verbs.entries(target, verbs.BROKER, "1", [key]))
@@ -232,7 +231,7 @@ def test_the_throttle_rate_of_a_broker(target: Target) -> None:
 
 
 def test_groups(target: Target, name: str) -> None:
-    """§2: a group that does not exist succeeds, with defaults; before 4.0 no group can be described."""
+    """A group that does not exist is described with defaults. Before 4.0 groups can't be described."""
     (result,) = verbs.describe(target, [(verbs.GROUP, name)], ["consumer.session.timeout.ms"])
     if not target.is_since("4.0"):
         assert verbs.error(result) == told(target, "unknown type")
@@ -248,7 +247,7 @@ def test_groups(target: Target, name: str) -> None:
 
 
 def test_client_metrics(target: Target, name: str) -> None:
-    """§2: source 7; without defaults in 3.9."""
+    """The source is 7. Release 3.9 has no defaults."""
     (result,) = verbs.describe(target, [(verbs.CLIENT_METRICS, name)])
     defaults = {"interval.ms": "300000", "match": "", "metrics": ""}
     told_of = {entry["name"]: entry["value"] for entry in result["configs"]}
@@ -259,6 +258,5 @@ def test_client_metrics(target: Target, name: str) -> None:
 
 @pytest.mark.parametrize("kind", [0, 3, 99])
 def test_an_unknown_type_fails_the_whole_request(target: Target, topic: str, kind: int) -> None:
-    """§2: every resource of the request has the error."""
     results = verbs.describe(target, [(kind, "x"), (verbs.TOPIC, topic)])
     assert [verbs.error(result) for result in results] == [told(target, "unknown type")] * 2

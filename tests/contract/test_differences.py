@@ -1,4 +1,4 @@
-"""The list of differences is used up: every name in it stands in a test."""
+"""Test that each intended difference is used by a test."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What alice may really do is what `explain` says: she produces, fetches, describes and creates under some ACLs."""
+"""Test that `explain` agrees with real rights: alice produces, fetches, describes and creates topics under ACLs."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -28,14 +28,14 @@ ME, EVERYONE = f"User:{ALICE}", "User:*"
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(target: Target) -> Iterator[None]:
-    """ACLs are gone after each test."""
+    """Delete all ACLs after each test."""
     yield
     rights.delete(target, rights.EVERYTHING)
     assert rights.found(target)[1] == set()
 
 
 def refused(target: Target, topic: str) -> dict[str, bool]:
-    """Operation -> whether a request that needs it is refused; each is made."""
+    """Return operation -> whether a request of alice that needs it is refused. Each request is sent."""
     wrote = target.ask("produce", 9, produce_request(batch(b"a"), topic, 0, -1), broker=1, user=ALICE)
     read = target.ask("fetch", 12, fetch_request(0, topic=topic), broker=1, user=ALICE)
     seen = verbs.metadata(target, [topic], rights=False, user=ALICE)
@@ -53,7 +53,9 @@ def refused(target: Target, topic: str) -> dict[str, bool]:
 
 
 def explained(bindings: list[rights.Binding], topic: str) -> dict[str, bool]:
-    """Operation -> whether it is denied, where the brokers have allow.everyone.if.no.acl.found=true, as these have."""
+    """Return operation -> whether `explain` denies it for brokers with allow.everyone.if.no.acl.found=true, as the
+    suite's are.
+    """
     acls = [
         Acl(
             AclResourceType(each.kind),
@@ -139,12 +141,12 @@ def test_what_is_refused_is_what_is_explained(target: Target, kept_topic: str, b
     topic = kept_topic
     for server in target.servers:
         test_records.leads(server, topic)
-    # A record in it, so that all replicas have the same log to fetch from.
+    # A record in the topic, so that all replicas have the same log to fetch from.
     assert test_records.code(test_records.produce(target, topic, batch(b"a"))) == "NONE"
     named = [each._replace(name=(each.name or "").format(topic=topic)) for each in bindings]
-    # With any ACL on the cluster, CREATE on it is no longer everyone's: so that only those below count.
+    # With any ACL on the cluster, CREATE on it is no longer everyone's, so only the ACLs of this test count.
     named.append(rights.Binding("kafka-cluster", "User:nobody", rights.CLUSTER, operation=rights.CREATE))
     assert rights.create(target, *named) == [CREATED] * len(named)
-    # What alice writes before broker 1 knows her ACLs would be there twice.
+    # A record that alice writes before broker 1 knows her ACLs would be in the log twice.
     target.until_told("describe_acls", 2, rights.describe_request, lambda told: rights.bindings_in(told) == {*named})
     assert refused(target, topic) == explained(named, topic)

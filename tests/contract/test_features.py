@@ -1,4 +1,4 @@
-"""What is asked of features and of brokers' registrations. Nothing of it changes the cluster."""
+"""Tests of UpdateFeatures and of broker registrations, with requests that do not change the cluster."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,19 +15,19 @@ UPGRADE, SAFE, UNSAFE = 1, 2, 3
 Wanted = Sequence[tuple[str, int, int]]
 EVERY = frozenset(RELEASE_NAMES)
 MODERN = EVERY - {"3.9"}
-"""Releases that know features beside metadata.version, and fail all of a request where one fails."""
+"""Releases that know features other than metadata.version, and fail the whole request if one feature fails."""
 ELR = "eligible.leader.replicas.version"
 
 
 def update(target: Target, wanted: Wanted, version: int = 1, **to: Any) -> tuple[Error, list[Error]]:
-    """A validate-only UpdateFeatures: the answer's error, and that of each feature."""
+    """Send a validate-only UpdateFeatures; return the error of the answer and that of each feature."""
     answer = target.ask("update_features", version, with_fields(feature_updates=wanted, validate_only=True), **to)
     return error(answer), [error(each) for each in answer.get("results", ())]
 
 
 @pytest.fixture
 def led_alike(target: Target) -> Iterator[None]:
-    """Some refusals name the controller that leads: the embedded cluster has the same one for a while."""
+    """Give the embedded cluster the real one's active controller during the test, because some refusals name its id."""
     if target.real is None:
         yield
         return
@@ -73,7 +73,7 @@ def test_levels_of_features(target: Target, wanted: Wanted, fine: frozenset[str]
 
 
 def _changed(target: Target, api: str, **given: Any) -> Error:
-    """An AddRaftVoter, or a RemoveRaftVoter, of a static quorum: it changes nothing."""
+    """Return the error of AddRaftVoter or RemoveRaftVoter in a static quorum, which changes nothing."""
     asked = {"cluster_id": None, "voter_id": 9, "voter_directory_id": UUID(int=5), "timeout": 1} | given
     return error(target.ask(api, 0, with_fields(**asked, listeners=[("CONTROLLER", "127.0.0.1", 9)])))
 

@@ -1,6 +1,7 @@
-"""Groups of the classic protocol: members come and go, offsets are committed, groups are described and deleted.
+"""Tests of classic groups: members join and leave, offsets are committed, groups are described and deleted.
 
-Member ids are each cluster's own, so a whole story is told to one cluster and then to the other, and compared.
+Member ids differ between clusters. So the same requests go to one cluster after the other, and then the answers are
+compared.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,9 @@ PROTOCOLS = (("range", b"\x00\x01" + b"\x00\x00\x00\x00" + b"\xff\xff\xff\xff"),
 
 
 class Teller:
-    """Tells a story to one cluster. heard: what it answered, by what was asked; ids of members are numbered."""
+    """Sends a sequence of requests to one cluster. heard: each request with its answer, in which numbers replace member
+    ids.
+    """
 
     def __init__(self, server: Server, release: str, group: str, topic: str) -> None:
         self.server, self.release, self.group, self.topic = server, release, group, topic
@@ -27,12 +30,12 @@ class Teller:
     def _coordinator(self) -> int:
         asked = with_fields(key=self.group, key_type=0)
         told = self.server.ask("find_coordinator", 3, asked, 1, ADMIN)
-        while told["error_code"] == "COORDINATOR_NOT_AVAILABLE":  # __consumer_offsets is being made
+        while told["error_code"] == "COORDINATOR_NOT_AVAILABLE":  # __consumer_offsets is being created
             told = self.server.ask("find_coordinator", 3, asked, 1, ADMIN)
         return int(told["node_id"])
 
     def ask(self, api: str, version: int, **fields: Any) -> Any:
-        """The answer, which is remembered too."""
+        """Send a request to the group's coordinator; return the answer and add it to `heard`."""
         asked = with_fields(**fields)
         answer = self.server.ask(api, version, asked, self.broker, ADMIN)
         while _says(answer, "COORDINATOR_LOAD_IN_PROGRESS") or _says(answer, "NOT_COORDINATOR"):
@@ -50,7 +53,7 @@ class Teller:
         return value
 
     def join(self, member: str = "", *, instance: str | None = None, version: int = 7, **other: Any) -> Any:
-        """JoinGroup."""
+        """Send JoinGroup."""
         wish = {
             "group_id": self.group,
             "session_timeout": 10,
@@ -63,7 +66,7 @@ class Teller:
         return self.ask("join_group", version, **{**wish, **other})
 
     def sync(self, member: str, generation: int = 1, *, assign: bool = True, instance: str | None = None) -> Any:
-        """SyncGroup, where the member gives itself everything."""
+        """Send SyncGroup. If `assign`, the member assigns everything to itself."""
         return self.ask(
             "sync_group",
             5,
@@ -81,7 +84,7 @@ class Teller:
         return group | {"member_id": member, "group_instance_id": instance}
 
     def leave(self, member: str, *, instance: str | None = None) -> None:
-        """LeaveGroup of one member."""
+        """Send LeaveGroup for one member."""
         self.ask("leave_group", 4, group_id=self.group, members=[(member, instance)])
 
     def commit(
@@ -94,7 +97,7 @@ class Teller:
         version: int = 8,
         **m_: Any,
     ) -> None:
-        """OffsetCommit for partition 0."""
+        """Send OffsetCommit for a partition, 0 by default."""
         part = {
             "partition_index": m_.get("partition", 0),
             "committed_offset": offset,
@@ -104,31 +107,31 @@ class Teller:
         self.ask("offset_commit", version, group_id=self.group, **who, topics=[(topic or self.topic, [part])])
 
     def committed(self, *topics: str, version: int = 7, everything: bool = False) -> None:
-        """OffsetFetch of partitions 0 and 5."""
+        """Send OffsetFetch for partitions 0 and 5 of the topics, or for all topics."""
         asked = None if everything else [(name, (0, 5)) for name in topics]
         of_group = {"groups": [{"group_id": self.group, "topics": asked}]}
         self.ask("offset_fetch", version, **(of_group if version >= 8 else {"group_id": self.group, "topics": asked}))
 
     def describe(self, version: int = 5) -> None:
-        """DescribeGroups."""
+        """Send DescribeGroups."""
         self.ask("describe_groups", version, groups=[self.group], include_authorized_operations=True)
 
     def describe_newer(self) -> None:
-        """ConsumerGroupDescribe."""
+        """Send ConsumerGroupDescribe."""
         self.ask("consumer_group_describe", 0, group_ids=[self.group], include_authorized_operations=False)
 
     def listed(self, version: int = 4, **filters: tuple[str, ...]) -> None:
-        """ListGroups: what is told of this group."""
+        """Send ListGroups and keep only this group's entry."""
         answer = self.server.ask("list_groups", version, with_fields(**filters), self.broker, ADMIN)
         own = [group for group in answer["groups"] if group["group_id"] == self.group]
         self.heard.append({"asked": f"{len(self.heard)}: list_groups v{version} {filters}", "answer": own})
 
     def delete(self) -> None:
-        """DeleteGroups."""
+        """Send DeleteGroups."""
         self.ask("delete_groups", 2, groups_names=[self.group])
 
     def delete_offset(self, topic: str) -> None:
-        """OffsetDelete of partition 0."""
+        """Send OffsetDelete for partition 0."""
         self.ask("offset_delete", 0, group_id=self.group, topics=[(topic, [0])])
 
 
@@ -137,7 +140,7 @@ def _says(answer: Any, error: str) -> bool:
 
 
 def same(target: Target, group: str, topic: str, story: Story) -> list[Any]:
-    """What the clusters answer to a story, which is the same."""
+    """Return the answers to a story. Fails if two clusters answer differently."""
     told = []
     for server in target.servers:
         teller = Teller(server, target.release, group, topic)
@@ -153,8 +156,8 @@ def test_the_life_of_a_member(target: Target, name: str, topic: str) -> None:
     def story(tell: Teller) -> None:
         member = tell.join()["member_id"]
         tell.join(member)
-        # Not described here: 4.3 tells of a new group once a later record of its partition of the internal topic is
-        # committed, and that may be another group's.
+        # No DescribeGroups here: 4.3 describes a new group only after a later record in the group's partition of the
+        # internal topic is committed, and that record may be another group's.
         tell.heartbeat(member)
         tell.commit(1, member, 1)
         tell.sync(member)
@@ -165,7 +168,7 @@ def test_the_life_of_a_member(target: Target, name: str, topic: str) -> None:
         tell.listed()
         tell.listed(states_filter=("Stable",))
         tell.listed(states_filter=("Empty",))
-        tell.join(member)  # it leads: the group is balanced anew
+        tell.join(member)  # the leader joins again, so the group rebalances
         tell.sync(member, 2)
         tell.leave(member)
         tell.listed(3)
@@ -283,7 +286,7 @@ def test_a_group_with_members_stays(target: Target, name: str, topic: str) -> No
         tell.sync(member)
         tell.commit(5, member, 1)
         tell.delete()
-        tell.delete_offset(topic)  # nobody reads it, by what its members said
+        tell.delete_offset(topic)  # no member has subscribed to the topic
         tell.leave(member)
         tell.delete()
 

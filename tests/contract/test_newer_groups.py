@@ -1,5 +1,6 @@
-"""Groups of the newer protocols: a real coordinator makes one of a member's heartbeat; the embedded cluster has it as
-data, and describes it in the same words."""
+"""Tests of groups of the newer protocols. A real coordinator creates one by a member's heartbeats; the embedded cluster
+gets the same group as data, and must describe it in the same way.
+"""
 
 import time
 from typing import Any
@@ -15,14 +16,14 @@ HOST, CLIENT = "/127.0.0.1", "contract"
 OTHERS = {"consumer": "share", "share": "streams", "streams": "consumer"}
 VERSIONS = {"consumer": 1, "share": 1, "streams": 0}
 FIRST = {"consumer": "4.0", "share": "4.4", "streams": "4.4"}
-"""The first imitated releases in which the protocols are enabled."""
+"""Type of group -> the first imitated release that enables it."""
 STREAMS_ASSIGNOR = "sticky"
-"""The default one, which StreamsGroupDescribe names from v1 on."""
+"""The default assignor, which StreamsGroupDescribe names since version 1."""
 MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
 
 
 def coordinator(server: Server, group: str) -> int:
-    """The broker of the group, once its topic is there."""
+    """Return the id of the group's coordinator, once it is available."""
     while True:
         told = server.ask("find_coordinator", 3, with_fields(key=group, key_type=0), 1, ADMIN)
         if told["error_code"] != "COORDINATOR_NOT_AVAILABLE":
@@ -30,12 +31,12 @@ def coordinator(server: Server, group: str) -> int:
 
 
 def ask(server: Server, api: str, version: int, group: str, **fields: Any) -> Any:
-    """The answer of the group's coordinator."""
+    """Return the answer of the group's coordinator."""
     return server.ask(api, version, with_fields(**fields), coordinator(server, group), ADMIN)
 
 
 def ask_settled(server: Server, api: str, version: int, group: str, **fields: Any) -> Any:
-    """The same, once it is its coordinator."""
+    """Return the answer of the group's coordinator, once it has loaded the group."""
     answer = ask(server, api, version, group, **fields)
     while any(move in str(answer) for move in MOVES):
         answer = ask(server, api, version, group, **fields)
@@ -43,32 +44,32 @@ def ask_settled(server: Server, api: str, version: int, group: str, **fields: An
 
 
 def describe(server: Server, api: str, version: int, group: str) -> Any:
-    """The answer of the group's coordinator."""
+    """Return the coordinator's description of a group."""
     return ask_settled(server, api, version, group, group_ids=[group], include_authorized_operations=True)
 
 
 def describe_classic(server: Server, version: int, group: str) -> Any:
-    """DescribeGroups of a group of another kind."""
+    """Return the answer of DescribeGroups to a group of a newer type."""
     return ask(server, "describe_groups", version, group, groups=[group], include_authorized_operations=True)
 
 
 def listed(server: Server, group: str, **filters: tuple[str, ...]) -> list[Any]:
-    """ListGroups v5: what it says of the group."""
+    """Return the entries of the group in ListGroups v5."""
     return [each for each in ask(server, "list_groups", 5, group, **filters)["groups"] if each["group_id"] == group]
 
 
 def share_offsets(server: Server, version: int, group: str) -> Any:
-    """DescribeShareGroupOffsets of all topics."""
+    """Return the answer of DescribeShareGroupOffsets for all topics."""
     return ask(server, "describe_share_group_offsets", version, group, groups=[(group, None)])
 
 
 def committed(server: Server, group: str) -> Any:
-    """OffsetFetch v9 of all topics."""
+    """Return the answer of OffsetFetch v9 for all topics."""
     return ask(server, "offset_fetch", 9, group, groups=[{"group_id": group, "topics": None}])
 
 
 def heartbeat(kind: str, topic: str, epoch: int) -> dict[str, Any]:
-    """What a member says in its first heartbeat, at epoch 0, and in later ones."""
+    """Return the fields of a member's first heartbeat (epoch 0) or of a later one."""
     begins = epoch == 0
     topics = [topic] if begins else None
     if kind == "share":
@@ -88,7 +89,7 @@ def heartbeat(kind: str, topic: str, epoch: int) -> dict[str, Any]:
 
 
 def join(server: Server, kind: str, group: str, topic: str, member: str) -> None:
-    """Heartbeats of the only member, until its group is stable and it has the topic's partition."""
+    """Send heartbeats of the only member until its group is stable and it has the topic's partition."""
     who = {"group_id": group, "member_id": member, "rack_id": None, "instance_id": None, "rebalance_timeout": 60}
 
     api, version = f"{kind}_group_heartbeat", VERSIONS[kind]
@@ -111,7 +112,7 @@ def _has_something(assignment: Any) -> bool:
 
 
 def as_data(cluster: brokers.EmbeddedCluster, kind: str, group: str, topic: str, member: str, real: Any) -> None:
-    """Give the embedded cluster the group that the member made, with the epochs that the real one came to."""
+    """Put a group like the real one into the embedded cluster, with the real one's epochs."""
     everything = {topic: (0, 1)}
     epoch = real["members"][0]["member_epoch"]
     tasks = newer_groups.Tasks({"0": (0, 1)}) if kind == "streams" else newer_groups.Tasks()

@@ -1,4 +1,4 @@
-"""Versions of Kafka 4.4 that kio does not have (console.wire.newer): real brokers answer them as the embedded ones."""
+"""Tests of API versions of Kafka 4.4 that kio does not have (console.wire.newer) on embedded and real brokers."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ OTHERS = "x" * 22
 
 
 def node_meant(server: Server, cluster: str | None, node: int, software: str = "contract") -> Any:
-    """The error code of ApiVersions v5, and whether APIs are named with it."""
+    """Return the error code of ApiVersions v5 for a node, and whether the answer lists APIs."""
 
     asked = with_fields(client_software_name=software, client_software_version="1", cluster_id=cluster, node_id=node)
     answer = server.ask("api_versions", 5, asked, 1, ADMIN)
@@ -22,7 +22,7 @@ def node_meant(server: Server, cluster: str | None, node: int, software: str = "
 
 
 def own_cluster(server: Server) -> str:
-    """The id of the server's cluster, which answers as they are compared leave out."""
+    """Return the id of the server's cluster; compared answers do not contain it."""
     client = Client(server.addresses[1], (ADMIN, server.users[ADMIN]))
     try:
         asked = with_fields(topics=[], allow_auto_topic_creation=False, include_topic_authorized_operations=False)
@@ -57,7 +57,7 @@ def test_the_software_is_looked_at_first(target: Target) -> None:
 
 @pytest.mark.live
 def test_the_node_that_is_meant(target: Target) -> None:
-    """Clusters have ids of their own: what is asked is another request each time."""
+    """The request contains the cluster's id, so it differs each time and can't be recorded."""
     if target.has("api_versions", 5):
         for server in target.servers:
             own = own_cluster(server)
@@ -66,7 +66,7 @@ def test_the_node_that_is_meant(target: Target) -> None:
 
 
 def deleted(server: Server, group: str) -> Any:
-    """What the group's coordinator answers to its deletion."""
+    """Return the coordinator's answer to the deletion of a group."""
 
     while True:
         (result,) = ask(server, "delete_groups", 3, group, groups_names=[group])["results"]

@@ -1,4 +1,4 @@
-"""Client quotas (PROTOCOL §3)."""
+"""Tests of client quotas."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ CONNECTIONS = "connection_creation_rate"
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(target: Target) -> Iterator[None]:
-    """Quotas are gone after each test."""
+    """Delete all quotas after each test."""
     yield
     for entity, values in verbs.quotas(target, [])[1]:
         assert verbs.alter_quotas(target, [(entity, dict.fromkeys(values))]) == [verbs.FINE]
@@ -36,7 +36,7 @@ def alter(
 
 
 def test_every_key_and_entity(target: Target, name: str) -> None:
-    """§3: valid sets of components, and their keys."""
+    """Each valid combination of components takes all keys of its kind."""
     every = {PRODUCE: 1000.0, CONSUME: 5.0, REQUEST: 12.5, MUTATION: 1.5}
     entities: list[dict[str, str | None]] = [
         {"user": user, "client-id": client} for user in (name, None) for client in (name, None)
@@ -66,7 +66,7 @@ def test_set_and_remove(target: Target, name: str) -> None:
 
 
 def test_removing_is_not_checked(target: Target, name: str) -> None:
-    """§3: removing an unknown or absent key succeeds; not so the entity."""
+    """The removal of an unknown or absent key succeeds, but not for an invalid entity."""
     for key in (PRODUCE, "no.such.key", CONNECTIONS):
         assert alter(target, {"user": name}, key, None) == verbs.FINE
     assert alter(target, {}, PRODUCE, None) == told(target, "empty entity")
@@ -74,7 +74,7 @@ def test_removing_is_not_checked(target: Target, name: str) -> None:
 
 @pytest.mark.parametrize("user", ["<default>", "a/b c%*+,=\u00fc"])
 def test_names_are_taken_as_they_are(target: Target, user: str) -> None:
-    """§3: on the wire the text `<default>` is an ordinary name."""
+    """On the wire the text `<default>` is an ordinary name."""
     assert alter(target, {"user": user}, PRODUCE, 5.0) == verbs.FINE
     assert verbs.quotas(target, [("user", verbs.EXACT, user)]) == (FOUND, [({"user": user}, {PRODUCE: 5.0})])
     assert verbs.quotas(target, [("user", verbs.DEFAULT, None)]) == (FOUND, [])
@@ -95,7 +95,7 @@ def test_names_are_taken_as_they_are(target: Target, user: str) -> None:
     ],
 )
 def test_an_entity_that_can_not_be(target: Target, entity: dict[str, str | None], situation: str) -> None:
-    """§3: errors, INVALID_REQUEST per entry."""
+    """The error is INVALID_REQUEST for the entry."""
     kind = next(iter(entity), "")
     name = entity.get(kind) or ""
     key = CONNECTIONS if "ip" in entity else PRODUCE
@@ -119,7 +119,6 @@ def test_an_entity_that_can_not_be(target: Target, entity: dict[str, str | None]
     ],
 )
 def test_a_value_that_can_not_be(target: Target, entity: str, key: str, value: float, situation: str) -> None:
-    """§3."""
     name = "192.0.2.9" if entity == "ip" else "u"
     kind = {"type": "INT", "a": "an"} if key == CONNECTIONS else {"type": "LONG", "a": "a"}
     if value == float("inf") and target.is_since("4.4"):
@@ -129,18 +128,18 @@ def test_a_value_that_can_not_be(target: Target, entity: str, key: str, value: f
 
 
 def test_zero(target: Target, name: str) -> None:
-    """§3: "Quota X must be greater than 0"."""
+    """A quota of 0 is refused."""
     assert alter(target, {"user": name}, PRODUCE, 0.0) == told(target, "zero", key=PRODUCE)
 
 
 def test_almost_whole(target: Target, name: str) -> None:
-    """§3: tolerance 1e-6; the fraction is kept."""
+    """A quota may deviate from a whole number by up to 1e-6, and brokers keep the fraction."""
     assert alter(target, {"user": name}, PRODUCE, 1000.0000001) == verbs.FINE
     assert verbs.quotas(target, [("user", verbs.EXACT, name)]) == (FOUND, [({"user": name}, {PRODUCE: 1000.0000001})])
 
 
 def test_what_validate_only_lets_through(target: Target, name: str) -> None:
-    """§3: NaN up to 4.3, and two components of one type."""
+    """A validate-only request accepts NaN up to 4.3, and an entity with two components of one type."""
     nan = told(target, "not finite", key=PRODUCE) if target.is_since("4.4") else verbs.FINE
     assert alter(target, {"user": name}, PRODUCE, float("nan"), dry=True) == nan
     assert alter(target, [("user", name), ("user", f"{name}-2")], PRODUCE, 5.0, dry=True) == verbs.FINE
@@ -157,7 +156,7 @@ def test_all_or_nothing_within_an_entity(target: Target, name: str) -> None:
 
 
 def test_the_same_entity_twice(target: Target, name: str) -> None:
-    """§3: the first is applied, then the entity reports an error."""
+    """Brokers apply the first entry, and then report an error for the entity."""
     entity = {"user": name}
     answered = verbs.alter_quotas(target, [(entity, {PRODUCE: 5.0}), (entity, {CONSUME: 7.0})])
     assert answered == [told(target, "entity twice", name=name)]
@@ -171,7 +170,7 @@ def test_validate_only_writes_nothing(target: Target, name: str) -> None:
 
 @pytest.mark.slow
 def test_a_controller_takes_so_many_records_in_one_change(target: Target) -> None:
-    """§2: 10,000, counted by key."""
+    """A controller takes at most 10,000 records in a change: one for each key of an entity."""
     many: list[tuple[verbs.Entity, dict[str, float | None]]] = [
         ({"user": f"u{number}"}, {PRODUCE: 5.0, CONSUME: 5.0}) for number in range(5_000)
     ]
@@ -181,7 +180,9 @@ def test_a_controller_takes_so_many_records_in_one_change(target: Target) -> Non
 
 
 def test_filters(target: Target, name: str) -> None:
-    """§3: exact, default and any; any also matches the default entity; strict; empty and strict = none."""
+    """Filters match an exact name, the default entity, or any entity including the default. Strict filters match only
+    entities with no other components. A strict filter without components matches nothing.
+    """
     user: dict[str, str | None] = {"user": name}
     client: dict[str, str | None] = {"client-id": name}
     pair: dict[str, str | None] = {"user": name, "client-id": name}
@@ -228,13 +229,13 @@ def test_filters(target: Target, name: str) -> None:
 def test_a_filter_that_can_not_be(
     target: Target, components: list[tuple[str, int, str | None]], situation: str
 ) -> None:
-    """§3: describe errors are for the whole request; an unknown type → UNSUPPORTED_VERSION."""
+    """An invalid filter fails the whole request. The error of an unknown type is UNSUPPORTED_VERSION."""
     kind, match, _ = components[-1]
     assert verbs.quotas(target, components) == (told(target, situation, kind=kind, match=match), [])
 
 
 def test_version_0(target: Target, name: str) -> None:
-    """§1: the first version, which is not flexible."""
+    """The first version is the only one that is not flexible."""
     limited = ([("user", name)], [(PRODUCE, 5.0, False)])
     answer = target.ask("alter_client_quotas", 0, with_fields(entries=[limited], validate_only=False))
     assert [entry["error_code"] for entry in answer["entries"]] == ["NONE"]

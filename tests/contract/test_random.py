@@ -1,4 +1,4 @@
-"""Random requests, sensible and not, to a real cluster and the embedded one beside it: every answer is the same."""
+"""Test with random requests, valid and invalid, to a real cluster and an embedded one: all answers are the same."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -80,7 +80,7 @@ QUOTA_KEYS = (
 
 @dataclass
 class World:
-    """Makes one request after another. topics: those that were made and not deleted."""
+    """A source of random requests. topics: those that were created and not deleted."""
 
     target: Target
     chance: Random
@@ -89,7 +89,7 @@ class World:
     made: int = 0
 
     def step(self) -> tuple[str, Step]:
-        """A request to make now, and its name."""
+        """Return the name of the next request, and a function that sends it."""
         kinds = (
             *[self.alter_configs] * 5,
             self.replace_configs,
@@ -157,7 +157,7 @@ class World:
         for _ in range(self.chance.choice([1, 1, 2, 3])):
             keys = self.chance.sample(QUOTA_KEYS, self.chance.choice([1, 1, 2]))
             entity = self.some_entity()
-            # A default holds back this very client.
+            # A small default quota would throttle the test's own client.
             amounts = QUOTA_VALUES if all(name is not None for _, name in entity) else (1e6, 2e6)
             ops = {key: self.chance.choice([None, *amounts]) for key in keys}
             if all(set(entity) != set(other) for other, _ in wanted):
@@ -220,7 +220,7 @@ class World:
             told = create_topics(self.target, {name: shape}, configs, dry=dry)
             if told[name][0] == "NONE" and not dry:
                 self.topics.append(name)
-                partitions(self.target, name)  # until broker 1 knows it too
+                partitions(self.target, name)  # wait until broker 1 knows the topic
 
         return create
 
@@ -238,7 +238,7 @@ class World:
 
 @pytest.fixture
 def world(target: Target, name: str) -> Iterator[World]:
-    """Two topics at first, and nothing left afterwards."""
+    """Two topics at first. Everything is removed after the test."""
     made = World(target, Random(f"requests of {recorded.NAMED.get(target.release, target.release)}"), name)
     for topic in (f"{name}-a", f"{name}-b"):
         assert create_topics(target, {topic: {0: [1]}}) == {topic: ("NONE", None)}
@@ -271,7 +271,7 @@ def test_answers_to_random_requests(world: World) -> None:
 
 
 def _shown(step: Step) -> str:
-    """What the request is made of."""
+    """Return the variables from which a request is built, as text."""
     names = step.__code__.co_freevars
     cells = step.__closure__ or ()
     return str({name: cell.cell_contents for name, cell in zip(names, cells, strict=True) if name != "self"})

@@ -1,4 +1,4 @@
-"""Records: what leaders take and refuse, what is fetched, where offsets and leader epochs are."""
+"""Tests of records: accepted and refused batches, fetches, offsets by time, and leader epochs."""
 
 import re
 import time
@@ -16,20 +16,20 @@ from tests.support.kafka_messages import Build, with_fields
 
 LIST_OFFSETS = 2
 NOW = 1_790_000_000_000
-"""No test is so old, or so young, that a broker would drop records of this moment: their topics keep everything."""
+"""A fixed time of records. Their topics have unlimited retention, so brokers never delete them."""
 
 
 def produce(
     target: Target, topic: str, data: bytes, partition: int = 0, *, acks: int = -1, version: int = 9, **to: Any
 ) -> dict[str, Any]:
-    """The partition's answer."""
+    """Produce to a partition and return its part of the answer."""
     answer = target.ask("produce", version, produce_request(data, topic, partition, acks), **{"broker": 1, **to})
     (part,) = answer["responses"][0]["partition_responses"]
     return dict(part)
 
 
 def fetch(target: Target, topic: str, offset: int, version: int = 12, **wanted: Any) -> dict[str, Any]:
-    """The partition's answer."""
+    """Fetch partition 0 and return its part of the answer."""
     to = {"broker": wanted.pop("broker", 1)}
     answer = target.ask("fetch", version, fetch_request(offset, topic=topic, **wanted), **to)
     (part,) = answer["responses"][0]["partitions"]
@@ -38,8 +38,9 @@ def fetch(target: Target, topic: str, offset: int, version: int = 12, **wanted: 
 
 @contextmanager
 def topic_with(target: Target, name: str, **configs: str) -> Iterator[None]:
-    """A topic of one partition on broker 1 whose records stay, with these configs from the start: what is changed later
-    reaches a real broker in its own time."""
+    """Create a topic with one partition on broker 1, unlimited retention and these configs, and delete it at the end.
+    Configs are set at creation, because a later change reaches real brokers with a delay.
+    """
     wanted = {"retention.ms": "-1", **{key.replace("_", "."): value for key, value in configs.items()}}
     assert create_topics(target, {name: {0: [1]}}, wanted) == {name: FINE}
     for server in target.servers:
@@ -117,7 +118,9 @@ def test_records_that_are_too_old_or_too_far_ahead(target: Target, name: str) ->
 
 
 def refused_alike(target: Target, topic: str, data: bytes) -> tuple[str, list[int]]:
-    """The error, and the places of the records at fault: the same everywhere, in words that tell each broker's time."""
+    """Return the error and the indexes of the refused records. Fails if two clusters answer differently; times in
+    messages may differ.
+    """
     told = []
     for server in target.servers:
         answer = server.ask("produce", 9, produce_request(data, topic, 0, -1), 1, ADMIN)
@@ -159,7 +162,7 @@ def test_fetches_that_are_refused(target: Target, name: str) -> None:
 
 
 def list_request(topic: str, timestamp: int, asker: int = -1) -> Build:
-    """A ListOffsets of partition 0. asker: -1 for a consumer, -2 for a debugger."""
+    """Return a ListOffsets request for partition 0. asker: -1 for a consumer, -2 for a debugger."""
     part = {"partition_index": 0, "timestamp": timestamp}
     return with_fields(replica_id=asker, isolation_level=0, topics=[(topic, [part])], timeout=5)
 
@@ -167,7 +170,7 @@ def list_request(topic: str, timestamp: int, asker: int = -1) -> Build:
 def offset_at(
     target: Target, topic: str, timestamp: int, version: int = 6, asker: int = -1, **to: Any
 ) -> dict[str, Any]:
-    """ListOffsets of partition 0."""
+    """Return the answer of ListOffsets for partition 0."""
     answer = target.ask("list_offsets", version, list_request(topic, timestamp, asker), **{"broker": 1, **to})
     (part,) = answer["topics"][0]["partitions"]
     return dict(part)
@@ -175,7 +178,7 @@ def offset_at(
 
 @pytest.mark.live
 def test_each_replica_returns_the_end_of_its_own_log(target: Target, name: str) -> None:
-    """A debugger (ListOffsetsRequest.DEBUGGING_REPLICA_ID) asks replicas that do not lead."""
+    """A debugger (ListOffsetsRequest.DEBUGGING_REPLICA_ID) may ask replicas that are not leaders."""
     newest = release(target.release).apis[LIST_OFFSETS][1]
     with topic_with(target, name):
         produce(target, name, batch(b"a", b"b", times=[NOW, NOW]))
@@ -198,7 +201,7 @@ def test_places_in_a_log(target: Target, name: str) -> None:
             for timestamp in (-1, -2, NOW, NOW + 1, NOW + 20, NOW + 21):
                 offset_at(target, name, timestamp, version)
         for version in range(7, newest + 1):
-            # The record's own, not the end of its batch (KAFKA-16310).
+            # the offset of the record, not of the end of its batch (KAFKA-16310)
             assert offset_at(target, name, -3, version)["offset"] == 1
         for timestamp in (-3, -4, -5, -6, -7):
             for version in range(6, newest + 1):
@@ -216,7 +219,7 @@ def test_log_append_time(target: Target, name: str) -> None:
 
 
 def end_of_epoch(target: Target, topic: str, epoch: int, current: int = -1) -> dict[str, Any]:
-    """OffsetForLeaderEpoch of partition 0."""
+    """Return the answer of OffsetForLeaderEpoch for partition 0."""
     asked = with_fields(replica_id=-1, topics=[(topic, [(0, current, epoch)])])
     (part,) = target.ask("offset_for_leader_epoch", 4, asked, broker=1)["topics"][0]["partitions"]
     return dict(part)
@@ -245,15 +248,14 @@ def test_no_fetch_sessions(target: Target, topic: str) -> None:
 
 
 def delete_before(target: Target, topic: str, *wanted: tuple[int, int], **to: Any) -> dict[int, tuple[str, int]]:
-    """DeleteRecords v2: partition -> its error and the offset of its first record afterwards. wanted: partitions and
-    offsets."""
+    """Send DeleteRecords v2; return partition -> its error and its new first offset. wanted: partition and offset."""
     asked = with_fields(topics=[(topic, wanted)], timeout=30)
     (told,) = target.ask("delete_records", 2, asked, **{"broker": 1, **to})["topics"]
     return {part["partition_index"]: (code(part), part["low_watermark"]) for part in told["partitions"]}
 
 
 def first_offset(target: Target, topic: str) -> int:
-    """The offset of a topic's first record."""
+    """Return the offset of a topic's first record."""
     return int(offset_at(target, topic, -2, 1)["offset"])
 
 

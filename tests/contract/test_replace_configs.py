@@ -1,4 +1,4 @@
-"""AlterConfigs, which replaces everything (PROTOCOL §2, "Legacy AlterConfigs")."""
+"""Tests of AlterConfigs, which replaces all configs of a resource."""
 
 import pytest
 
@@ -10,7 +10,6 @@ from tests.support.kafka_messages import with_fields
 
 
 def test_a_key_left_out_is_deleted(target: Target, topic: str) -> None:
-    """§2."""
     assert verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": "1000", "segment.ms": "2000"}) == verbs.FINE
     assert verbs.replace(target, [((verbs.TOPIC, topic), {"segment.bytes": "2000000"})]) == {
         (verbs.TOPIC, topic): verbs.FINE
@@ -67,7 +66,7 @@ def test_a_broker(target: Target) -> None:
 
 
 def test_a_resource_twice_is_never_answered(target: Target, topic: str) -> None:
-    """§2: so the console refuses it before sending."""
+    """Real brokers never answer a request with a resource twice, so kac refuses it before sending."""
     each = [(verbs.TOPIC, topic, [("retention.ms", value)]) for value in ("1000", "2000")]
     twice = with_fields(resources=each, validate_only=False)
     for server in target.servers:

@@ -1,4 +1,4 @@
-"""Who may read and change what (PROTOCOL §2 to §4, "Authorisation"): alice, to whom everything is denied, or little."""
+"""Tests of rights: requests by alice, who is denied everything or has few rights."""
 
 from collections.abc import Iterator
 
@@ -15,17 +15,17 @@ DESCRIBE, ALTER, DESCRIBE_CONFIGS, ALTER_CONFIGS, ALLOW = 8, 7, 10, 11, 3
 CLUSTER_CODE, TOPIC_CODE = "CLUSTER_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"
 NO_CLUSTER, NO_TOPIC = (CLUSTER_CODE, "Cluster authorization failed."), (TOPIC_CODE, "Topic authorization failed.")
 KEPT = -(2**31)
-"""Operations that are not told."""
+"""The authorized operations in an answer that does not contain them."""
 
 
 def may(kind: int, name: str, operation: int, permission: int = ALLOW, **more: int) -> acls.Binding:
-    """An ACL of alice's."""
+    """Return an ACL of alice."""
     return acls.Binding(name, f"User:{ALICE}", kind, operation=operation, permission=permission, **more)
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(target: Target) -> Iterator[None]:
-    """ACLs are gone after each test."""
+    """Delete all ACLs after each test."""
     yield
     acls.delete(target, acls.EVERYTHING)
     assert acls.found(target)[1] == set()
@@ -33,7 +33,7 @@ def nothing_is_left(target: Target) -> Iterator[None]:
 
 @pytest.fixture
 def denied(target: Target) -> None:
-    """Everything, on the cluster and on whatever this suite makes."""
+    """Deny alice everything on the cluster, and on this suite's topics and groups. Waits until all brokers know it."""
     every = [may(acls.CLUSTER, "kafka-cluster", acls.ALL, acls.DENY)]
     every += [may(kind, "contract", acls.ALL, acls.DENY, pattern=acls.PREFIXED) for kind in (acls.TOPIC, acls.GROUP)]
     assert acls.create(target, *every) == [CREATED] * 3
@@ -49,7 +49,7 @@ def _is_denied(target: Target, broker: int) -> bool:
 
 @pytest.mark.usefixtures("denied")
 def test_configs_that_may_not_be_read(target: Target, topic: str) -> None:
-    """§2: DESCRIBE_CONFIGS on CLUSTER or TOPIC; an error per resource, whether it exists or not."""
+    """Without DESCRIBE_CONFIGS each resource has an error, whether it exists or not."""
     wanted = [
         (TOPIC_CONFIGS, topic),
         (TOPIC_CONFIGS, f"{topic}-no"),
@@ -69,7 +69,7 @@ def test_configs_that_may_not_be_read(target: Target, topic: str) -> None:
 
 @pytest.mark.usefixtures("denied")
 def test_configs_that_may_not_be_changed(target: Target, topic: str) -> None:
-    """§2: ALTER_CONFIGS; what is refused stays as it is."""
+    """Without ALTER_CONFIGS changes are refused, and the resources keep their configs."""
     no_cluster = (CLUSTER_CODE, None) if target.is_since("4.4") else NO_CLUSTER
     op = [("retention.ms", verbs.SET, "5")]
     refused = verbs.alter_each(
@@ -98,7 +98,7 @@ def test_configs_that_may_not_be_changed(target: Target, topic: str) -> None:
 
 @pytest.mark.usefixtures("denied")
 def test_quotas(target: Target) -> None:
-    """§3: DESCRIBE_CONFIGS / ALTER_CONFIGS on CLUSTER."""
+    """Quotas need DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster."""
     assert verbs.quotas(target, [], user=ALICE) == ((CLUSTER_CODE, None), [])
     assert verbs.alter_quotas(target, [({"user": "u"}, {"producer_byte_rate": 5.0})], user=ALICE) == [NO_CLUSTER]
     assert verbs.quotas(target, [])[1] == []
@@ -106,7 +106,7 @@ def test_quotas(target: Target) -> None:
 
 @pytest.mark.usefixtures("denied")
 def test_acls(target: Target) -> None:
-    """§4: DESCRIBE / ALTER on CLUSTER."""
+    """ACLs need DESCRIBE and ALTER on the cluster."""
     before = acls.found(target)
 
     def refused(operation: str) -> verbs.Error:
@@ -121,7 +121,7 @@ def test_acls(target: Target) -> None:
 
 @pytest.mark.usefixtures("denied")
 def test_topics(target: Target, topic: str) -> None:
-    """CREATE, DELETE and ALTER of topics; those that may not be described are as if they were not there."""
+    """alice can't create, delete or grow topics. A missing topic gets the same error as a hidden one."""
     made, missing = f"{topic}-2", f"{topic}-no"
     assert verbs.create_topics(target, {made: {0: [1]}}, user=ALICE) == {made: (TOPIC_CODE, "Authorization failed.")}
     assert verbs.delete_topics(target, topic, missing, user=ALICE) == [(topic, NO_TOPIC), (missing, NO_TOPIC)]
@@ -134,7 +134,9 @@ def test_topics(target: Target, topic: str) -> None:
 
 @pytest.mark.usefixtures("denied")
 def test_the_cluster(target: Target, topic: str) -> None:
-    """Leaders, moves, log directories and users."""
+    """A user without rights on the cluster is refused elections, reassignments and SCRAM credentials, and sees no log
+    directories.
+    """
     for api, version, asked in (
         ("elect_leaders", 2, with_fields(election_type=0, topic_partitions=[(topic, [0])])),
         ("alter_partition_reassignments", 0, with_fields(topics=[(topic, [(0, [1])])])),
@@ -152,7 +154,7 @@ def test_the_cluster(target: Target, topic: str) -> None:
 
 
 def test_what_one_right_implies(target: Target, topic: str) -> None:
-    """ALTER_CONFIGS implies DESCRIBE_CONFIGS, and ALTER DESCRIBE; a DENY beats it."""
+    """ALTER_CONFIGS implies DESCRIBE_CONFIGS, and ALTER implies DESCRIBE. A DENY on the implied operation wins."""
     of_bob = [acls.Binding(topic, "User:bob"), acls.Binding("kafka-cluster", "User:bob", acls.CLUSTER)]
     mine = [may(acls.TOPIC, topic, ALTER_CONFIGS), may(acls.CLUSTER, "kafka-cluster", ALTER)]
     assert acls.create(target, *of_bob, *mine) == [CREATED] * 4

@@ -1,4 +1,4 @@
-"""SCRAM credentials (KIP-554)."""
+"""Tests of SCRAM credentials (KIP-554)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ Deletion = tuple[str, int]
 
 
 def alter(target: Target, *upsertions: Upsertion, deletions: Sequence[Deletion] = ()) -> dict[str, Error]:
-    """Errors by user. Upsertions are (user, mechanism, iterations)."""
+    """Set and delete credentials; return user -> error. Upsertions are (user, mechanism, iterations)."""
     salted = [(*each, b"salt", b"x" * 32) for each in upsertions]
     asked = with_fields(deletions=deletions, upsertions=salted)
     answer = target.ask("alter_user_scram_credentials", 0, asked)
@@ -25,7 +25,7 @@ def alter(target: Target, *upsertions: Upsertion, deletions: Sequence[Deletion] 
 
 
 def describe(target: Target, *users: str) -> dict[str, tuple[Error, list[tuple[int, int]]]]:
-    """Of each user the error, and (mechanism, iterations) of every credential; of all where none is named."""
+    """Return user -> error and (mechanism, iterations) of each credential; of all users if none is named."""
     answer = target.ask("describe_user_scram_credentials", 0, with_fields(users=users or None))
     assert error(answer) == FOUND
     return {
@@ -36,14 +36,16 @@ def describe(target: Target, *users: str) -> dict[str, tuple[Error, list[tuple[i
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(target: Target) -> Iterator[None]:
-    """No credentials are there before a test, whoever shares the cluster, and none after it."""
+    """Delete all credentials before each test, because clusters are shared, and after it."""
     forget_all(target)
     yield
     forget_all(target)
 
 
 def forget_all(target: Target) -> None:
-    """Delete all credentials, on each side what it has; a describe right after a change may still show the old."""
+    """Delete all credentials of each cluster. A describe right after a change may still show the old ones, so an absent
+    credential is no failure.
+    """
     for side in target.sides():
         for user, (_, credentials) in describe(side).items():
             for mechanism, _ in credentials:
@@ -87,7 +89,7 @@ def test_who_can_not_be_described(target: Target, name: str) -> None:
     ],
 )
 def test_a_credential_that_can_not_be(target: Target, name: str, upsertion: Upsertion, refused: Error) -> None:
-    """The others of the request are set."""
+    """An invalid credential is refused, and the others of the request are set."""
     assert alter(target, (name, SHA_256, 4096), upsertion) == {name: FINE, upsertion[0]: refused}
     assert describe(target) == {name: (FOUND, [(SHA_256, 4096)])}
 
@@ -104,7 +106,7 @@ def test_what_can_not_be_deleted(target: Target, name: str) -> None:
 
 
 def test_a_user_named_twice(target: Target, name: str) -> None:
-    """Refused, even for two mechanisms."""
+    """A user who appears twice is refused, even with two mechanisms."""
     assert alter(target, (name, SHA_256, 4096)) == {name: FINE}
     for request in (
         ([(name, SHA_256, 5000), (name, SHA_256, 6000)], []),
@@ -119,7 +121,8 @@ def test_a_user_named_twice(target: Target, name: str) -> None:
 
 
 def test_set_beside_the_deletion_of_the_last(target: Target, name: str) -> None:
-    # Whether real brokers lose it hangs on the order in which they go over the users: some pair of names shows it.
+    # Real brokers lose the credential or keep it, by the order in which they iterate over the users: one of these pairs
+    # of names shows the loss.
     for attempt in range(30):
         one, other = f"{name}-{attempt}", f"{name}-{attempt}-2"
         assert alter(target, (one, SHA_256, 4096)) == {one: FINE}

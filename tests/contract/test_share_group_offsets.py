@@ -1,4 +1,4 @@
-"""Start offsets of share groups, set and deleted: the embedded cluster answers as a real one does."""
+"""Tests of the start offsets of share groups: the embedded cluster sets and deletes them like a real one."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,12 +17,12 @@ def alter(server: Server, group: str, offsets: dict[tuple[str, int], int]) -> An
 
 
 def delete(server: Server, group: str, *topics: str) -> Any:
-    """DeleteShareGroupOffsets."""
+    """Send DeleteShareGroupOffsets."""
     return ask_settled(server, "delete_share_group_offsets", 0, group, group_id=group, topics=topics)
 
 
 def commit(server: Server, group: str, topic: str, version: int = 8) -> Any:
-    """OffsetCommit without a member."""
+    """Send OffsetCommit without a member."""
     part = {"partition_index": 0, "committed_offset": 5, "committed_metadata": ""}
     who = {"group_id": group, "generation_id_or_member_epoch": -1, "member_id": ""}
     return ask_settled(server, "offset_commit", version, group, **who, topics=[(topic, [part])])
@@ -33,14 +33,14 @@ def delete_group(server: Server, group: str) -> Any:
 
 
 def refused(server: Server, group: str, topic: str) -> Iterator[Any]:
-    """What 4.1 answers, where share groups are not enabled."""
+    """Yield steps and their answers on 4.1, which does not enable share groups."""
     yield "delete nothing", delete(server, group, topic)
     yield "make it", alter(server, group, {(topic, 0): 3})
     yield "offsets", share_offsets(server, 0, group)
 
 
 def story(server: Server, group: str, topic: str) -> Iterator[Any]:
-    """What a share group's life without members is answered."""
+    """Yield the steps of a share group without members, from its creation to its deletion, and their answers."""
     yield "delete nothing", delete(server, group, topic)
     yield "make it", alter(server, group, {(topic, 0): 3})
     yield "offsets", share_offsets(server, 0, group)

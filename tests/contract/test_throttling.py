@@ -1,4 +1,4 @@
-"""Clients above their quotas: how long they are told to wait (KIP-13, KIP-219)."""
+"""Tests of clients that exceed their quotas: the throttle times in answers (KIP-13, KIP-219)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,14 +13,16 @@ from tests.embedded.record_batches import START, batch, fetch_request, produce_r
 
 LIMIT, SIZE = 1000.0, 9_000
 ABOUT = 0.15
-"""How far times may be apart: windows begin with the first request, and a busy machine is slow."""
+"""The allowed difference between two clusters' times, as a fraction: windows begin with the first request, and a busy
+machine is slow.
+"""
 
 pytestmark = pytest.mark.live
 
 
 @contextmanager
 def limited(target: Target, client_id: str, key: str) -> Iterator[None]:
-    """Inside, alice has a quota with this client id, which nothing was counted for before."""
+    """Give alice a quota with this new client id inside the context."""
     entity = {"user": ALICE, "client-id": client_id}
     assert alter_quotas(target, [(entity, {key: LIMIT})]) == [("NONE", None)]
     yield
@@ -28,7 +30,7 @@ def limited(target: Target, client_id: str, key: str) -> Iterator[None]:
 
 
 def waits(target: Target, client_id: str, ask: Callable[[Client], Any]) -> list[float]:
-    """What alice is told by each cluster the first time that she has to wait, in seconds."""
+    """Return the first throttle time that alice gets from each cluster, seconds."""
     told = []
     for server in target.servers:
         client = Client(server.addresses[1], (ALICE, server.users[ALICE]), client_id)
@@ -77,7 +79,7 @@ def _write(server: Server, topic: str, data: bytes) -> None:
 
 
 def assert_about_the_same(told: list[float]) -> None:
-    """Two requests of 9 kB in ten seconds at 1 kB a second: eight more seconds."""
+    """Fail unless all times are about 8 s: two requests of 9 kB need 18 s at 1 kB/s, and the window has 10 s."""
     for wait in told:
         assert 2 * SIZE / LIMIT - 10 - 1 < wait < 2 * SIZE / LIMIT - 10 + 1
     assert max(told) - min(told) < ABOUT * max(told)

@@ -1,4 +1,4 @@
-"""Topics: made, deleted, grown (PROTOCOL §4a and §1)."""
+"""Tests of topics: creation, deletion and growth."""
 
 from typing import Any
 from uuid import UUID
@@ -12,14 +12,14 @@ from tests.support.kafka_messages import with_fields
 
 
 def delete_each(target: Target, *items: tuple[str | None, UUID | None]) -> list[dict[str, Any]]:
-    """DeleteTopics v6, by name or id: what is told of each."""
+    """Send DeleteTopics v6, by name or id; return the answer for each topic."""
     answer = target.ask("delete_topics", 6, with_fields(topics=items, timeout=20))
     told_of: list[dict[str, Any]] = answer["responses"]
     return told_of
 
 
 def test_what_is_told_of_a_new_topic(target: Target, name: str) -> None:
-    """KIP-525: its partitions, replication and configs, with their sources."""
+    """The answer has the number of partitions, the replication factor, and the configs with their sources (KIP-525)."""
     (created,) = verbs.create_topics_answer(target, [(name, {0: [1], 1: [1]})], {"retention.ms": "5"})
     configs = {entry.pop("name"): entry for entry in created.pop("configs")}
     assert created == {
@@ -49,7 +49,7 @@ def test_validate_only_creates_nothing(target: Target, topic: str, name: str) ->
 
 
 def test_defaults(target: Target, name: str) -> None:
-    """KIP-464: -1 takes num.partitions and default.replication.factor."""
+    """-1 means num.partitions and default.replication.factor (KIP-464)."""
     (created,) = verbs.create_topics_answer(target, [(name, (-1, -1))], dry=True)
     assert (verbs.error(created), created["num_partitions"], created["replication_factor"]) == (verbs.FINE, 1, 1)
 
@@ -79,7 +79,7 @@ def test_a_name_that_can_not_be(target: Target, name: str, situation: str) -> No
 
 
 def test_names_that_collide(target: Target, name: str) -> None:
-    """`.` and `_` are one in metrics' names."""
+    """`.` and `_` are the same in the names of metrics."""
     one, other = f"{name}.a_b", f"{name}_a.b"
     assert verbs.create_topics(target, {one: {0: [1]}}) == {one: verbs.FINE}
     assert verbs.create_topics(target, {other: {0: [1]}}) == {
@@ -155,7 +155,7 @@ def test_topics_of_a_request_are_independent(target: Target, name: str) -> None:
 
 
 def test_no_time_to_create(target: Target, name: str) -> None:
-    """§4a: timeout 0 answers REQUEST_TIMED_OUT and creates nothing."""
+    """With the timeout 0 the error is REQUEST_TIMED_OUT, and brokers create nothing."""
     assert verbs.create_topics(target, {name: {0: [1]}}, timeout=0) == {name: ("REQUEST_TIMED_OUT", None)}
     assert verbs.partitions(target, name) == {}
 
@@ -167,13 +167,13 @@ def test_deleting_what_is_not_there(target: Target, name: str) -> None:
 
 
 def test_deleting_a_name_twice(target: Target, topic: str) -> None:
-    """§4a: INVALID_REQUEST, the topic stays."""
+    """The error is INVALID_REQUEST, and the topic stays."""
     assert verbs.delete_topics(target, topic, topic) == [(topic, told(target, "deleted twice"))]
     assert verbs.partitions(target, topic) == {0: [1]}
 
 
 def test_deleting_by_id(target: Target, topic: str) -> None:
-    """KIP-516."""
+    """Topics can be deleted by id (KIP-516)."""
     unknown = UUID(int=12345)
     for name, topic_id, situation in (
         (None, unknown, "deleted id is missing"),
@@ -232,7 +232,7 @@ def test_growing_by_an_assignment_that_can_not_be(
 
 
 def test_any_broker_forwards(target: Target, topic: str) -> None:
-    """§1: changes may be sent to each."""
+    """Any broker forwards changes to the controller."""
     other, created = target.brokers[-1], f"{topic}-2"
     assert verbs.create_topics(target, {created: {0: [1]}}, broker=other) == {created: verbs.FINE}
     assert verbs.alter(target, verbs.TOPIC, created, {"retention.ms": "5"}, broker=other) == verbs.FINE

@@ -1,5 +1,5 @@
-"""Transactions: what coordinators and partitions know of them, what readers see, and who may end one. Each side by
-itself, since producers' ids differ; what is the same for all clusters is compared.
+"""Tests of transactions: the states of coordinators and partitions, the records that readers get, and the ways to end a
+transaction. Producer ids differ, so each cluster runs alone; the rest of the results is compared.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Facts = dict[str, Any]
 
 
 def on_each(target: Target, script: Callable[[Server], Facts]) -> Facts:
-    """What the script finds on every side, which is the same."""
+    """Return the result of a script on each cluster. Fails if the results differ."""
     found = [script(server) for server in target.servers]
     assert all(each == found[0] for each in found), f"real: {found[0]}\nembedded: {found[-1]}"
     return found[0]
@@ -33,7 +33,7 @@ def client_of(server: Server, name: str) -> TransactionalClient:
 
 
 def producers(server: Server, topic: str, partition: int = 0, user: str = ADMIN) -> Facts:
-    """DescribeProducers of broker 1 for one partition."""
+    """Return broker 1's answer to DescribeProducers for one partition."""
     answer = server.ask("describe_producers", 0, with_fields(topics=[(topic, [partition])]), 1, user)
     return dict(answer["topics"][0]["partitions"][0])
 
@@ -67,7 +67,7 @@ def fetched(server: Server, topic: str, offset: int, isolation: int) -> Facts:
 
 
 def described(server: Server, id_: str, user: str = ADMIN) -> list[Facts]:
-    """DescribeTransactions of each broker, without what differs."""
+    """Return each broker's answer to DescribeTransactions, without values that differ between clusters."""
     asked = with_fields(transactional_ids=[id_])
     answers = [
         server.ask("describe_transactions", 0, asked, broker, user)["transaction_states"][0]
@@ -86,7 +86,7 @@ def described(server: Server, id_: str, user: str = ADMIN) -> list[Facts]:
 
 
 def listed(server: Server, id_: str, user: str = ADMIN, version: int = 0, **filters: Any) -> list[str]:
-    """The states in which any broker lists a transactional id."""
+    """Return the states in which brokers list a transactional id."""
     asked = with_fields(**filters)
     return [
         each["transaction_state"]
@@ -249,7 +249,7 @@ def test_offsets_in_a_transaction(target: Target, name: str) -> None:
 
 
 UNSTABLE = -88
-"""UNSTABLE_OFFSET_COMMIT."""
+"""The negated error code UNSTABLE_OFFSET_COMMIT, which `TransactionalClient.offset` returns."""
 
 
 def test_a_producer_that_goes_on_and_one_that_takes_over(target: Target, name: str) -> None:
@@ -276,7 +276,7 @@ def test_a_producer_that_goes_on_and_one_that_takes_over(target: Target, name: s
 
 
 def test_each_transaction_has_its_own_epoch(target: Target, name: str) -> None:
-    """The second kind of transactions (KIP-890): EndTxn and TxnOffsetCommit from version 5 on."""
+    """In the newer protocol (KIP-890) EndTxn v5 starts a new epoch after each transaction."""
     if target.release == "3.9":
         pytest.skip("since 4.0")
 

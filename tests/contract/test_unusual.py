@@ -1,4 +1,4 @@
-"""Clusters that are set up otherwise: without an authorizer (PROTOCOL §4), and with a policy for configs (§2)."""
+"""Tests of clusters with an unusual setup: without an authorizer, and with a policy for configs."""
 
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ POLICY = "RecordingPolicy"
 
 
 class Recording:
-    """RecordingPolicy, for embedded clusters."""
+    """RecordingPolicy for embedded clusters."""
 
     def configure(self, configs: Mapping[str, str]) -> None: ...
 
@@ -35,7 +35,7 @@ class Recording:
 
 @pytest.fixture(scope="module")
 def policed_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_cluster.KafkaCluster]:
-    """The newest Kafka, one broker, no authorizer, and the policy."""
+    """The newest Kafka with one broker, without an authorizer, and with the policy."""
 
     def make() -> kafka_cluster.KafkaCluster:
         classes = tmp_path_factory.mktemp("classes")
@@ -57,7 +57,7 @@ TARGETS.append(
 
 @pytest.fixture(params=TARGETS)
 def unusual(request: pytest.FixtureRequest) -> Iterator[target.Target]:
-    """One broker of each release, embedded; and a real one of the newest beside."""
+    """An embedded broker of each release, and for the newest one also a real broker."""
     release, is_real = request.param
     wanted = replace_field(conftest.spec(release), brokers=1, authorizer=False, alter_config_policy=Recording())
     with run_in_thread(wanted) as thread:
@@ -72,7 +72,7 @@ def unusual(request: pytest.FixtureRequest) -> Iterator[target.Target]:
 
 
 def test_without_an_authorizer(unusual: target.Target) -> None:
-    """§4: SECURITY_DISABLED, in three ways of saying it."""
+    """All ACL requests get SECURITY_DISABLED."""
     binding = acls.Binding("x", "User:alice")
     disabled = ("SECURITY_DISABLED", "No Authorizer is configured.")
     assert acls.found(unusual) == (("SECURITY_DISABLED", "No Authorizer is configured on the broker"), set())
@@ -81,8 +81,9 @@ def test_without_an_authorizer(unusual: target.Target) -> None:
 
 
 def test_what_a_policy_sees_and_refuses(unusual: target.Target, name: str) -> None:
-    """§2: The policy sees only the keys altered (a DELETE as null); a violation is POLICY_VIOLATION; it is asked when
-    only validating too; the other resources proceed."""
+    """The policy gets only the altered keys, with null for a DELETE, also in validate-only requests. A violation is
+    POLICY_VIOLATION and does not stop the other resources.
+    """
     other = f"{name}-2"
     assert verbs.create_topics(unusual, {name: {0: [1]}, other: {0: [1]}}) == {name: verbs.FINE, other: verbs.FINE}
     fine, bad = ("retention.ms", verbs.SET, "1000"), ("segment.ms", verbs.SET, "5000")
@@ -107,7 +108,7 @@ def test_what_a_policy_sees_and_refuses(unusual: target.Target, name: str) -> No
 
 
 def test_the_policy_is_asked_last(unusual: target.Target, name: str) -> None:
-    """§2: Order: validation → existence → AlterConfigPolicy."""
+    """Validation and the check for existence come before the policy."""
     missing = ("UNKNOWN_TOPIC_OR_PARTITION", f"The topic '{name}' does not exist.")
     assert verbs.alter(unusual, verbs.TOPIC, name, {"segment.ms": "5000"}) == missing
     assert verbs.alter(unusual, verbs.TOPIC, name, {"segment.ms": "x"})[0] == "INVALID_CONFIG"

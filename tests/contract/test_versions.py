@@ -1,4 +1,4 @@
-"""Which APIs in which versions a broker tells, and what it says to one that it does not have (PROTOCOL §1)."""
+"""Tests of ApiVersions: the listed APIs and versions, and the answer to an unknown version."""
 
 import struct
 from typing import Any
@@ -15,7 +15,7 @@ PRODUCE, UNSUPPORTED_VERSION = 0, 35
 
 
 def api_versions(target: Target, version: int) -> dict[str, Any]:
-    """ApiVersions, on both sides by itself: they are not to be the same."""
+    """Return the answer of ApiVersions. It differs between clusters, so call this for each side alone."""
     software = {"client_software_name": "contract", "client_software_version": "1"}
     return target.ask("api_versions", version, with_fields(**software))  # type: ignore[no-any-return]
 
@@ -25,7 +25,7 @@ def ranges(answer: dict[str, Any]) -> dict[int, tuple[int, int]]:
 
 
 def test_what_is_told(target: Target) -> None:
-    """Every API that is served, in the versions of the release that kio reads."""
+    """The embedded cluster lists each API that it serves, in the release's versions that kio can read."""
     sides = [ranges(api_versions(side, 3)) for side in target.sides()]
     embedded = sides[-1]
     not_served = since(NOT_SERVED, target.release)
@@ -37,13 +37,13 @@ def test_what_is_told(target: Target) -> None:
     for key, (low, high) in embedded.items():
         readable = readable_versions(key)
         assert readable is not None
-        # Produce is told from the real version 0 on, which is never served: librdkafka looks for it (KAFKA-18659).
+        # Brokers list Produce from version 0 on, which they do not serve, for librdkafka (KAFKA-18659).
         least = real[key][0] if key == PRODUCE else max(real[key][0], readable[0])
         assert (low, high) == (least, min(real[key][1], readable[1])), key
 
 
 def test_an_unknown_version_of_it(target: Target) -> None:
-    """§1: a v0 answer with error 35, and the connection stays."""
+    """The answer has version 0 and error 35, and the connection stays open."""
     for side in target.sides():
         frame = struct.pack(">hhih", 18, 99, 7, -1) + b"\x00"
         answer = side.embedded.exchange(frame)

@@ -1,7 +1,7 @@
-"""What is asked about delegation tokens, by whom and of which broker, and what of the answers two clusters can have in
-common.
+"""Requests about delegation tokens by several users to several brokers, and the part of the answers that can be equal
+on two clusters.
 
-The requests go to real brokers in tests/scenarios/test_tokens.py, with embedded ones beside them.
+tests/scenarios/test_tokens.py sends the requests to real brokers and to embedded ones.
 """
 
 import asyncio
@@ -23,20 +23,25 @@ USERS = (ADMIN, ALICE, BOB := "bob")
 SECOND, HOUR, DAY = 1_000, 3_600_000, 86_400_000
 _TIMES = ("issue_timestamp", "expiry_timestamp", "max_timestamp")
 _NEAR = 600 * SECOND
-"""Milliseconds within which two times are the same: all that is asked for are multiples of it, and a test takes less
-than half of it."""
+"""Milliseconds to which times are rounded before a comparison: all requested times are multiples, and a test takes less
+than half of it.
+"""
 
 
 class Proof(NamedTuple):
-    """A token's id and what proves it."""
+    """A token's id and HMAC."""
 
     id: str
     hmac: bytes
 
 
 class Asking:
-    """Connections to a cluster's brokers by who asks, and the answers so far. addresses: of the brokers, by id;
-    passwords: by user."""
+    """Connections to a cluster's brokers as several users, and the answers so far.
+
+    Args:
+        addresses: broker id -> address.
+        passwords: user -> password.
+    """
 
     def __init__(self, addresses: Mapping[int, tuple[str, int]], passwords: Mapping[str, Secret]) -> None:
         self._addresses, self._passwords = addresses, passwords
@@ -52,24 +57,25 @@ class Asking:
             client.close()
 
     def ask(self, what: str, broker: int, user: str, api: str, version: int, **fields: Any) -> Any:
-        """Ask as a user, note the answer, and return it as it came."""
+        """Send a request as a user, note the plain answer, and return the answer."""
         if (broker, user) not in self._clients:
             self._clients[broker, user] = Client(self._addresses[broker], (user, self._passwords[user]))
         return self._note(f"{what}, of broker {broker} v{version}", self._clients[broker, user], api, version, fields)
 
     def ask_by_token(self, what: str, broker: int, token: Proof, api: str, version: int, **fields: Any) -> None:
-        """Log in with a token, ask, and note the answer."""
+        """Log in with a token, send a request, and note the answer."""
         with closing(Client(self._addresses[broker])) as client:
             asyncio.run(log_in(client, token))
             self._note(f"{what}, of broker {broker}", client, api, version, fields)
 
     def log_in(self, what: str, broker: int, token: Proof, extensions: str = "tokenauth=true") -> None:
-        """Note whether a token lets a client in, and for how long."""
+        """Note whether a broker accepts a token, and for how long."""
         self.answers.append((f"{what}, at broker {broker}", self._let_in(broker, token, extensions)))
 
     def until_known(self, brokers: Iterable[int], *there: Proof, gone: Proof | None = None) -> None:
-        """Wait until these brokers, and the controller, know which tokens are there: they hear of it from the metadata
-        log."""
+        """Wait until these brokers and the controller know all tokens in `there`, and no longer the token in `gone`.
+        Brokers learn this from the metadata log.
+        """
         for broker in brokers:
             with closing(Client(self._addresses[broker], (ADMIN, self._passwords[ADMIN]))) as client:
 
@@ -85,15 +91,16 @@ class Asking:
                 until(lambda: all(map(is_known, there)) and not (gone is not None and is_known(gone)))
 
     def until_end_known(self, brokers: Iterable[int], proof: Proof) -> None:
-        """Wait until brokers know the end of a token that the last answer named: the one that was asked tells the
-        others by the metadata log."""
+        """Wait until brokers know the end of a token that the last answer named. Other brokers learn it from the
+        metadata log.
+        """
         at = self._ends[proof.hmac]
         for broker in brokers:
             with closing(Client(self._addresses[broker], (ADMIN, self._passwords[ADMIN]))) as client:
                 until(lambda client=client: self._end_at(client, proof, at) == at)  # type: ignore[misc]
 
     def until_ended(self, brokers: Iterable[int], proof: Proof) -> None:
-        """Wait until brokers know the end of a token, and that is over."""
+        """Wait until brokers know the end of a token, and this time has passed."""
         self.until_end_known(brokers, proof)
         until(lambda: time.time() * SECOND - 1 > self._ends[proof.hmac])
 
@@ -130,13 +137,16 @@ class Asking:
         return answer
 
     def _listed(self, token: dict[str, Any]) -> dict[str, Any]:
-        """Return a token of a list with its times as the answers that it has them of; one that was there before has
-        unknown ones."""
+        """Return a token of a list, in which each time is named after the earlier answer that contained it; ``unknown``
+        if none did.
+        """
         known = self._seen.get(bytes.fromhex(token["hmac"]), {})
         return self._without_own(token) | {key: known.get(token[key], "unknown") for key in _TIMES}
 
     def _without_own(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """Return an answer without what is a cluster's own: ids by their turn, and what proves them."""
+        """Return an answer without values that differ between clusters: the token's number replaces its id, and the
+        length replaces the HMAC.
+        """
         told = dict(answer)
         if told.get("token_id"):
             told["token_id"] = self._ids.setdefault(told["token_id"], f"token {len(self._ids)}")
@@ -156,8 +166,9 @@ def _near(milliseconds: float) -> int:
 
 
 async def log_in(client: Client, token: Proof, extensions: str = "tokenauth=true") -> float:
-    """Log in with a token in place of a user, and return for how many milliseconds that holds. Raises NoAnswer where
-    the broker does not take it."""
+    """Log in with a token, and return the lifetime of the session, milliseconds. Raises NoAnswer if the broker refuses
+    it.
+    """
     password = Secret(base64.b64encode(token.hmac).decode())
     scram = ScramAuthenticator("SCRAM-SHA-256", token.id, password, extensions)
     client.ask("sasl_handshake", 1, with_fields(mechanism="SCRAM-SHA-256"))
@@ -173,7 +184,7 @@ async def log_in(client: Client, token: Proof, extensions: str = "tokenauth=true
 
 
 def _request(api: str, **fields: Any) -> Build:
-    """Return a request; principals are ``User:alice``, times milliseconds."""
+    """Return a request. Principals are ``User:alice``, times are milliseconds."""
     if api == "create":
         type_, name = _principal(fields.get("owner", ":"))
         return with_fields(
@@ -195,9 +206,10 @@ def _principal(text: str) -> tuple[str, str]:
 
 
 def lives(asking: Asking, broker: int, another: int) -> None:
-    """Ask all that there is about tokens: of a broker, and what another one then says. All tokens are gone afterwards.
+    """Send all kinds of requests about tokens to a broker, and then look at the tokens on another one. All tokens are
+    deleted at the end.
 
-    admin is a super user, alice and bob have no rights.
+    admin is a super user; alice and bob have no rights.
     """
 
     def create(what: str, user: str, version: int = 3, **fields: Any) -> Proof:

@@ -1,4 +1,4 @@
-"""Requests in short, and what is looked at in their answers: errors as ``(name, message)``."""
+"""Short forms of requests, which return the relevant part of their answers; errors as ``(name, message)``."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,14 +17,14 @@ Resource = tuple[int, str]
 
 
 def error(answer: Mapping[str, Any]) -> Error:
-    """The error of an answer or of an item in it."""
+    """Return the error of an answer or of an item in it."""
     return answer["error_code"], answer["error_message"]
 
 
 def describe(
     target: Target, resources: Iterable[Resource], keys: Sequence[str] | None = None, *, docs: bool = False, **to: Any
 ) -> list[dict[str, Any]]:
-    """DescribeConfigs v4 with synonyms: the result of each resource, in the order of the answer's plain form."""
+    """Return the results of DescribeConfigs v4 with synonyms, in the order of the answer's plain form."""
     wanted = [(kind, name, keys) for kind, name in resources]
     asked = with_fields(resources=wanted, include_synonyms=True, include_documentation=docs)
     results: list[dict[str, Any]] = target.ask("describe_configs", 4, asked, **to)["results"]
@@ -32,28 +32,28 @@ def describe(
 
 
 def entries(target: Target, kind: int, name: str, keys: Sequence[str] | None = None, **to: Any) -> dict[str, Any]:
-    """One resource's entries by name. It has to be described without an error."""
+    """Return name -> entry of one resource. Fails if the resource has an error."""
     (result,) = describe(target, [(kind, name)], keys, **to)
     assert result["error_code"] == "NONE", result
     return {entry["name"]: entry for entry in result["configs"]}
 
 
 def values(target: Target, kind: int, name: str, **to: Any) -> dict[str, str | None]:
-    """What is set on the resource itself: not what it inherits, nor what stands in a file."""
+    """Return the configs that are set on the resource itself: not inherited ones, nor those of a properties file."""
     own = {TOPIC: 1, BROKER: 2 if name else 3, BROKER_LOGGER: 6, CLIENT_METRICS: 7, GROUP: 8}[kind]
     told = entries(target, kind, name, **to).values()
     return {entry["name"]: entry["value"] for entry in told if entry.get("config_source") == own}
 
 
 def synonyms(entry: Mapping[str, Any]) -> list[tuple[str, str | None, int]]:
-    """(name, value, source) in the order of precedence."""
+    """Return (name, value, source) in the order of precedence."""
     return [(each["name"], each["value"], each["source"]) for each in entry["synonyms"]]
 
 
 def alter_each(
     target: Target, wanted: Sequence[tuple[Resource, Sequence[Op]]], *, dry: bool = False, **to: Any
 ) -> list[tuple[Resource, Error]]:
-    """IncrementalAlterConfigs v1: (resource, error) as often as the answer names it."""
+    """Send IncrementalAlterConfigs v1; return the answer's (resource, error) pairs, which may repeat a resource."""
     asked = with_fields(resources=[(*resource, ops) for resource, ops in wanted], validate_only=dry)
     answer = target.ask("incremental_alter_configs", 1, asked, **to)
     return [((each["resource_type"], each["resource_name"]), error(each)) for each in answer["responses"]]
@@ -62,7 +62,9 @@ def alter_each(
 def alter(
     target: Target, kind: int, name: str, *ops: Op | Mapping[str, str | None], dry: bool = False, **to: Any
 ) -> Error:
-    """The same for one resource: its error. A mapping sets its keys, or deletes those whose value is None."""
+    """Send IncrementalAlterConfigs v1 for one resource; return its error. A mapping sets its keys, and deletes those
+    with the value None.
+    """
     wanted = [op for each in ops for op in (_ops(each) if isinstance(each, Mapping) else [each])]
     ((_, told),) = alter_each(target, [((kind, name), wanted)], dry=dry, **(_to(kind, name) | to))
     return told
@@ -74,7 +76,7 @@ def _ops(values: Mapping[str, str | None]) -> list[Op]:
 
 @contextmanager
 def configured(target: Target, kind: int, name: str, configs: Mapping[str, str]) -> Iterator[None]:
-    """Inside, these configs are set on the resource; afterwards none of them is."""
+    """Set these configs on the resource inside the context, and delete them at the end."""
     assert alter(target, kind, name, configs) == FINE
     try:
         yield
@@ -84,14 +86,14 @@ def configured(target: Target, kind: int, name: str, configs: Mapping[str, str])
 
 
 def _to(kind: int, name: str) -> dict[str, int]:
-    """Who has to be asked about the resource."""
+    """Return the keyword arguments that name the broker of a resource; empty if any broker will do."""
     return {"broker": int(name)} if kind in (BROKER, BROKER_LOGGER) and name.isdigit() else {}
 
 
 def replace(
     target: Target, wanted: Sequence[tuple[Resource, Mapping[str, str | None]]], *, dry: bool = False, **to: Any
 ) -> dict[Resource, Error]:
-    """AlterConfigs v2, which replaces all: errors by resource."""
+    """Send AlterConfigs v2, which replaces all configs; return resource -> error."""
     asked = with_fields(resources=[(*resource, configs.items()) for resource, configs in wanted], validate_only=dry)
     answer = target.ask("alter_configs", 2, asked, **to)
     return {(each["resource_type"], each["resource_name"]): error(each) for each in answer["responses"]}
@@ -106,9 +108,12 @@ def create_topics(
     timeout: float = 20.0,
     **to: Any,
 ) -> dict[str, Error]:
-    """CreateTopics v4: name -> (partitions, replication) or broker ids by partition; errors by name.
+    """Send CreateTopics v4; return name -> error.
 
-    What newer versions tell of configs depends on when the controller heard of the brokers' own.
+    Args:
+        topics: name -> (partitions, replication factor), or name -> partition -> broker ids.
+
+    Newer versions are not used: the configs in their answers depend on when the controller learned of the brokers'.
     """
     shapes = list(topics.items())
     answer = create_topics_answer(target, shapes, configs, dry=dry, timeout=timeout, version=4, **to)
@@ -125,7 +130,7 @@ def create_topics_answer(
     version: int = 7,
     **to: Any,
 ) -> list[dict[str, Any]]:
-    """The same, and everything that is told of each topic."""
+    """Send CreateTopics; return the whole answer for each topic."""
     shapes = ((shape, {}) if isinstance(shape, tuple) else ((-1, -1), shape) for _, shape in topics)
     wanted = [
         (name, *counts, assigned.items(), (configs or {}).items())
@@ -137,13 +142,13 @@ def create_topics_answer(
 
 
 def delete_topics(target: Target, *names: str, timeout: float = 20.0, **to: Any) -> list[tuple[str, Error]]:
-    """DeleteTopics v5, by name: (name, error) as often as the answer names it."""
+    """Send DeleteTopics v5; return the (name, error) pairs of the answer, which may repeat a name."""
     answer = target.ask("delete_topics", 5, with_fields(topic_names=names, timeout=timeout), **to)
     return [(each["name"], error(each)) for each in answer["responses"]]
 
 
 def metadata(target: Target, names: Sequence[str] | None, version: int = 8, *, rights: bool, **to: Any) -> Any:
-    """Metadata, which creates nothing. rights: whether it is asked what the caller may do."""
+    """Return the answer of Metadata, without creating topics. rights: whether to request the authorized operations."""
     asked = with_fields(
         topics=names,
         allow_auto_topic_creation=False,
@@ -154,7 +159,7 @@ def metadata(target: Target, names: Sequence[str] | None, version: int = 8, *, r
 
 
 def partitions(target: Target, name: str, **to: Any) -> dict[int, list[int]]:
-    """Replicas by partition, from Metadata v8; empty where there is no such topic."""
+    """Return partition -> replicas, from Metadata v8; empty if the topic does not exist."""
     answer = metadata(target, [name], rights=False, **to)
     return {
         each["partition_index"]: each["replica_nodes"] for topic in answer["topics"] for each in topic["partitions"]
@@ -164,7 +169,7 @@ def partitions(target: Target, name: str, **to: Any) -> dict[int, list[int]]:
 def grow(
     target: Target, name: str, count: int, assignments: list[list[int]] | None = None, *, dry: bool = False, **to: Any
 ) -> Error:
-    """CreatePartitions v3."""
+    """Send CreatePartitions v3; return the topic's error."""
     asked = with_fields(topics=[(name, count, assignments)], timeout=20, validate_only=dry)
     (result,) = target.ask("create_partitions", 3, asked, **to)["results"]
     return error(result)
@@ -180,7 +185,7 @@ def _components(entity: Entity) -> Sequence[tuple[str, str | None]]:
 def alter_quotas(
     target: Target, wanted: Sequence[tuple[Entity, Mapping[str, float | None]]], *, dry: bool = False, **to: Any
 ) -> list[Error]:
-    """AlterClientQuotas v1, a value of None removes: errors, in the order of the entities where they are told so."""
+    """Send AlterClientQuotas v1, in which None removes a value; return an error for each entry of the answer."""
     entries = [
         (_components(entity), [(key, value or 0.0, value is None) for key, value in ops.items()])
         for entity, ops in wanted
@@ -192,7 +197,9 @@ def alter_quotas(
 def quotas(
     target: Target, components: Sequence[tuple[str, int, str | None]], *, strict: bool = False, **to: Any
 ) -> tuple[Error, list[tuple[dict[str, str | None], dict[str, float]]]]:
-    """DescribeClientQuotas v1, of (type, match, name): the answer's error, and (entity, values) for each."""
+    """Send DescribeClientQuotas v1; return the error of the answer, and (entity, values) pairs. components: (type,
+    match, name).
+    """
     answer = target.ask("describe_client_quotas", 1, with_fields(components=components, strict=strict), **to)
     found = [
         (

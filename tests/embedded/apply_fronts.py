@@ -1,4 +1,4 @@
-"""The front ends that can apply a plan, as tests drive them; and what can happen to an apply."""
+"""Front ends that can apply a plan, edits for them, and events during an apply."""
 
 import asyncio
 import threading
@@ -34,19 +34,24 @@ ALTER = "incremental_alter_configs"
 
 
 def put_topic(name: str, cluster: brokers.EmbeddedCluster) -> None:
-    """One partition on both brokers."""
+    """Put a topic with one partition on both brokers."""
     cluster.state.put_topic(replicas.new_topic(name, replicas.striped([1, 2], 1, 2), [1, 2]))
 
 
-# -- what is changed ---------------------------------------------------------------------------------------------------
+# -- edits -------------------------------------------------------------------------------------------------------------
 
 
 class Case(NamedTuple):
-    """An edit of which there is one warning, as each front end writes it.
+    """An edit that causes one warning, in the form of each front end.
 
-    risk: its name, ``""`` for none. statement: of the language. noun, configs: the command line; kafka-configs has none
-    for ACLs. file: a part of a wanted state. safe: sets the same key without a warning, so that taking it back warns;
-    ``""`` where nothing can be set for a time. refused: the brokers refuse it in any case.
+    Args:
+        risk: the name of the warning; ``""`` for none.
+        statement: the edit in the command language.
+        noun, configs: the edit as a command line; `configs` is empty for ACLs, which kafka-configs does not have.
+        file: the edit as part of a wanted state.
+        safe: a statement that sets the same key without a warning, so that its revert warns; ``""`` if the key can't be
+            set for a limited time.
+        refused: whether the brokers always refuse the edit.
     """
 
     risk: str
@@ -157,7 +162,7 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "reference-missing",
     }
 )
-"""Warnings of edits that few front ends have, or few releases."""
+"""Warnings about edits that only a few front ends or releases have."""
 assert {case.risk for case in RISKY} == set(NAMES) - WITH_TESTS_OF_THEIR_OWN
 
 
@@ -165,15 +170,20 @@ assert {case.risk for case in RISKY} == set(NAMES) - WITH_TESTS_OF_THEIR_OWN
 
 
 class Front(NamedTuple):
-    """words: the command of an edit. yes: how its hint writes the flag that answers whether to apply at all; ``""``
-    where it does not ask."""
+    """A front end with a command line.
+
+    Args:
+        words: returns the command of an edit.
+        yes: the flag, as the hint writes it, that answers the question whether to apply; ``""`` if the front end does
+            not ask.
+    """
 
     name: str
     words: Callable[[Path, Case], list[str]]
     yes: str = ""
 
     def command(self, folder: Path, case: Case, *flags: str) -> list[str]:
-        """The command with flags where the front end has them: in the language behind the verb, else at the end."""
+        """Return the command with flags: after the verb for the language, else at the end."""
         words = self.words(folder, case)
         if words[0] == "run":
             return [*words[:-1], " ".join((words[-1], *flags))]
@@ -181,7 +191,7 @@ class Front(NamedTuple):
 
     @property
     def unasked(self) -> tuple[str, ...]:
-        """The flags by which nothing but warnings can stop it."""
+        """Return the flags with which only a warning can stop the apply."""
         return ("--yes",) if self.yes else ()
 
 
@@ -199,27 +209,27 @@ FRONTS = (
 )
 
 
-# -- what happens to an apply ------------------------------------------------------------------------------------------
+# -- events during an apply --------------------------------------------------------------------------------------------
 
 
 def happens(cluster: brokers.ThreadedCluster, effect: faults.Effect, nth: int, api: str = ALTER) -> None:
-    """Have an effect on one request. nth: 1 for the check, 2 for the change."""
+    """Inject a fault into one request. nth: 1 for the check, 2 for the change."""
     cluster.call(lambda c: c.faults.add(faults.Fault(effect, api=api, nth=nth, times=1)))
 
 
 REFUSED = faults.Fail(44, "not by our rules")
-"""POLICY_VIOLATION."""
+"""The request fails with POLICY_VIOLATION."""
 LOST, NEVER_CAME = faults.Cut(faults.Moment.AFTER), faults.Cut(faults.Moment.BEFORE)
 """The connection ends after the change took effect, or before."""
 
 
 def meanwhile(cluster: brokers.ThreadedCluster) -> None:
-    """When the check arrives, another client changes the same key."""
+    """Let another client change the same key when the check arrives."""
     happens(cluster, faults.Meanwhile(lambda state: state.alter_config(ORDERS, {RETENTION: "4711"})), 1)
 
 
 class Gate:
-    """Holds the cluster where it has the request that changes something, until it is opened."""
+    """Stops the cluster in the request that changes something, until a test opens the gate."""
 
     def __init__(self, cluster: brokers.ThreadedCluster) -> None:
         self.arrived, self.opened = threading.Event(), threading.Event()
@@ -231,7 +241,7 @@ class Gate:
         assert self.opened.wait(PATIENCE)
 
 
-# -- front ends with somebody at them ----------------------------------------------------------------------------------
+# -- interactive front ends --------------------------------------------------------------------------------------------
 
 
 def settings_of(cluster: brokers.ThreadedCluster) -> ConnectionSettings:
@@ -243,7 +253,7 @@ def settings_of(cluster: brokers.ThreadedCluster) -> ConnectionSettings:
 async def at_prompt(
     cluster: brokers.ThreadedCluster,
 ) -> AsyncIterator[tuple[Shell, Callable[..., list[None]], PipeInput]]:
-    """A shell, what types lines at it, and its keys."""
+    """Yield a shell, a function that types lines into it, and its input."""
     settings = settings_of(cluster)
     client = AdminClient(settings)
     client.start()
@@ -263,7 +273,7 @@ async def at_prompt(
 
 @asynccontextmanager
 async def on_screen(cluster: brokers.ThreadedCluster) -> AsyncIterator[Driven]:
-    """The console, once its topics are on the screen."""
+    """Open the console and wait until it shows the topics."""
     settings = settings_of(cluster)
     with AdminClient(settings) as client:
         contexts = [Context("here", "test", settings), Context("there", "test", settings)]

@@ -1,4 +1,4 @@
-"""A running cluster, and clients that know nothing of it."""
+"""Fixtures with running embedded clusters."""
 
 from collections.abc import AsyncIterator
 
@@ -11,10 +11,10 @@ from tests.support import worlds
 
 @pytest.fixture(params=RELEASE_NAMES)
 async def any_release(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
-    """Three brokers like each release."""
+    """A cluster with three brokers like each release."""
     async with EmbeddedCluster(ClusterSpec(versions=request.param)) as running:
         yield running
 
 
 cluster = worlds.embedded(ClusterSpec())
-"""Three brokers like the newest Kafka."""
+"""A cluster with three brokers like the newest Kafka."""

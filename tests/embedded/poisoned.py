@@ -1,4 +1,4 @@
-"""An embedded cluster with a topic of JSON, one record that is none, and a group that stands on it."""
+"""An embedded cluster with a topic of JSON records, one record that is not JSON, and a group that has stopped there."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,14 +17,16 @@ from tests.support.older_brokers import like
 
 TOPIC, GROUP = "orders", "billing"
 POISON = 3
-"""Its offset."""
+"""The offset of the record that is not JSON."""
 TIME = 1_790_000_000_000
 HOSTILE = "\x1b[2J\u202e[red]gnp\x07"
-"""Control characters, a right-to-left override, markup."""
+"""Text with control characters, a right-to-left override and markup."""
 
 
 class OnLink:
-    """A client that runs operations on a link of the same loop. asked: how often it asked when records were written."""
+    """A client that runs operations on a link in the same event loop. asked: the number of requests for the times of
+    records.
+    """
 
     def __init__(self, link: Link) -> None:
         self.link, self.asked = link, 0
@@ -35,13 +37,13 @@ class OnLink:
 
 
 def session_on(link: Link, **wanted: str) -> Session:
-    """A session of such a client. wanted: what its context says."""
+    """Return a session with such a client. wanted: settings of its context."""
     return Session(OnLink(link), Context("test", "test", link.settings, journal=False, **wanted))  # type: ignore[arg-type]
 
 
 @contextmanager
 def poisoned(release: str = RELEASE_NAMES[-1]) -> Iterator[ThreadedCluster]:
-    """Run it: partition 0 has ten records, of which `POISON` is not JSON; partition 1 has hostile text."""
+    """Run the cluster. Partition 0 has ten records, of which `POISON` is not JSON; partition 1 has hostile text."""
     import asyncio
 
     with run_in_thread(like(release, brokers=1)) as running:

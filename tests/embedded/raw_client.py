@@ -1,4 +1,4 @@
-"""A client of bytes: it sends what it is told, and reads what comes."""
+"""A client that sends and receives bytes."""
 
 import asyncio
 import struct
@@ -12,21 +12,21 @@ from console.wire.frames import decode_body, encode_header, encode_payload, spli
 from console.wire.schemas import request_module, response_type
 from tests.support.patience import PATIENCE
 
-"""Seconds for what should come at once."""
+"""Seconds in which an immediate answer must come."""
 
 
 def header(key: int, version: int, correlation_id: int = 7, client: bytes = b"\x00\x01x") -> bytes:
-    """A request header v1."""
+    """Return a request header v1."""
     return struct.pack(">hhi", key, version, correlation_id) + client
 
 
 def framed(data: bytes) -> bytes:
-    """With its length before it."""
+    """Return data with its length before it."""
     return struct.pack(">i", len(data)) + data
 
 
 class RawClient:
-    """One connection to one broker, or controller, of a cluster or at an address; an asynchronous context manager."""
+    """A connection to a broker, a controller or an address; an asynchronous context manager."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class RawClient:
         self.writer.write(data)
 
     async def frame(self) -> bytes:
-        """The next frame that comes, without its length."""
+        """Return the next frame, without its length."""
         async with asyncio.timeout(PATIENCE):
             (size,) = struct.unpack(">i", await self.reader.readexactly(4))
             return await self.reader.readexactly(size)
 
     async def rest(self) -> bytes:
-        """What comes until the broker closes."""
+        """Return the bytes that come until the broker closes the connection."""
         async with asyncio.timeout(PATIENCE):
             try:
                 return await self.reader.read()
@@ -65,14 +65,14 @@ class RawClient:
                 return b""
 
     def request(self, api: str, version: int, build: Callable[[ModuleType], Any]) -> int:
-        """Send a request of kio's; its correlation id."""
+        """Send a kio request; return its correlation id."""
         self._correlation_id += 1
         payload = build(request_module(api, version))
         self.send(framed(encode_header(payload, self._correlation_id, self._client_id) + encode_payload(payload)))
         return self._correlation_id
 
     async def ask(self, api: str, version: int, build: Callable[[ModuleType], Any]) -> Any:
-        """The response to a request of kio's, with error codes as numbers."""
+        """Send a kio request; return the response, with error codes as numbers."""
         sent = self.request(api, version, build)
         response = response_type(api, version)
         correlation_id, body = split_response(response, await self.frame())

@@ -1,4 +1,4 @@
-"""Record batches as a producer makes them, with aiokafka's builder."""
+"""Record batches like a producer's, from aiokafka's builder, and the requests for them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from tests.support.kafka_messages import Build, with_fields
 
 NOBODY = (-1, -1, -1)
 START = 1_700_000_000_000
-"""When clocks of tests begin, in milliseconds."""
+"""The time at which the clocks of tests begin, milliseconds."""
 
 
 def batch(
@@ -21,7 +21,9 @@ def batch(
     producer: tuple[int, int, int] = NOBODY,
     transactional: bool = False,
 ) -> bytes:
-    """A batch of these values. times: milliseconds, of each; producer: its id, epoch and base sequence."""
+    """Return a batch with these values. times: the timestamp of each, milliseconds; producer: id, epoch and base
+    sequence.
+    """
     producer_id, epoch, sequence = producer
     builder = DefaultRecordBatchBuilder(
         magic=2,
@@ -41,13 +43,13 @@ def batch(
 async def produce(
     client: RawClient, data: bytes, topic: str = "orders", partition: int = 0, *, acks: int = -1, version: int = 9
 ) -> Any:
-    """Produce one batch; the partition's answer."""
+    """Produce one batch; return the partition's part of the answer."""
     answer = await client.ask("produce", version, produce_request(data, topic, partition, acks))
     return answer.responses[0].partition_responses[0]
 
 
 def produce_request(data: bytes, topic: Any, partition: int, acks: int) -> Build:
-    """A request for a topic that is named or, from version 13 on, has an id."""
+    """Return a Produce request. topic: its name, or its id since version 13."""
     return with_fields(acks=acks, timeout=1, topic_data=[(topic, [(partition, data)])])
 
 
@@ -61,7 +63,7 @@ def fetch_request(
     epoch: int = -1,
     **more: Any,
 ) -> Build:
-    """A request of version 9 or more for partition 0 of a topic, which is named or, from version 13 on, has an id."""
+    """Return a Fetch request for partition 0, version 9 or newer. topic: its name, or its id since version 13."""
     wanted = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": most, "current_leader_epoch": epoch}
     return with_fields(
         replica_id=-1,
@@ -75,13 +77,13 @@ def fetch_request(
 
 
 async def fetch(client: RawClient, offset: int, *, version: int = 12, **wanted: Any) -> Any:
-    """Fetch from partition 0; the partition's answer."""
+    """Fetch from partition 0; return the partition's part of the answer."""
     answer = await client.ask("fetch", version, fetch_request(offset, **wanted))
     return answer.responses[0].partitions[0]
 
 
 def values(records: bytes | None) -> list[bytes]:
-    """The values in what was fetched."""
+    """Return the values of fetched records."""
     from aiokafka.record.memory_records import MemoryRecords  # type: ignore[import-untyped]
 
     found: list[bytes] = []

@@ -1,4 +1,4 @@
-"""ACLs and filters for property tests: few, so that they meet each other."""
+"""ACLs and filters for property tests: so few different values that they often match."""
 
 from hypothesis import strategies as st
 
@@ -7,7 +7,7 @@ from console.model.acl import Acl, AclFilter
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
 MADE = 7
-"""How many ACLs a source makes."""
+"""The number of ACLs that a source generates."""
 PRINCIPALS = ("User:alice", "User:*", "User:user-000001")
 NAMES = ("a", "ab", "*", "team-002.", "group-000001")
 HOSTS = ("*", "10.0.0.1")

@@ -1,4 +1,4 @@
-"""ACLs and who may do what, on embedded clusters."""
+"""Tests of ACLs and rights on embedded clusters."""
 
 import asyncio
 import hashlib
@@ -116,7 +116,7 @@ def test_a_million_decisions_do_not_look_at_100_000(monkeypatch: pytest.MonkeyPa
     source = cluster.state.tables.acls.source
     monkeypatch.setattr(type(source), "__iter__", None)
     monkeypatch.setattr(type(source), "items", None)
-    # user-000001 may read what begins with team-002.; of 100 such users the first is denied what it would have.
+    # user-000001 may read topics that begin with team-002.; the first of each 100 such users is denied this.
     for user, name, allowed in (
         ("user-000001", "team-002.x", True),
         ("user-000001", "team-004.x", False),
@@ -126,13 +126,13 @@ def test_a_million_decisions_do_not_look_at_100_000(monkeypatch: pytest.MonkeyPa
         assert authorizer.allows(f"User:{user}", "10.0.0.1", DESCRIBE, TOPIC, name, view) is allowed
 
 
-# -- Finding ACLs by an index finds what looking at each of them would -------------------------------------------------
+# -- An index finds the same ACLs as a search through all of them ------------------------------------------------------
 
 steps = st.lists(st.tuples(st.booleans(), st.sampled_from(POOL)), max_size=20)
 
 
 def views_after(changes: Sequence[tuple[bool, Acl]], *, made: bool) -> list[View]:
-    """What is known after each of these additions and removals, from the last to the first."""
+    """Return the views after each of these additions and removals, from the last to the first."""
     state = ClusterState("acls", release("4.4"))
     state.tables.acls.source = large_tables.LargeAcls(MADE) if made else None
     for is_added, acl in changes:
@@ -195,7 +195,7 @@ def test_what_is_gone_through_may_change_meanwhile() -> None:
     assert len(list(walk)) == MADE - 1
 
 
-# -- ACLs and SCRAM credentials over the wire, beside what tests/contract compares with real brokers -------------------
+# -- ACLs and SCRAM credentials over the wire, in addition to tests/contract -------------------------------------------
 
 
 def binding(name: str, principal: str = "User:a") -> Acl:
@@ -274,7 +274,7 @@ async def test_a_credential_is_that_of_the_password(cluster: EmbeddedCluster) ->
 
 
 async def test_nothing_is_lost_beside_a_deletion(cluster: EmbeddedCluster) -> None:
-    """A real broker of 3.9 and 4.3 loses what is set in the request that deletes the last other one."""
+    """Real brokers of 3.9 and 4.3 lose a credential that is set in the request that deletes the last other one."""
     async with RawClient(cluster) as client:
         await client.ask("alter_user_scram_credentials", 0, altered(("alice", 1)))
         answer = await client.ask("alter_user_scram_credentials", 0, altered(("bob", 1), deletions=(("alice", 1),)))
@@ -296,13 +296,13 @@ async def test_all_credentials_are_never_told_to_who_may_not_know() -> None:
         client.request("describe_user_scram_credentials", 0, with_fields(users=None))
         await other.ask("list_groups", 4, with_fields(states_filter=[]))
         answered = asyncio.ensure_future(client.frame())
-        for _ in range(3):  # others are answered meanwhile
+        for _ in range(3):  # other clients are answered at the same time
             await other.ask("list_groups", 4, with_fields(states_filter=[]))
         assert not answered.done()
         answered.cancel()
 
 
-# -- Somebody who may do nothing is told so by every API, as a real broker tells it (tests/broker/test_rights.py) ------
+# -- Every API refuses a client without rights as a real broker does (tests/broker/test_rights.py) ---------------------
 
 CASES = rights_table.cases(topic_id(rights_table.SECRET))
 OPEN_TO_ALL = {"sasl_handshake", "sasl_authenticate"}
@@ -316,7 +316,7 @@ def case(request: pytest.FixtureRequest) -> rights_table.Case:
 
 @pytest.fixture
 async def client() -> AsyncIterator[RawClient]:
-    """Of nobody in particular, on a cluster where that is not enough."""
+    """A client without a login, on a cluster that gives such clients no rights."""
     async with EmbeddedCluster(ClusterSpec(brokers=1, super_users=frozenset())) as cluster:
         add_topic(cluster.state, rights_table.SECRET, 1)
         async with RawClient(cluster) as client:
@@ -324,8 +324,9 @@ async def client() -> AsyncIterator[RawClient]:
 
 
 def expected(case: rights_table.Case) -> list[rights_table.Error]:
-    """As in the table, but for tokens: its client has a certificate, and its brokers no key for tokens; this one has no
-    login."""
+    """Return the errors of the table. Requests about tokens have another one: the table's client has a certificate, and
+    its brokers lack the key for tokens; this client has no login.
+    """
     if case.api.endswith("_delegation_token"):
         return [("", ErrorCode.delegation_token_request_not_allowed, rights_table.NO_PLACE)]
     return list(case.errors)
@@ -340,7 +341,7 @@ def test_every_api_is_in_the_table() -> None:
     assert request_pipeline.handled_apis() - OPEN_TO_ALL == {case.api for case in CASES}
 
 
-# -- `kac acls --explain` and `explain` in a script, on embedded clusters: what is printed, and the exit codes ---------
+# -- `kac acls --explain` and `explain` in a script, on embedded clusters: output and exit codes -----------------------
 
 
 @pytest.fixture(scope="module", params=["4.4", "3.9", "2.8"])
@@ -353,7 +354,7 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def kac(bootstrap: str, line: str) -> tuple[int, str, str]:
-    """`kac acls`: exit code, output, complaints."""
+    """Run `kac acls`; return the exit code, the output and the errors."""
     out, err = StringIO(), StringIO()
     command = BY_NAME["acls"]
     options = command_parser(command).parse_args(["-b", bootstrap, *line.split()])
@@ -374,7 +375,7 @@ def test_an_answer_in_text_and_its_exit_code(bootstrap: str) -> None:
         ["DESCRIBE", "allowed", "allow", "User:bob", "WRITE", "on", "topic", "ord", "prefixed"],
     ]
     assert kac(bootstrap, "--explain User:bob WRITE on topic orders from 10.0.0.2 --exit-code")[0] == 0
-    # Allowed from anywhere else is not allowed from everywhere.
+    # bob is denied from one host, so he is not allowed from everywhere.
     assert kac(bootstrap, "--explain User:bob WRITE topic orders --exit-code")[0] == 3
     assert kac(bootstrap, "--explain User:bob WRITE topic orders")[0] == 0
 
@@ -405,7 +406,7 @@ def test_what_is_not_answered(bootstrap: str, line: str, code: int, complaint: s
 
 
 def test_a_principal_without_a_type_is_answered_with_what_may_be_meant(bootstrap: str) -> None:
-    """Some releases take ACLs of such principals, so that they can be asked for, too."""
+    """Some releases accept ACLs of such principals, so `--explain` takes them too."""
     code, out, err = kac(bootstrap, "--explain x READ topic t")
     assert (code, err) == (0, "")
     assert out.startswith("x on topic t, ")

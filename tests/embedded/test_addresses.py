@@ -1,4 +1,4 @@
-"""Brokers that are not where they are advertised: two at one address, another one there, nobody there."""
+"""Tests of brokers with wrong advertised addresses: two brokers at one, another broker there, or none."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -32,7 +32,7 @@ from tests.support.older_brokers import like
 
 @pytest.fixture
 def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
-    """Three brokers with a topic on them, each where it says."""
+    """A cluster with three correctly advertised brokers and a topic on them."""
     with run_in_thread(like(getattr(request, "param", "4.4"), brokers=3)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
         yield running
@@ -40,7 +40,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
 
 @pytest.fixture
 def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> worlds.Kac:
-    """That is told of the first broker alone."""
+    """Commands on the cluster, with only the first broker's address."""
     return worlds.commands_on(SimpleNamespace(bootstrap=cluster.bootstrap.split(",")[0]), capsys)
 
 
@@ -77,7 +77,7 @@ def test_two_brokers_at_one_address(cluster: ThreadedCluster, kac: worlds.Kac) -
     ("cluster", "check"), [("4.0", "broker 3"), ("4.4", "broker 3 advertises localhost:{}")], indirect=["cluster"]
 )
 def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: worlds.Kac, check: str) -> None:
-    """Not the same address: the same broker under two names. Since 4.4 a broker says itself that another is meant."""
+    """Two addresses may lead to the same broker. Since 4.4 a broker itself refuses a request for another one."""
     port = port_of(cluster, 1)
 
     def change(running: EmbeddedCluster) -> None:
@@ -96,7 +96,7 @@ def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: worl
 
 
 def test_an_address_that_leads_to_another_cluster(cluster: ThreadedCluster, kac: worlds.Kac) -> None:
-    """Whatever is asked of the broker is refused before it is sent, and that is named."""
+    """kac refuses each request to the broker before it sends it, and names the reason."""
     with run_in_thread(ClusterSpec(brokers=1)) as other:
         port = port_of(other, 1)
         moved = lambda one: one.state.put_broker(replace(one.state.brokers[3], port=port))  # noqa: E731
@@ -124,17 +124,17 @@ def test_brokers_that_are_where_they_say(cluster: ThreadedCluster, kac: worlds.K
 
 
 def test_a_fenced_broker_shares_nothing() -> None:
-    """One that went may have left its address to another."""
+    """A broker that left may have given its address to another one."""
     brokers = (Broker(1, "h", 9), Broker(2, "h", 9, fenced=True), Broker(3, "::1", 9), Broker(4, "::1", 9))
     assert shared_addresses(brokers, {}) == {"[::1]:9": (3, 4)}
 
 
-# -- brokers that say so themselves (KIP-1242) -------------------------------------------------------------------------
+# -- brokers that refuse requests for others (KIP-1242) ----------------------------------------------------------------
 
 
 @asynccontextmanager
 async def known(release: str = "4.4") -> AsyncIterator[tuple[EmbeddedCluster, Link]]:
-    """Three brokers, of which a link knows the addresses."""
+    """Yield a cluster with three brokers, and a link that knows their addresses."""
     async with (
         EmbeddedCluster(like(release, brokers=3)) as cluster,
         worlds.linked(ConnectionSettings(tuple(cluster.addresses.values())[:1])) as link,
@@ -148,7 +148,7 @@ def at(cluster: EmbeddedCluster, broker: int, port: int, host: str = "localhost"
 
 
 async def answered(link: Link, of: int) -> bool:
-    """Whether a broker answers what any broker would."""
+    """Return whether a broker answers a request that every broker answers."""
     return bool((await link.call("find_coordinator", _coordinator, to=broker(of))).coordinators)
 
 
@@ -173,7 +173,7 @@ async def test_before_4_4_another_broker_answers() -> None:
 
 
 async def test_a_broker_that_has_moved_is_found_where_it_is() -> None:
-    """The address is another broker's by now, and the client has not heard of it."""
+    """The address that the client knows for broker 3 is now broker 2's, and the client has not read the new one."""
     async with known() as (cluster, link):
         there, then = cluster.state.brokers[3].port, cluster.state.brokers[2].port
         at(cluster, 3, then)
@@ -191,7 +191,7 @@ async def test_a_broker_of_another_cluster_is_not_asked() -> None:
 
 
 async def test_behind_a_login_it_says_so_after_the_login() -> None:
-    """As Kafka 4.4 does, whose listeners with SASL answer before it in place of any node."""
+    """On a SASL listener, Kafka 4.4 answers for any node before the login, and checks the node after it."""
     secret = {"admin": Secret("s")}
     spec = ClusterSpec(brokers=2, sasl=SaslSpec(plain=secret))
     async with EmbeddedCluster(spec) as cluster:
@@ -213,7 +213,7 @@ async def test_behind_a_login_it_says_so_after_the_login() -> None:
 
 
 async def test_a_broker_that_was_downgraded_is_asked_as_before() -> None:
-    """Of a cluster some of whose brokers tell nodes apart, one that does not answers all the same."""
+    """A broker of an older release does not check the node, and answers all requests."""
     async with EmbeddedCluster(like("4.0", brokers=1)) as cluster:
         (address,) = cluster.addresses.values()
         connection = await connect(
@@ -224,7 +224,7 @@ async def test_a_broker_that_was_downgraded_is_asked_as_before() -> None:
 
 
 async def test_a_server_that_refuses_to_be_the_broker_that_it_is_is_asked_all_the_same() -> None:
-    """As one with another one's ids behind it: it describes its own configs, so nothing else is there."""
+    """A server that describes the configs of broker 3 is broker 3, even if it refused a request for that node."""
     async with known() as (cluster, link):
         refusal = Fail(ErrorCode.rebootstrap_required)
         cluster.faults.add(Fault(refusal, api="api_versions"))

@@ -1,4 +1,4 @@
-"""``analyze``: its counts next to those of the exported records, how fast it ends, and what it may name."""
+"""Tests of ``analyze``: its counts equal those of the exported records, it ends soon, and it hides masked values."""
 
 import json
 import os
@@ -41,14 +41,16 @@ NOW = round(time.time() * 1000)
 
 @contextmanager
 def filled() -> Iterator[ThreadedCluster]:
-    """Three brokers with `mixed`: six partitions, a hot key, nulls, headers, two schemas, odd times, a gap."""
+    """Yield a cluster with three brokers and the topic `mixed`: six partitions, a hot key, nulls, headers, two schemas,
+    odd times and a gap.
+    """
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
         fill(cluster.bootstrap, COUNT)
         yield cluster
 
 
 def fill(bootstrap: str, count: int) -> None:
-    """Write the records of `mixed`."""
+    """Create the topic `mixed` and write its records."""
     admin = ConfluentAdmin({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic("mixed", 6, 1, config=CONFIG)])["mixed"].result()
     settings = {"compression.type": "lz4", "linger.ms": 50, "partitioner": "murmur2_random"}
@@ -80,7 +82,7 @@ kac = worlds.commands("mixed")
 
 
 def analysis(ran: worlds.Ran) -> dict[str, Any]:
-    """The JSON of an analysis."""
+    """Return the JSON of an analysis."""
     found: dict[str, Any] = json.loads(ran.out)
     return found
 
@@ -88,7 +90,7 @@ def analysis(ran: worlds.Ran) -> dict[str, Any]:
 @pytest.mark.takes(40)
 @pytest.mark.slow
 def test_counts_equal_those_of_the_exported_records(kac: worlds.Kac, tmp_path: Path) -> None:
-    """DuckDB counts the same records, as ``kac records`` exports them."""
+    """DuckDB counts the records that ``kac records`` exports."""
     import duckdb
 
     export = tmp_path / "mixed.jsonl"
@@ -151,8 +153,8 @@ def test_a_sample_says_what_it_estimates(kac: worlds.Kac) -> None:
 
 def test_only_the_last_records_are_read(kac: worlds.Kac) -> None:
     found = analysis(kac("analyze", "mixed", "--last", "1h", "--output", "json"))
-    # One record in eight is of the last hour. A partition is read from its first one that is not older, and three have
-    # one of tomorrow far before those.
+    # One record in eight is of the last hour. Each partition is read from its first such record on, and in three
+    # partitions a record of tomorrow comes far before.
     assert COUNT / 8 < found["records"] < COUNT
     assert found["whole"]
     assert datetime.fromisoformat(found["times"]["last"]) <= datetime.now(UTC)
@@ -164,7 +166,7 @@ async def _found(session: Session, statement: Analyze) -> Analysed:
 
 @contextmanager
 def opened(cluster: ThreadedCluster, **changes: Any) -> Iterator[Session]:
-    """A session on a cluster. changes: of its context, and the registry ``schemas``."""
+    """Yield a session on a cluster. changes: settings of its context, and the registry ``schemas``."""
     with worlds.session_on(worlds.settings(cluster, schemas=changes.pop("schemas", None)), **changes) as session:
         yield session
 

@@ -1,4 +1,4 @@
-"""Another cluster at the same addresses, and another client of the same cluster."""
+"""Tests of another cluster at the same addresses, and of another client of the same cluster."""
 
 import os
 import re
@@ -55,7 +55,7 @@ A, B = "QUFBQUFBQUFBQUFBQUFBQQ", "QkJCQkJCQkJCQkJCQkJCQg"
 
 
 def swap(state: ClusterState) -> None:
-    """From now on the other cluster answers; its topics have the same names."""
+    """Let the other cluster answer from now on. Its topics have the same names."""
     state.cluster_id = B
 
 
@@ -99,7 +99,7 @@ def test_no_command_changes_another_cluster_than_it_read(
 
 
 def test_what_exists_is_changed_on_the_cluster_that_was_asked(cluster: ThreadedCluster, kac: Kac) -> None:
-    """Whether there is the topic is asked before the statement's own reads."""
+    """The existence of the topic is checked before the statement's own reads."""
     swapped_at(cluster, "metadata", 1)
     ran = kac("topics", "--delete", "--topic", "orders", "--if-exists", "--yes")
     assert ran.code == 1
@@ -108,7 +108,7 @@ def test_what_exists_is_changed_on_the_cluster_that_was_asked(cluster: ThreadedC
 
 
 def test_the_requests_after_the_swap_are_not_sent(cluster: ThreadedCluster, kac: Kac) -> None:
-    """The first one was: its outcome stands, and is in the journal of its own cluster."""
+    """The first request was sent: its outcome stays, in the journal of its cluster."""
     swapped_at(cluster, "create_topics", 2)
     words = f"create topic later partitions=1 replication=1; set topic orders {RETENTION}={DAY}"
     ran = kac("run", "-e", f"{words}; apply --yes")
@@ -233,7 +233,7 @@ def test_a_server_without_an_id_is_changed_and_that_is_said(cluster: ThreadedClu
     assert retention(cluster) == DAY
 
 
-# -- A second client changes the cluster at random moments between the read and the apply of the first -----------------
+# -- A second client changes the cluster at random moments between a read and an apply ---------------------------------
 
 TOPICS = ("topic-a", "topic-b", "topic-c")
 USERS = tuple(quota.QuotaEntity.of({"user": name}) for name in ("user-alice", "user-bob"))
@@ -250,7 +250,9 @@ DESCRIBES = {"configs": "describe_configs", "quotas": "describe_client_quotas", 
 
 @dataclass
 class Watch:
-    """What the cluster did, in order: each change with how many requests had been answered, and whose it was."""
+    """The changes of a cluster, in order: each with the number of requests that were answered before, and whether the
+    second client made it.
+    """
 
     recording_cluster: EmbeddedCluster
     recording: Recording
@@ -258,16 +260,16 @@ class Watch:
     foreign: bool = False
 
     def changed(self, change: tables.Change) -> None:
-        """The state's listener."""
+        """Add a change, as a listener of the state."""
         self.events.append((len(self.recording), self.foreign, change))
 
     def described_between(self, first: int, last: int, table: str, slot: plan_edits.Slot) -> bool:
-        """Whether anybody was answered what is in a place, between two changes."""
+        """Return whether any client was told the value of a place between two changes."""
         named = _named(slot)
         return any(e.api == DESCRIBES[table] and named in e.request for e in list(self.recording)[first:last])
 
     def gone_over(self) -> list[tuple[plan_edits.Slot, bool]]:
-        """The foreign values that the other client replaced, and whether it had been told of them before."""
+        """Return the foreign values that the first client replaced, and whether it had been told of them before."""
         found = []
         for number, (position, foreign, change) in enumerate(self.events):
             if not foreign:
@@ -286,7 +288,7 @@ class Watch:
 
 
 def _named(slot: plan_edits.Slot) -> bytes:
-    """How a request that asks for the place names it: a broker by its type and its number as a compact string."""
+    """Return the bytes that name a place in a request: for a broker the type, and the number as a compact string."""
     target = slot.target
     if isinstance(target, config.ConfigResource) and target.type != codes.TOPIC:
         return bytes([target.type, len(target.name) + 1]) + target.name.encode()
@@ -328,7 +330,7 @@ client = worlds.client("recording_cluster", visible_timeout=0.02)
 
 
 def edits(rng: Random) -> list[plan_edits.Edit]:
-    """Up to six, on different places."""
+    """Return up to six edits of different places."""
     made: dict[plan_edits.Slot, plan_edits.Edit] = {}
     for _ in range(rng.randint(1, 6)):
         edit = one_edit(rng)
@@ -357,7 +359,7 @@ def one_edit(rng: Random) -> plan_edits.Edit:
 
 
 def lay(state: ClusterState, rng: Random) -> None:
-    """Topics, and some of everything that edits touch."""
+    """Put the topics, and values into some of the places that edits change."""
     for name in TOPICS:
         if name not in state.topics:
             make(state, name)
@@ -373,7 +375,7 @@ def make(state: ClusterState, name: str) -> None:
 
 
 def interfere(state: ClusterState, edit: plan_edits.Edit, rng: Random) -> None:
-    """Somebody else is at the place of an edit."""
+    """Let another client change the place of an edit."""
     if isinstance(edit, plan_edits.DeleteTopic):
         if edit.name in state.topics:
             state.remove_topic(edit.name)
@@ -440,8 +442,9 @@ def judge(watch: Watch, report: ApplyReport, added: object, seen: Counter[str]) 
 async def test_never_is_a_foreign_change_gone_over_unseen(
     rounds: int, recording_cluster: EmbeddedCluster, client: AdminClient
 ) -> None:
-    """What comes after the last look and before the request arrives is beyond any client of this protocol: it is
-    counted, and has to be rare. All else is seen."""
+    """A change between the last read and the arrival of the request can't be noticed with this protocol: such changes
+    are counted, and must be rare. All others are noticed.
+    """
     seen: Counter[str] = Counter()
     for number in range(rounds):
         await one_round(recording_cluster, client, number, seen)

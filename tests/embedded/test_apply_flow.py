@@ -1,5 +1,6 @@
-"""Every front end × every warning, a conflict, a refusal, a lost answer and nobody to ask: all go one way
-(console.session.apply_flow)."""
+"""Tests of each front end with each warning, a conflict, a refusal, a lost answer and no operator: all use
+console.session.apply_flow.
+"""
 
 import asyncio
 import json
@@ -80,7 +81,7 @@ def cluster(running: ThreadedCluster) -> Iterator[ThreadedCluster]:
 
 
 def clean(cluster: EmbeddedCluster) -> None:
-    """As at the start: two topics, one with records, no overrides and quotas, an ACL on the cluster."""
+    """Restore the first state: two topics, one of them with records, no configs and quotas, an ACL on the cluster."""
     state = cluster.state
     state.replace_config(ORDERS, {})
     state.replace_config(OTHERS, {})
@@ -93,7 +94,7 @@ def clean(cluster: EmbeddedCluster) -> None:
 
 
 def held(cluster: ThreadedCluster) -> Any:
-    """Everything that an edit of these tests can change."""
+    """Return everything that an edit of these tests can change."""
     return cluster.call(lambda c: (dict(c.state.configs), dict(c.state.quotas), set(c.state.acls)))
 
 
@@ -111,7 +112,7 @@ def front(request: pytest.FixtureRequest) -> Front:
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Somebody at the terminal, who gives these answers in their order."""
+    """The answers of an operator at the terminal, in order."""
     given: list[str] = []
 
     async def line(_self: Terminal, prompt: str) -> str:
@@ -130,12 +131,13 @@ def gate(cluster: ThreadedCluster) -> Iterator[Gate]:
     made.opened.set()
 
 
-# -- nobody to ask -----------------------------------------------------------------------------------------------------
+# -- no operator -------------------------------------------------------------------------------------------------------
 
 
 def _cells() -> Iterator[Any]:
-    """Yield each warning at each front end that can write its edit. For a commit each warning has one of them, by
-    turns: what front ends do with a warning is one function."""
+    """Yield each warning with each front end that can write its edit. Only one front end of each warning runs for a
+    commit: all front ends use the same function for warnings.
+    """
     for place, case in enumerate(RISKY):
         able = [front for front in FRONTS if case.configs or front is not CONFIGS]
         usual = able[place % len(able)]
@@ -159,7 +161,7 @@ def test_a_warning_is_refused_with_the_flag_and_taken_with_it(
     assert kac(*front.command(tmp_path, case, *front.unasked, "--accept", other)).code == refused.code
     assert held(cluster) == before
     taken = kac(*front.command(tmp_path, case, *front.unasked, "--accept", case.risk))
-    if case.refused:  # what brokers refuse is reported first, and a warning does not matter any more
+    if case.refused:  # the refusal comes first, so the warning no longer matters
         assert taken.code == 1
         assert held(cluster) == before
         return
@@ -181,10 +183,13 @@ def test_a_conflict_is_shown_and_not_overwritten(
 
 
 class Outcome(NamedTuple):
-    """What happens to the request of an apply.
+    """The outcome of a faulty request in an apply.
 
-    effect: of the nth request; 1 is the check. reached: whether the change took effect. said: by commands. shell,
-    screen: said there. state: of the edit in the journal; "" where that is not looked at.
+    Args:
+        effect: the fault of the nth request; the first one is the check.
+        reached: whether the change took effect.
+        said, shell, screen: the text of commands, of the shell and of the screen.
+        state: the state of the edit in the journal; ``""`` if the test does not check it.
     """
 
     name: str
@@ -224,7 +229,7 @@ def test_what_happens_to_a_change_is_reported(
 
 
 def states(kac: Kac) -> list[str]:
-    """Of each edit in the journal."""
+    """Return the state of each edit in the journal."""
     return [row["state"] for row in json.loads(kac("history", "--journal", "--output", "json").out)["history"]]
 
 
@@ -238,7 +243,7 @@ def test_a_read_only_context_refuses(kac: Kac, cluster: ThreadedCluster, front: 
 def test_nothing_is_sent_without_the_journal(kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path) -> None:
     journal = state_directory(os.environ) / "journal"
     journal.parent.mkdir(parents=True, exist_ok=True)
-    journal.write_text("")  # where a directory has to be
+    journal.write_text("")  # in place of the directory
     refused = kac(*front.command(tmp_path, PLAIN, *front.unasked))
     assert refused.code == 1
     assert "journal" in refused.complaints
@@ -264,7 +269,7 @@ def test_a_drop_in_says_the_warning_and_goes_on(kac: Kac, cluster: ThreadedClust
 
 @pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch) -> str:
-    """What has to be typed for each warning of any kind, in these tests."""
+    """Let every warning require a typed subject; return the subject."""
 
     def of_any(*of: Any) -> tuple[Risk, ...]:
         return tuple(each._replace(subject="4,711") for each in risks(*of))
@@ -278,7 +283,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_warning_that_is_typed_is_passed_by_its_subject_alone(
     kac: Kac, cluster: ThreadedCluster, case: Case, front: Front, tmp_path: Path, typed: str
 ) -> None:
-    """Whatever it is about, and wherever it comes up: neither --yes nor its name is an answer."""
+    """Neither --yes nor the warning's name accepts it, for all edits and front ends."""
     if case.refused:
         return
     before = held(cluster)
@@ -318,7 +323,7 @@ def test_what_is_due_is_no_way_past_a_warning_that_is_typed(kac: Kac, cluster: T
     assert own(cluster, UNCLEAN) == "true"
 
 
-# -- somebody to ask ---------------------------------------------------------------------------------------------------
+# -- an operator who answers -------------------------------------------------------------------------------------------
 
 
 def test_a_warning_is_asked_about(
@@ -386,7 +391,7 @@ def test_a_context_wants_its_name_typed(
     assert own(cluster, RETENTION) == DAY
 
 
-# -- what is read ------------------------------------------------------------------------------------------------------
+# -- warnings do not depend on earlier reads ---------------------------------------------------------------------------
 
 
 def test_a_warning_does_not_depend_on_what_was_read(kac: Kac, cluster: ThreadedCluster) -> None:
@@ -397,7 +402,7 @@ def test_a_warning_does_not_depend_on_what_was_read(kac: Kac, cluster: ThreadedC
         assert "! isr-above-replication: broker <default> min.insync.replicas: 2 topics" in refused.complaints
 
 
-# -- what is due -------------------------------------------------------------------------------------------------------
+# -- edits that are due ------------------------------------------------------------------------------------------------
 
 
 FOR_A_TIME = [case for case in RISKY if case.safe]
@@ -419,7 +424,7 @@ def test_what_is_due_is_warned_about_too(kac: Kac, cluster: ThreadedCluster, cas
 
 
 def due(kac: Kac) -> None:
-    """Set a key for a time that is over at once: the next check is that of taking it back."""
+    """Set a key for a time that ends at once, so that the next check is that of its revert."""
     assert kac("run", "-e", f"{PLAIN.statement} for 1ms; apply --yes").code == 0
 
 
@@ -552,7 +557,7 @@ async def test_ctrl_c_twice_in_the_shell_gives_up_waiting(
     assert "stay until it is" in said
 
 
-# -- a command that is ended -------------------------------------------------------------------------------------------
+# -- signals to a command ----------------------------------------------------------------------------------------------
 
 TWICE = f"{PLAIN.statement}; apply --yes; set topic orders retention.ms=2d; apply --yes"
 
@@ -570,7 +575,7 @@ def start(cluster: ThreadedCluster, words: list[str]) -> subprocess.Popen[str]:
 
 
 def _ended() -> Iterator[Any]:
-    """Yield each signal at each front end; for a commit each front end is sent one, by turns."""
+    """Yield each signal with each front end. For a commit each front end gets one signal, in turn."""
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for place, front in enumerate(FRONTS):
         for number in signals:
@@ -616,7 +621,7 @@ def test_a_command_that_is_ended_twice_does_not_wait(cluster: ThreadedCluster, g
 async def test_the_screen_asks_about_a_warning_and_a_conflict(cluster: ThreadedCluster) -> None:
     async with on_screen(cluster) as it:
         await stage(it, UNCLEAN, "true")
-        # Typed ahead, before or after what the plan means was read: that is no answer to a warning.
+        # A key typed ahead, before or after the plan's effects were read, does not accept a warning.
         await it.press("7", "A", "y", shows="Type accept, for 1 warning")
         assert own(cluster, UNCLEAN) is None
         if "name: y" in it.text:
@@ -678,7 +683,7 @@ async def test_the_screen_reports_what_happens(cluster: ThreadedCluster, outcome
 
 
 async def keys_at_once(pilot: Pilot[object], *keys: str) -> None:
-    """Press keys without waiting for what they start."""
+    """Press keys without waiting for the work that they start."""
     for key in keys:
         await pilot.press(key)
 
@@ -743,11 +748,11 @@ async def test_a_signal_waits_and_asks_nothing(cluster: ThreadedCluster, gate: G
     assert it.app.return_code == 128 + signal.SIGHUP
 
 
-# -- no way beside it --------------------------------------------------------------------------------------------------
+# -- no apply without the flow -----------------------------------------------------------------------------------------
 
 
 async def test_what_applies_without_a_front_end_is_refused_all_the_same(cluster: ThreadedCluster) -> None:
-    """The session itself judges: a front end that forgot the flow could not go over a warning."""
+    """The session itself checks the warnings, so a front end without the flow can't ignore one."""
     async with on_screen(cluster) as it:
         session = it.app.session
         session.stage([SetConfig(ORDERS, UNCLEAN, "true")])

@@ -1,4 +1,4 @@
-"""Reads of many things at once."""
+"""Tests of reads of many entities in one request."""
 
 import asyncio
 from collections import Counter
@@ -32,13 +32,13 @@ NAMES = ("alice", "bob", "nobody")
 
 @pytest.fixture(scope="module", params=[True, False], ids=["batched", "pipelined"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[ThreadedCluster, bool]]:
-    """One with the proposals' formats and one without."""
+    """A cluster with the proposals' formats, and one without."""
     with run_in_thread(spec.ClusterSpec(scenario="quiet", proposals=request.param)) as running:
         yield running, request.param
 
 
 def asked(running: ThreadedCluster, script: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, Counter[str]]:
-    """What a script prints, and which requests it makes."""
+    """Return the output of a script, and the number of its requests by API."""
     context = Context("test", "tests", worlds.settings(running))
 
     def connect(_context: Context) -> AdminClient:
@@ -76,7 +76,7 @@ def test_what_counts_is_read_with_all_its_levels(
 ) -> None:
     running, batched = cluster
     text, requests = asked(running, "effective user alice client checkout", capsys)
-    # Batched there are two: `strict` is for all filters of a request, and a client's own level is strict.
+    # Two batched requests: `strict` holds for all filters of a request, and the client's own level is strict.
     assert requests["describe_client_quotas"] == (2 if batched else 4)
     lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
     assert "user alice client checkout" in lines["producer_byte_rate"]
@@ -113,17 +113,17 @@ def _acl(name: str) -> Acl:
     return Acl(topic, "t", literal, f"User:{name}", "*", AclOperation.parse("READ"), Permission.parse("ALLOW"))
 
 
-# -- Servers that fail a whole request for one of its members: the others are read, by every batched read --------------
+# -- Servers that fail a whole request for one member: every batched read returns the other members --------------------
 
 TOPICS = tuple(f"t{number:02}" for number in range(17))
 GROUPS = tuple(f"g{number:02}" for number in range(9))
 ERRORS = (-1, 29, 42, 999)
-"""Codes of the whole: an internal error, rights, an invalid request, an unknown one."""
+"""Error codes of whole requests: an internal error, missing rights, an invalid request, and an unknown code."""
 
 
 @pytest.fixture(scope="module")
 def spoiled() -> Iterator[ThreadedCluster]:
-    """Seventeen topics, nine groups that committed."""
+    """A cluster with 17 topics and nine groups with commits."""
     with run_in_thread(spec.ClusterSpec(brokers=2)) as running:
         for name in TOPICS:
             running.call(partial(put, name))
@@ -147,7 +147,7 @@ async def commit(bootstrap: str) -> None:
 def read(
     spoiled: ThreadedCluster, api: str, spoilers: frozenset[str], code: int, work: Callable[[Link], Awaitable[Any]]
 ) -> Any:
-    """What is read while a server fails all requests of an API that name a spoiler."""
+    """Return the result of a read while the server fails all requests of an API that name a spoiler."""
 
     async def run() -> Any:
         async with worlds.linked(worlds.settings(spoiled)) as link:
@@ -194,7 +194,7 @@ def test_configs_and_topics_and_offsets(spoiled: ThreadedCluster, spoilers: froz
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.frozensets(st.sampled_from(TOPICS), max_size=2))
 def test_what_triage_asks_of_logs(spoiled: ThreadedCluster, spoilers: frozenset[str]) -> None:
-    """Where logs begin and end, what replicas hold, and which of them may lead."""
+    """Reads of log ranges, of replicas' logs and of the eligible leaders return all topics but the spoilers."""
     others = set(TOPICS) - spoilers
     places = [(name, 0) for name in TOPICS]
 
@@ -232,7 +232,7 @@ def test_groups_their_coordinators_and_offsets(spoiled: ThreadedCluster, spoiler
 
 
 def test_a_broker_whose_loggers_spoil_its_answer(spoiled: ThreadedCluster) -> None:
-    """Of a broker, its configs and its loggers go into one request."""
+    """The configs of a broker and those of its loggers are in one request."""
     loggers = config.ConfigResource(BROKER_LOGGER, "1")
     listing = read(
         spoiled,

@@ -1,4 +1,4 @@
-"""``kac bug-report``: one private file, with names of the cluster in the checks alone, and no secret in it."""
+"""Tests of ``kac bug-report``: one private file, with the cluster's names only in the checks, and without secrets."""
 
 import json
 import os

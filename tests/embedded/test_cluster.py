@@ -1,4 +1,4 @@
-"""The cluster over the wire: brokers, clients, log directories."""
+"""Tests of the embedded cluster over the wire: brokers, clients, log directories."""
 
 import asyncio
 import re
@@ -276,7 +276,7 @@ async def test_what_a_release_advertises_is_in_its_bounds(versions: str, quorum_
             assert first <= low <= high == (last if readable is None else min(last, readable[1]))
 
 
-# -- Clients connect, and see brokers and topics: our own, and aiokafka's ----------------------------------------------
+# -- kac's clients and aiokafka's connect, and see brokers and topics --------------------------------------------------
 
 
 def add_topic(cluster: EmbeddedCluster, name: str, partitions: int = 3, replication: int = 2) -> None:
@@ -312,7 +312,7 @@ async def test_our_own_client_reads_the_cluster(versions: str) -> None:
             assert listing.failures == {}
 
 
-# -- What a broker of 2.8.2 that was not the controller answered -------------------------------------------------------
+# -- Answers of a broker of 2.8.2 that was not the controller ----------------------------------------------------------
 
 WORDS = "This is not the correct controller for this cluster."
 
@@ -330,7 +330,7 @@ async def test_each_in_its_way() -> None:
         assert not cluster.state.topics
 
 
-# -- DescribeLogDirs and DeleteRecords, against what brokers of 4.3.0 and 3.9.1 answered -------------------------------
+# -- DescribeLogDirs and DeleteRecords, compared with the answers of brokers of 4.3.0 and 3.9.1 ------------------------
 
 ALIVE = (1, 2, 3)
 
@@ -436,11 +436,10 @@ async def test_records_that_can_not_be_deleted(cluster: EmbeddedCluster) -> None
         assert await deleted(client, ("t", 0, -1), ("nope", 0, -1)) == [(29, -1), (29, -1)]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The handlers' folder is its own table of contents: headers and index are what brokers of the releases advertise
+# -- The docstrings of handlers name their APIs and versions, as the brokers of the releases advertise them ------------
 
 PRODUCE = 0
-"""Brokers advertise versions of it from 0 on, which old clients look for, and serve those from 3 on (KIP-896)."""
+"""Brokers advertise Produce from version 0 on, for old clients, and serve it from version 3 on (KIP-896)."""
 KEYS = {name: key for key, name in api_key_map.items() if name in handled_apis()}
 
 

@@ -1,4 +1,4 @@
-"""What newcomers type, and the options of Kafka's tools."""
+"""Tests of the words that newcomers type, and of the options of Kafka's tools."""
 
 import asyncio
 import csv
@@ -28,8 +28,7 @@ from tests.support.children import Child
 from tests.support.patience import PATIENCE
 from widgets.row_table import TextSearch
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What a newcomer types: words of other prompts, a version, a command line without a cluster, JSON that is followed
+# -- Words of newcomers: quit words, a version, a command line without a cluster, JSON of `--watch` --------------------
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -121,7 +120,7 @@ def test_nothing_due_is_said(cluster: ThreadedCluster, capsys: pytest.CaptureFix
     ("query", "hits"), [("/!red", [1]), ("!red", [1]), ("/!/^r", [1]), ("/red/", [0]), ("/\\!", [2])]
 )
 def test_a_filter_is_taken_with_the_key_that_opens_it(query: str, hits: list[int]) -> None:
-    """As the pages write it: /!not is what is typed from the first key on."""
+    """The docs write the filter with the key that opens it, as /!red."""
     texts = ["red", "blue", "red!"] if query.startswith("/\\") else ["red", "blue"]
     assert list(TextSearch(texts).hits(query)) == hits
 
@@ -131,7 +130,7 @@ def test_a_watched_verdict_is_an_object_a_line(cluster: ThreadedCluster) -> None
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     with Child(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        while not json.loads(process.stdout.readline())["healthy"]:  # a busy machine may be late at first
+        while not json.loads(process.stdout.readline())["healthy"]:  # a busy machine may answer late at first
             pass
         cluster.run(lambda each: each.broker_killed(2))
         while True:
@@ -143,7 +142,7 @@ def test_a_watched_verdict_is_an_object_a_line(cluster: ThreadedCluster) -> None
         process.wait(PATIENCE)
 
 
-# -- The usual options of Kafka's tools on an embedded cluster: what is shown, asked, refused, taken back --------------
+# -- The usual options of Kafka's tools on an embedded cluster: output, questions, refusals, reverts -------------------
 
 Kac = Callable[..., tuple[int, str, str]]
 
@@ -152,7 +151,7 @@ consumed_cluster = worlds.cluster(
     worlds.topic("orders", 2, brokers=(1, 2)),
     after=lambda consumed_cluster: asyncio.run(consume(consumed_cluster.bootstrap)),
 )
-"""Two brokers, a topic of two partitions with ten records in the first, and a group at its offset 3."""
+"""A cluster with two brokers, a topic with two partitions and ten records in the first, and a group at its offset 3."""
 
 
 async def consume(bootstrap: str) -> None:
@@ -170,7 +169,7 @@ kac = worlds.commands("consumed_cluster")
 
 
 def offsets(kac: Kac) -> dict[str, str]:
-    """Partition -> the group's offset, as the export of a dry run has it."""
+    """Return partition -> offset of the group, from the export of a dry run."""
     code, out, err = kac("groups", "--reset-offsets", "--group=billing", "--all-topics", "--to-current", "--export")
     assert code == 0 or "there is no group 'billing'" in err or "group 'billing' has no offsets" in err
     return {row[1]: row[2] for row in csv.reader(io.StringIO(out)) if row}
@@ -356,7 +355,7 @@ def test_what_kac_has_in_another_place_is_named(
 
 
 def test_levels_of_releases_need_no_cluster(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a release they are of the newest that is known: Kafka 4.4's own classes say the same."""
+    """Without a release the levels are those of the newest known one. Kafka 4.4's own classes give the same."""
     assert cli.run(["features", "version-mapping", "--output", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["features"]
     assert {row["feature"]: row["level"] for row in rows} == {

@@ -1,4 +1,4 @@
-"""Configs over the wire: describing, altering, their values, and what scenarios put in."""
+"""Tests of configs over the wire: descriptions, changes, values, and the configs of scenarios."""
 
 import math
 import re
@@ -28,7 +28,7 @@ from tests.support.kafka_messages import with_fields
 
 
 def value_error(definition: ConfigDefinition, text: str) -> str | None:
-    """Return why the key can't have this value, None if it can."""
+    """Return the reason why the key can't have this value; None if it can."""
     try:
         checked_value(definition, text)
     except ValueError as error:
@@ -36,7 +36,7 @@ def value_error(definition: ConfigDefinition, text: str) -> str | None:
     return None
 
 
-# -- DescribeConfigs over the wire: quick bytes, and whose view it is --------------------------------------------------
+# -- DescribeConfigs over the wire: fast encoding, and each broker's own view ------------------------------------------
 
 T = topic_resource("t")
 KEYS = ("retention.ms", "cleanup.policy", "segment.ms")
@@ -183,7 +183,7 @@ async def test_many_topics_share_what_is_kept(cluster: EmbeddedCluster) -> None:
     assert values == [str(1 + n % 7) if n % 50 == 0 else "604800000" for n in range(1000)]
 
 
-# -- Changes of configs over the wire: policies, rights, loggers, and what is too large --------------------------------
+# -- Changes of configs over the wire: policies, rights, loggers, and requests that are too large ----------------------
 
 Ops = Sequence[tuple[str, codes.AlterOp, str | None]]
 Told = list[tuple[int, str | None]]
@@ -217,7 +217,7 @@ async def replace(
 
 
 class FrozenTopics:
-    """A policy that lets nobody touch some topics, and keeps what it was asked."""
+    """A policy that refuses changes of some topics, and records the changes."""
 
     def __init__(self, *frozen: str) -> None:
         self.frozen = frozen
@@ -384,7 +384,7 @@ async def test_another_brokers_resource_is_refused(cluster: EmbeddedCluster, typ
     assert message.endswith("xpected 1, but received 2")
 
 
-# -- Laws of config values, and of what a topic inherits ---------------------------------------------------------------
+# -- Laws of config values and of inherited topic configs --------------------------------------------------------------
 
 ALL = [
     definition
@@ -578,7 +578,7 @@ def test_what_a_topic_inherits_can_contradict_its_own() -> None:
     assert "(5) > max.compaction.lag.ms (4)" in error
 
 
-# -- What scenarios put in, Kafka of that release would have taken -----------------------------------------------------
+# -- The configs of scenarios are valid in the release -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("release", RELEASE_NAMES)

@@ -1,4 +1,4 @@
-"""The definitions against Kafka's own, and what brokers say to values of every key against real ones."""
+"""Tests of config definitions and of the answers to values of each key, against Kafka's own."""
 
 from collections.abc import Mapping
 
@@ -42,7 +42,7 @@ VALUES += [
 ]
 STATIC = 4
 NOT_SENT = {"controller.quorum.voters", "controller.quorum.bootstrap.servers"}
-"""Whose validators are not known here: nobody can alter them."""
+"""Configs without known validators here, which can't be altered."""
 
 
 @pytest.fixture(
@@ -50,7 +50,7 @@ NOT_SENT = {"controller.quorum.voters", "controller.quorum.bootstrap.servers"}
     params=real_clusters.by_release(RELEASE_NAMES, "3.9", "4.4"),
 )
 def release(request: pytest.FixtureRequest) -> str:
-    """Each one whose jars are there."""
+    """The name of each release whose jars are present."""
     name: str = request.param
     with real_clusters.or_skip():
         kafka_jars.compiler()
@@ -87,14 +87,16 @@ def test_values_are_judged_as_by_kafka(release: str) -> None:
 
 @pytest.fixture(params=[each for each in real_clusters.EACH if each.values[0][1] in RELEASE_NAMES])
 def real(request: pytest.FixtureRequest) -> tuple[str, Mapping[int, tuple[str, int]]]:
-    """A real cluster of each imitated release: its name, and its addresses by broker id."""
+    """The name of each imitated release, and the addresses of its real cluster by broker id."""
     _, release = request.param
     cluster: kafka_cluster.KafkaCluster = request.getfixturevalue(real_clusters.REAL[release])
     return release, dict(zip(cluster.broker_ids, cluster.addresses, strict=True))
 
 
 def requests(release: str) -> list[list[tuple[ConfigResource, Ops]]]:
-    """Every topic, group and metrics key with every value, each on a resource of its own; then the brokers' keys."""
+    """Return changes of each key of topics, groups and metrics to each value, each on a separate resource; then of the
+    brokers' keys.
+    """
     configs = config_definitions.release_configs(release)
     kinds: tuple[tuple[ConfigResource, config_definitions.Definitions], ...] = (
         (ConfigResource(TOPIC, "nobody-has-made-"), configs.topic),
@@ -118,7 +120,7 @@ def requests(release: str) -> list[list[tuple[ConfigResource, Ops]]]:
 
 
 def _is_compared(key: str, definition: config_definitions.ConfigDefinition) -> bool:
-    """Without those whose classes, files or sockets only a real broker opens."""
+    """Return whether a key is compared: not if only a real broker opens its class, file or socket."""
     return (
         definition.type != config_definitions.CLASS and "listener" not in key and not key.startswith(("sasl.", "ssl."))
     )

@@ -1,4 +1,4 @@
-"""Connect next to the embedded cluster."""
+"""Tests of Connect workers with an embedded cluster."""
 
 import asyncio
 import json
@@ -81,7 +81,7 @@ async def test_what_a_stopped_worker_ran_is_unassigned_and_then_moves() -> None:
         left = await asked(first, "GET", "/connectors/out/status")
         gone = {each["id"] for each in left.body["tasks"] if each["worker_id"] == urlsplit(second).netloc}
         assert {number for number, state in states(left).items() if state == "UNASSIGNED"} == gone != set()
-        # While the workers join their group again, requests that depend on the assignment are refused.
+        # While the workers rebalance, requests that depend on the assignment are refused.
         refused = [await asked(first, *words) for words in REFUSED]
         assert [each.status for each in refused] == [500, 500, 409, 409, 409, 409]
         assert (await asked(first, "GET", "/connectors")).status == 200
@@ -145,11 +145,11 @@ def test_a_number_of_workers_that_can_not_be() -> None:
         ConnectSpec(workers=0)
 
 
-# -- what it keeps in the cluster --------------------------------------------------------------------------------------
+# -- topics and groups of workers in the cluster -----------------------------------------------------------------------
 
 
 def used(topic: str, cluster: EmbeddedCluster) -> None:
-    """Have the source use a topic, as it does once it has read its file."""
+    """Let the source use a topic, as if it had read its file."""
     workers = cluster.connect
     assert workers is not None
     connector = workers.state.connectors[internal_topics.CONNECTOR]
@@ -186,7 +186,7 @@ def test_a_sink_has_a_group_whose_members_are_its_tasks() -> None:
         ask(url, "POST", "/connectors", {"name": "out", "config": {**SINK, "tasks.max": "2"}})
         clients = ["connector-consumer-out-0", "connector-consumer-out-1"]
         assert groups_of(cluster)["connect-out"] == ("consumer", clients)
-        # A task that pauses stays in the group, and keeps its partitions.
+        # A paused task stays in the group, and keeps its partitions.
         ask(url, "PUT", "/connectors/out/pause")
         assert groups_of(cluster)["connect-out"][1] == clients
         ask(url, "PUT", "/connectors/out/stop")
@@ -217,7 +217,7 @@ def test_its_topics_are_compacted_and_only_there_with_it() -> None:
 
 @pytest.mark.parametrize("release", ["3.9", "4.4"])
 def test_the_records_of_its_topics_are_what_its_rest_api_answers(release: str) -> None:
-    """By the comparison that the records of real workers pass."""
+    """The records pass the same comparison as those of real workers."""
     with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1, release=release))) as cluster:
         (url,) = cluster.connect_urls
         name, path = internal_topics.CONNECTOR, f"/connectors/{internal_topics.CONNECTOR}"
@@ -272,7 +272,7 @@ def test_a_state_file_keeps_the_connectors(tmp_path: Path) -> None:
         assert (set(states(reply).values()), workers_of(reply)) == ({"PAUSED"}, {urlsplit(url).netloc})
 
 
-# -- its addresses -----------------------------------------------------------------------------------------------------
+# -- addresses of workers and of the registry --------------------------------------------------------------------------
 
 
 def test_kac_cluster_prints_the_urls_of_the_workers() -> None:
@@ -318,12 +318,12 @@ async def test_the_context_of_a_demo_has_the_workers_and_kacs_client_reads_them(
     assert found.connectors.keys() == {connectors.FAILING, connectors.PAUSED_SOURCE, connectors.WELL}
 
 
-# -- what a client may not do ------------------------------------------------------------------------------------------
+# -- limits for HTTP clients -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def exchanged() -> Any:
-    """Sends bytes to a worker, and returns what it answers until it closes."""
+    """A function that sends bytes to a worker, and returns the response until the worker closes the connection."""
     with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1))) as cluster:
         (url,) = cluster.connect_urls
         host, _, port = urlsplit(url).netloc.partition(":")
@@ -394,7 +394,7 @@ def test_connections_beyond_the_limit_are_closed() -> None:
         host, _, port = urlsplit(cluster.connect_urls[0]).netloc.partition(":")
         open_ones = [socket.create_connection((host, int(port)), PATIENCE) for _ in range(http_server.MOST_CONNECTIONS)]
         try:
-            # The last of them is served once it is accepted.
+            # An answer to the last connection shows that the worker has accepted all of them.
             open_ones[-1].sendall(request("GET", "/"))
             assert open_ones[-1].recv(8).startswith(b"HTTP")
             with socket.create_connection((host, int(port)), PATIENCE) as more, suppress(ConnectionError):
@@ -412,7 +412,7 @@ def test_a_name_can_not_add_a_header(exchanged: Callable[[bytes], bytes]) -> Non
     assert b"X-Own" not in answer.partition(b"\r\n\r\n")[0]
 
 
-# -- Triage of Connect's workers ---------------------------------------------------------------------------------------
+# -- triage of Connect's workers ---------------------------------------------------------------------------------------
 
 _NOWHERE = "/no/such"
 cluster = worlds.cluster(
@@ -497,7 +497,7 @@ def test_a_failing_sink_is_named_and_its_record_names_it_without_a_secret(
 
 
 def shown_by(file: Path) -> tuple[Mapping[ConfigResource, ConfigSet], Sequence[ReadFailure]]:
-    """The configs of connectors that a replay shows at the end of a record, and what it can't."""
+    """Return the configs of connectors that a replay shows at the end of a record, and its failures to read them."""
 
     async def work() -> Snapshot:
         reader = flight_reader.FlightReader(file)
@@ -556,7 +556,7 @@ def test_what_was_restarted_and_failed_again_is_not_offered_another_restart(
     monkeypatch.setenv(CONFIG, str(file))
 
     def steps() -> list[dict[str, str]]:
-        for _ in range(10):  # on a busy machine not every part is read within a few seconds
+        for _ in range(10):  # on a busy machine some parts are not read within a few seconds
             cli.run(["triage", "-c", "dev", "--for", "4s", "--output", "json"])
             found = json.loads(capsys.readouterr().out)
             if "connect" not in found["unread"]:

@@ -1,4 +1,4 @@
-"""Connectors on the command line: lists, a connector, workers, the doctor, and whose a topic is."""
+"""Tests of connectors on the command line: lists, a connector, workers, the doctor, and the connectors of a topic."""
 
 import json
 from pathlib import Path

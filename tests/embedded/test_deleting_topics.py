@@ -1,4 +1,4 @@
-"""Deleted topics, and what a shorter retention deletes."""
+"""Tests of deleted topics, and of records that a shorter retention deletes."""
 
 import asyncio
 import json
@@ -31,10 +31,10 @@ TMP = [f"tmp-{number}" for number in range(5)]
 
 
 def furnish(cluster: EmbeddedCluster) -> None:
-    """A topic with records, an empty one, five with records, and topics of other machinery."""
+    """Put a topic with records, an empty one, five with records, and topics of other systems."""
     for name in ("orders", "empty", *TMP, "_schemas", "__remote_log_metadata"):
         add_topic(cluster.state, name, 1, 1)
-        # Of a log that begins at offset 0 the embedded cluster makes up the bytes.
+        # The embedded cluster invents the bytes of a log that begins at offset 0.
         log = cluster.state.logs[name, 0] = partition_log.PartitionLog(start=7)
         if name != "empty":
             log.append(record_batch.produced_batch(batch(*[b"x"] * 10)), 0)
@@ -153,7 +153,7 @@ async def test_marked_topics_are_deleted_by_their_number(cluster: ThreadedCluste
     assert not set(TMP) & topics(cluster)
 
 
-# -- What a shorter retention deletes, as `kac run` tells it -----------------------------------------------------------
+# -- `kac run` estimates the bytes that a shorter retention deletes ----------------------------------------------------
 
 DAY = 86_400_000
 RECORDS, RECORD, SEGMENT = 10, 400_000, 1_048_576
@@ -163,7 +163,9 @@ Estimate = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def ten_days() -> Iterator[ThreadedCluster]:
-    """orders: two partitions on two brokers, a record of 400 kB for each of the last ten days in the first of them."""
+    """A cluster with two brokers and the topic orders with two partitions: the first one has a record of 400 kB for
+    each of the last ten days.
+    """
     with run_in_thread(spec.ClusterSpec(brokers=2)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped(BROKERS, 2, 2), BROKERS)))
         running.call(lambda c: c.state.put_topic(new_topic("wide", striped(BROKERS, 2_500, 1), BROKERS)))
@@ -192,7 +194,7 @@ def estimate(ten_days: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> E
 def deletes(estimate: Estimate, edit: str) -> object:
     staged, plan = (json.loads(line) for line in estimate(f"{edit}; plan", "--output", "json").splitlines())
     (row,) = plan["plan"]
-    assert staged["staged"][0]["deletes"] is None  # nothing has been read yet
+    assert staged["staged"][0]["deletes"] is None  # before the first read
     return row["deletes"]
 
 
@@ -200,9 +202,10 @@ def test_a_plan_tells_what_goes_by_time_by_size_and_altogether(estimate: Estimat
     found = deletes(estimate, "set topic orders retention.ms=4d")
     assert isinstance(found, dict)
     assert (found["partitions"], found["partitions_unknown"]) == (2, 0)
-    # Six of ten records are older: 2.4 MB on either replica, and the segment that holds the next may begin before them.
+    # Six of ten records are too old: 2.4 MB on each replica. The segment of the seventh may begin before them, so they
+    # stay.
     assert found["bytes_least"] <= 2 * (6 * RECORD - SEGMENT) < 2 * 2 * SEGMENT <= 2 * 6 * RECORD <= found["bytes_most"]
-    # Ten records of any sizes tell little of what six of them weigh.
+    # The sizes of ten records tell little about the sizes of six of them.
     assert found["bytes_most"] - found["bytes_least"] <= 2 * (SEGMENT + 8 * RECORD)
     assert "MiB are deleted within minutes" in estimate("set topic orders retention.ms=4d; plan")
     by_size = deletes(estimate, "set topic orders retention.bytes=2MiB")
@@ -232,7 +235,7 @@ def test_of_many_partitions_some_are_looked_at_and_that_is_said(estimate: Estima
 
 
 class Operator:
-    """Somebody who reads what is complained of before the question, and says no."""
+    """An operator who answers no to all questions."""
 
     answers = True
     keeps_secrets = False

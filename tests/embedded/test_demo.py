@@ -1,4 +1,4 @@
-"""`kac demo` and `kac cluster` as an operator gives them, and the examples of the pages on them."""
+"""Tests of `kac demo` and `kac cluster` as an operator runs them, and of the examples in the docs."""
 
 import argparse
 import os
@@ -26,7 +26,7 @@ from tests.support.children import Child
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 
-# -- `kac demo` and `kac cluster`: the commands as an operator gives them, in processes and terminals of their own -----
+# -- `kac demo` and `kac cluster`, in separate processes and terminals -------------------------------------------------
 
 HERE = Path(__file__).parents[2]
 KAC = (sys.executable, "-m", "console")
@@ -141,9 +141,7 @@ def test_options_are_handed_on_to_another_process_whole(given_options: dict[str,
     assert parser.parse_args(argv_of(options)) == options
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The examples of README, of docs/examples.md and of the first ten minutes, run as they stand on the cluster that the
-# demo opens on
+# -- The examples of README, docs/examples.md and docs/start.md run as written on the demo's cluster -------------------
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = (
@@ -160,17 +158,17 @@ ELSEWHERE = (
     "--context",
     "--command-config",
 )
-"""What stays open, or has tests of its own on what it needs."""
+"""Words of examples that do not end, or that need something else and are tested elsewhere."""
 
 PAGES = ("README.md", "docs/examples.md", "docs/start.md")
 
 
 def examples(page: str) -> list[str]:
-    """The commands of a page's block, each once; what a line chains with a semicolon is several."""
+    """Return the commands of a page's block, each once; a semicolon separates several on a line."""
     text = (ROOT / page).read_text(encoding="utf-8")
     (block,) = (each for each in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "kac doctor" in each)
     found: list[str] = []
-    # What comes after it is of the lake that `kac lake demo` makes: tests/collecting has that.
+    # The examples below use the lake that `kac lake demo` creates: tests/collecting has their test.
     for line in block.partition("kac lake demo")[0].splitlines():
         quoted = False
         for place, char in enumerate(line):
@@ -212,8 +210,8 @@ def test_an_example_of_readme_runs_on_readmes_demo(
     code = cli.run(words)
     out, err = capsys.readouterr()
     assert "Traceback" not in err
-    # 4 and 5: triage names what is wrong, which a bad day has; moves that have to wait. 3: what is staged and not sent,
-    # unless another example has applied the same before.
+    # 4 and 5: triage finds causes, which a bad day has, and moves have to wait. 3: edits are staged and not sent,
+    # unless an earlier example has applied the same ones.
     fine = {"triage": (4, 5), "moves": (0, 4), "doctor": (0, 1)}.get(
         words[0], (0, 3) if words[-1].endswith("; plan") else (0,)
     )

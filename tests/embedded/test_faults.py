@@ -1,4 +1,4 @@
-"""Every kind of fault."""
+"""Tests of all kinds of faults."""
 
 import asyncio
 import struct
@@ -42,11 +42,11 @@ from tests.support.recorded_requests import Recording, load, replay
 from tests.wire.samples import sample
 
 ERRORS_OF_DIRECTORIES_ONLY = {("describe_log_dirs", 1), ("describe_log_dirs", 2)}
-"""Versions whose answers have no place for an error of the whole request."""
+"""APIs and versions whose answers can't hold an error of the whole request."""
 
 
 def share_on(module: ModuleType) -> Any:
-    """An UpdateFeatures request that takes effect."""
+    """Return an UpdateFeatures request that takes effect."""
     update = module.FeatureUpdateKey(feature="share.version", max_version_level=0, upgrade_type=2)
     return module.UpdateFeaturesRequest(feature_updates=(update,))
 
@@ -149,7 +149,7 @@ async def test_the_controller_moves(cluster: EmbeddedCluster) -> None:
 
 
 async def test_a_broker_goes_down_and_comes_back() -> None:
-    """It is fenced once its session of 9 s has ended."""
+    """The broker is fenced when its session of 9 s ends."""
     clock = manual_clock.ManualClock()
     async with EmbeddedCluster(clock=clock) as cluster, RawClient(cluster, 1) as client:
         cluster.faults.add(embedded_faults.Fault(embedded_faults.BrokerDown(2, 20.0), "metadata", times=1))
@@ -160,7 +160,7 @@ async def test_a_broker_goes_down_and_comes_back() -> None:
         async with asyncio.timeout(patience.PATIENCE):
             await clock.asleep()
             clock.advance(9.0)
-            while cluster.state.alive() != (1, 3):  # noqa: ASYNC110 - nothing tells of it
+            while cluster.state.alive() != (1, 3):  # noqa: ASYNC110 - no event shows it
                 await asyncio.sleep(0)
         answer = await client.ask("metadata", 1, all_topics)
         assert [broker.node_id for broker in answer.brokers] == [1, 3]
@@ -253,7 +253,7 @@ def test_text_that_is_no_fault(text: str) -> None:
 
 @pytest.mark.parametrize("api", sorted(request_pipeline.handled_apis()))
 def test_every_api_can_be_answered_with_an_error(api: str) -> None:
-    """For each version, with a request full of samples; in the answer the error is found."""
+    """For each version, the answer to a sample request contains the error."""
     for version, kinds in BY_VERSION[api].items():
         module_name, _, name = kinds[EntityType.request].partition(":")
         found = messages(_key(api), version)
@@ -303,7 +303,7 @@ async def test_a_recording_is_saved_and_replayed(cluster: EmbeddedCluster, tmp_p
         load(path)
 
 
-# -- The client's changes where things go wrong: what it says of each is how it is, and none is sent twice -------------
+# -- Changes under faults: kac reports the true outcome, and sends no change twice -------------------------------------
 
 ALIVE = (1, 2, 3)
 ALICE = QuotaEntity.of({"user": "alice"})
@@ -317,12 +317,12 @@ def linked(fenced_soon: EmbeddedCluster, **settings: Any) -> AbstractAsyncContex
 
 
 fenced_soon = worlds.embedded(spec.ClusterSpec(static_configs={"broker.session.timeout.ms": "100"}))
-"""Three brokers that are fenced soon after a crash."""
+"""A cluster with three brokers that are fenced soon after a crash."""
 
 
 @pytest.fixture
 async def running(fenced_soon: EmbeddedCluster) -> EmbeddedCluster:
-    """With topics t, of replicas that don't lead as they should, and u, and what there is to take away."""
+    """The cluster with the topics t, u and v, each with a partition on brokers 1 and 2, and with an ACL."""
     for name in ("t", "u", "v"):
         fenced_soon.state.put_topic(new_topic(name, [(1, 2)], ALIVE))
     fenced_soon.state.add_acl(ACL)
@@ -340,7 +340,7 @@ async def single(link: Link, change: changes.ChangeRequest) -> changes.Outcome:
 
 @dataclass(frozen=True)
 class Case:
-    """A change of one thing, by which API it goes, and whether a cluster has it."""
+    """A change of one entity, its API, and a function that returns whether a cluster has the change."""
 
     api: str
     change: changes.ChangeRequest
@@ -421,7 +421,9 @@ async def test_what_shows_no_effect_is_unknown_and_never_said_to_have_one(
 
 @pytest.mark.parametrize("case", [case for case in CASES if not hasattr(case.change, "timeout_ms")])
 async def test_a_change_that_comes_later_than_the_client_waits(running: EmbeddedCluster, case: Case) -> None:
-    """It is still on its way when the client gives up on the answer, and is found as soon as it is there."""
+    """The request is still on its way when the client stops to wait for the answer. The client finds the change as soon
+    as it has taken effect.
+    """
     running.faults.add(faults.Fault(faults.Delay(1.5), case.api, times=1))
     async with linked(running, request_timeout=1.0, lost_answer_timeout=60.0) as link:
         await link.refresh()
@@ -435,7 +437,7 @@ async def test_a_change_that_comes_later_than_the_client_waits(running: Embedded
 async def test_a_request_that_is_held_on_its_way_is_unknown_until_it_arrives(
     running: EmbeddedCluster, case: Case
 ) -> None:
-    """However long: the cluster answers, and knows nothing of it; then it takes effect."""
+    """The cluster answers reads without the change for as long as the request is held; then the change takes effect."""
     async with (
         cutting_proxy.CuttingProxy(next(iter(running.addresses.values()))) as proxy,
         worlds.linked(ConnectionSettings((proxy.address,), lost_answer_timeout=0.1)) as link,
@@ -509,7 +511,7 @@ async def test_the_controller_moves_just_before_the_change(release: str) -> None
         outcome = await single(link, changes.CreateTopics((changes.NewTopic("new", 3, 3),)))
         assert outcome == changes.Outcome(changes.TopicTarget("new"), changes.Status.APPLIED)
         assert fenced_soon.state.controller_id == 3
-        # Brokers of a KRaft cluster forward; with ZooKeeper the first answers NOT_CONTROLLER, and has done nothing.
+        # KRaft brokers forward the request. With ZooKeeper the first broker answers NOT_CONTROLLER without an effect.
         asked = [
             key.broker
             for key, count in fenced_soon.counters
@@ -568,7 +570,7 @@ async def test_another_broker_goes_down_while_partitions_are_added(running: Embe
         outcome = await single(link, changes.CreatePartitions({"t": 12}, was={"t": 1}))
         if outcome.status is changes.Status.APPLIED:
             assert len(running.state.topics["t"].partitions) == 12
-        else:  # broker 2 itself was asked
+        else:  # broker 2 itself got the request
             assert (outcome.status, len(running.state.topics["t"].partitions)) == (changes.Status.UNKNOWN, 1)
         await running.settled()
 
@@ -592,7 +594,7 @@ async def test_held_back_by_a_quota_it_is_sent_again_when_there_is_room() -> Non
             outcomes(link, changes.CreateTopics((changes.NewTopic("a", 1, 1), changes.NewTopic("b", 1, 1))))
         )
         async with asyncio.timeout(patience.PATIENCE):
-            await clock.asleep()  # the broker takes nothing more of this client
+            await clock.asleep()  # the broker delays further requests of this client
         assert set(fenced_soon.state.topics) == {"wide"}
         clock.advance(1.0)
         assert {outcome.status for outcome in (await sending).values()} == {changes.Status.APPLIED}
@@ -600,7 +602,7 @@ async def test_held_back_by_a_quota_it_is_sent_again_when_there_is_room() -> Non
 
 
 class LinkClient:
-    """What a session needs, on this loop."""
+    """A session's client on this event loop."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -624,7 +626,7 @@ def somebody_sets(value: str | None) -> faults.Meanwhile:
 
 
 CHECK, APPLY = 1, 2
-"""The first IncrementalAlterConfigs is the check, the second applies."""
+"""The first IncrementalAlterConfigs is the check, and the second one the change."""
 
 
 async def test_somebody_changes_it_between_the_read_and_the_apply(running: EmbeddedCluster) -> None:
@@ -668,7 +670,7 @@ async def test_somebody_deletes_the_topic_first(running: EmbeddedCluster) -> Non
 
 
 async def test_a_session_is_replayed_on_another_cluster(running: EmbeddedCluster, tmp_path: Any) -> None:
-    """The real client's requests, recorded, saved, and sent again, leave the same behind."""
+    """The recorded requests of the real client, saved and sent again, have the same effect on another cluster."""
     recording = Recording()
     recording.attach(running.pipeline)
     async with linked(running) as link:

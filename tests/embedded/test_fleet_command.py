@@ -1,4 +1,4 @@
-"""``kac fleet``: one look at the cluster of each context."""
+"""Tests of ``kac fleet``, which looks at the cluster of each context once."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Kafka's own commands work against the embedded cluster: topics, configs, quotas, ACLs, records, groups."""
+"""Tests of Kafka's own commands on an embedded cluster: topics, configs, quotas, ACLs, records, groups."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
 
 @pytest.fixture
 def run(commands: KafkaCommands, cluster: ThreadedCluster) -> Run:
-    """Runs a command, which has to succeed; what it printed."""
+    """A function that runs a command, which must succeed, and returns its output."""
 
     def ran(main_class: str, *arguments: str) -> str:
         result: Ran = commands.run(main_class, ["--bootstrap-server", cluster.bootstrap, *arguments])
@@ -101,7 +101,7 @@ def test_records_and_groups(run: Run, cluster: ThreadedCluster) -> None:
 
 
 def _produce(cluster: ThreadedCluster, topic: str, lines: list[str]) -> None:
-    """kafka-console-producer reads its own standard input, and so needs a process of its own."""
+    """Run kafka-console-producer in a separate process, because it reads standard input."""
     options = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF")
     where = ("--bootstrap-server", cluster.bootstrap, "--topic", topic)
     subprocess.run(

@@ -1,4 +1,4 @@
-"""kafka-python, confluent-kafka (librdkafka) and aiokafka work against the embedded cluster like any Kafka."""
+"""Tests of kafka-python, confluent-kafka (librdkafka) and aiokafka on an embedded cluster."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
 
 
 def librdkafka(cluster: ThreadedCluster) -> dict[str, Any]:
-    """Where it is, for a client that keeps what it thinks of connections to itself."""
+    """Return settings of the cluster for librdkafka, without logs about connections."""
     return {"bootstrap.servers": cluster.bootstrap, "log_level": 0}
 
 
@@ -205,7 +205,7 @@ async def test_aiokafka_administers_writes_and_reads(cluster: ThreadedCluster) -
 
 
 async def test_members_of_different_clients_share_a_group(cluster: ThreadedCluster) -> None:
-    """librdkafka and aiokafka divide a topic between them; when one leaves, the other has it all."""
+    """librdkafka and aiokafka share the partitions of a topic; when one leaves, the other gets all of them."""
     import asyncio
 
     import aiokafka
@@ -226,7 +226,7 @@ async def test_members_of_different_clients_share_a_group(cluster: ThreadedClust
 
     async def has(partitions: int) -> None:
         async with asyncio.timeout(PATIENCE):
-            while len(one.assignment()) != partitions:  # noqa: ASYNC110 - nobody tells of it
+            while len(one.assignment()) != partitions:  # noqa: ASYNC110 - no event shows it
                 await asyncio.sleep(0.02)
 
     done = asyncio.Event()

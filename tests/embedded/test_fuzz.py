@@ -1,4 +1,6 @@
-"""Frames and requests that nobody should send: the broker answers or closes, never fails, and the others live on."""
+"""Tests of invalid frames and requests: the broker answers or closes the connection, never fails, and serves other
+clients.
+"""
 
 import asyncio
 import datetime
@@ -30,7 +32,9 @@ from tests.wire.samples import sample, written
 
 @cache
 def versions() -> list[tuple[int, int]]:
-    """Each key with its versions. A second of the processor: not for every process that collects tests."""
+    """Return each API key with each of its versions. This takes a second of processor time, so it is not done at
+    import.
+    """
     return [
         (key, version)
         for key, (low, high) in request_pipeline.advertised(spec.release("4.4"), proposals=True).items()
@@ -41,7 +45,7 @@ def versions() -> list[tuple[int, int]]:
 
 @cache
 def request_bytes(key: int, version: int) -> bytes:
-    """A whole request, full of samples."""
+    """Return a whole request with sample values."""
     found = messages(key, version)
     assert found is not None
     tags = b"\x00" if is_flexible(found.request) else b""
@@ -50,7 +54,7 @@ def request_bytes(key: int, version: int) -> bytes:
 
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
-    """A request that is right but for a few bytes, or its end, or what stands behind it."""
+    """Return a valid request with a few bytes changed, its end cut off, or bytes added at its end."""
     data = bytearray(request_bytes(*draw(st.sampled_from(versions()))))
     for _ in range(draw(st.integers(0, 4))):
         place = draw(st.integers(0, len(data) - 1))
@@ -73,7 +77,7 @@ FRAMES = st.one_of(
 
 
 async def dispatched(dispatcher: request_pipeline.Dispatcher, frame: bytes) -> None:
-    """One frame; what may come of it is an answer to it, none, or a close."""
+    """Dispatch a frame, and fail unless the result is an answer to it, no answer, or a closed connection."""
     try:
         async with asyncio.timeout(0.05):
             answer = await dispatcher.answer(context.Session(1, "127.0.0.1", 1), frame)
@@ -130,7 +134,7 @@ def test_the_others_live_on() -> None:
             runner.run(cluster.stop())
 
 
-# -- Requests that are well written and mean anything ------------------------------------------------------------------
+# -- Well-formed requests with arbitrary values ------------------------------------------------------------------------
 
 PLAIN_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 TEXTS = st.one_of(
@@ -176,7 +180,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def entity(draw: st.DrawFn, type_: Any) -> Any:
-    """An instance of one of kio's request classes or of their parts."""
+    """Return an instance of a kio request class, or of a part of one."""
     return type_(**{field.name: draw(_value(field.type, field.metadata)) for field in fields(type_)})
 
 
@@ -223,26 +227,26 @@ def test_no_request_makes_a_broker_fail(versions: str, caplog: pytest.LogCapture
         loop.close()
 
 
-# -- Thousands of frames over sockets to a cluster in a process of its own ---------------------------------------------
+# -- Thousands of frames over sockets to a cluster in a separate process -----------------------------------------------
 
 SETTLED = 5_000
-"""Frames after which the process has what it needs."""
+"""Frames after which the process no longer needs new memory."""
 AT_ONCE = 50
-"""Connections, each with a frame under way: some requests make a broker wait."""
+"""Connections, each with one frame at a time: some requests make a broker wait."""
 ALLOWED = 10 * 2**20
-"""Bytes that the process may have grown by between these counts."""
+"""Bytes by which the process may grow after `SETTLED` frames."""
 _PROBE = framed(header(18, 0))
 
 
 class Victim:
-    """A connection that is made again when the broker closes it."""
+    """A connection that is opened again when the broker closes it."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = host, port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def send(self, frame: bytes) -> None:
-        """Send a frame and wait until the broker has dealt with it: it answers, and what follows, or it closes."""
+        """Send a frame, and wait until the broker answers the probe after it, or closes the connection."""
         if self._streams is None:
             self._streams = await asyncio.open_connection(*self._address)
         reader, writer = self._streams
@@ -253,7 +257,7 @@ class Victim:
                     size = int.from_bytes(await reader.readexactly(4), "big")
                     if (await reader.readexactly(size)).startswith(_PROBE[8:12]):
                         return
-        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):  # closed, or it waits, as a fetch may
+        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):  # closed, or waiting, as a fetch may
             writer.transport.abort()
             self._streams = None
 
@@ -304,7 +308,7 @@ def test_frames_leave_no_trace(count: int) -> None:
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that a process has."""
+    """Return the resident memory of a process, bytes."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024

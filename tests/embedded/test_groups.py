@@ -1,4 +1,4 @@
-"""Groups of every kind over the wire, and lists of them."""
+"""Tests of all types of groups over the wire, and of lists of groups."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ JOIN, SYNC = 7, 5
 
 
 class GroupClient:
-    """One connection to the coordinator of a group; an asynchronous context manager."""
+    """A member of a group with a connection to the coordinator; an asynchronous context manager."""
 
     def __init__(
         self, cluster: EmbeddedCluster, group: str = "g", instance_id: str | None = None, session: float = 10.0
@@ -73,19 +73,19 @@ class GroupClient:
         )
 
     async def joined(self, version: int = JOIN) -> Any:
-        """The answer to the JoinGroup; its member id and generation are this one's from now on."""
+        """Return the answer to the JoinGroup, and keep its member id and generation."""
         answer = await self.answer("join_group", version)
         if answer.error_code in (0, 79):
             self.member_id, self.generation = answer.member_id, answer.generation_id
         return answer
 
     async def answer(self, api: str, version: int) -> Any:
-        """The next answer."""
+        """Return the next answer."""
         response = response_type(api, version)
         return decode_body(response, split_response(response, await self.raw.frame())[1])
 
     async def ready_to_join(self, *protocols: str) -> None:
-        """Get a member id, and send the JoinGroup that counts (KIP-394)."""
+        """Get a member id, and send the JoinGroup with it (KIP-394)."""
         self.ask_to_join(*protocols)
         answer = await self.joined()
         assert answer.error_code == 79
@@ -108,11 +108,11 @@ class GroupClient:
         )
 
     async def synced(self) -> Any:
-        """The answer to the SyncGroup."""
+        """Return the answer to the SyncGroup."""
         return await self.answer("sync_group", SYNC)
 
     async def heartbeat(self) -> int:
-        """Its error code."""
+        """Send a heartbeat; return its error code."""
         answer = await self.raw.ask(
             "heartbeat",
             4,
@@ -127,14 +127,14 @@ class GroupClient:
         return code
 
     async def leave(self) -> tuple[int, list[int]]:
-        """The error codes: the request's and its members'."""
+        """Leave the group; return the error codes of the request and of the members."""
         answer = await self.raw.ask(
             "leave_group", 5, with_fields(group_id=self.group, members=[(self.member_id, self.instance_id)])
         )
         return answer.error_code, [member.error_code for member in answer.members]
 
     async def commit(self, offset: int, topic: str = "orders", version: int = 9, generation: int | None = None) -> int:
-        """The partition's error code."""
+        """Commit an offset of partition 0; return the partition's error code."""
         answer = await self.raw.ask(
             "offset_commit",
             version,
@@ -154,7 +154,7 @@ class GroupClient:
         return code
 
 
-# -- Groups over the wire: members come and go, generations follow each other, offsets are kept ------------------------
+# -- Groups over the wire: members join and leave, generations change, offsets stay ------------------------------------
 
 NO_DELAY = {"group.initial.rebalance.delay.ms": "0"}
 UNKNOWN_MEMBER, REBALANCING, ILLEGAL_GENERATION, FENCED = 25, 27, 22, 82
@@ -179,7 +179,7 @@ async def cluster(clock: ManualClock) -> AsyncIterator[EmbeddedCluster]:
 
 
 async def alone(client: GroupClient) -> None:
-    """It joins a group that has nobody else, and gets everything."""
+    """Join a group without other members, and get everything."""
     await client.ready_to_join()
     answer = await client.joined()
     assert (answer.error_code, answer.leader) == (0, client.member_id)
@@ -188,7 +188,7 @@ async def alone(client: GroupClient) -> None:
 
 
 async def both(first: GroupClient, second: GroupClient) -> None:
-    """The second joins the first; each gets its part."""
+    """Let the second client join the group of the first; each gets its part."""
     await alone(first)
     await second.ready_to_join()
     first_hears = await first.heartbeat()
@@ -274,7 +274,7 @@ async def test_the_first_members_are_gathered_for_a_while(clock: ManualClock) ->
         await _state(cluster, members=2)
         clock.advance(1.5)
         group = cluster.state.groups["g"]
-        await _once(cluster, lambda: group.gathering > clock.time() + 2.9)  # longer: somebody came late
+        await _once(cluster, lambda: group.gathering > clock.time() + 2.9)  # extended, because a member came late
         assert group.state == GroupState.PREPARING
         clock.advance(3.1)
         assert len((await first.joined()).members) == 2
@@ -282,7 +282,7 @@ async def test_the_first_members_are_gathered_for_a_while(clock: ManualClock) ->
 
 
 async def _state(cluster: EmbeddedCluster, members: int) -> None:
-    """Wait until the group has so many members."""
+    """Wait until the group has this number of members."""
     await _once(cluster, lambda: "g" in cluster.state.groups and len(cluster.state.groups["g"].members) >= members)
 
 
@@ -292,7 +292,7 @@ async def _synced(cluster: EmbeddedCluster, member_id: str) -> None:
 
 
 async def _once(cluster: EmbeddedCluster, holds: Callable[[], bool]) -> None:
-    """Wait until something holds, while other requests come and go."""
+    """Wait until a condition holds, with requests in between."""
     async with RawClient(cluster) as other:
         while not holds():
             await other.ask("heartbeat", 4, with_fields(group_id="x", generation_id=0, member_id=""))
@@ -392,7 +392,7 @@ async def test_another_broker_is_not_the_coordinator(cluster: EmbeddedCluster) -
 
 
 async def offsets(client: GroupClient, version: int = 8, topics: tuple[str, ...] | None = None) -> dict[str, int]:
-    """What the group committed for partition 0 of its topics."""
+    """Return topic -> the group's offset of partition 0."""
     wanted = {"group_id": client.group, "topics": None if topics is None else [(name, [0]) for name in topics]}
     answer = await client.raw.ask("offset_fetch", version, with_fields(**wanted, groups=[wanted]))
     told = answer.topics if version < 8 else answer.groups[0].topics
@@ -408,7 +408,7 @@ async def test_offsets_are_kept_until_their_topic_goes(cluster: EmbeddedCluster)
             assert await offsets(client, version) == {"orders": 42}
         assert await client.commit(1, topic="nothing") == 3
         await client.leave()
-        assert await client.commit(43, generation=-1) == UNKNOWN_MEMBER  # it still says its member id
+        assert await client.commit(43, generation=-1) == UNKNOWN_MEMBER  # the request still has a member id
         client.member_id = ""
         assert await client.commit(43, generation=-1) == 0
         assert await offsets(client) == {"orders": 43}
@@ -505,7 +505,7 @@ async def test_offsets_of_topics_that_nobody_reads_can_be_deleted(cluster: Embed
         assert await offsets(client) == {}
 
 
-# -- Groups of every kind, read from an embedded cluster by one set of reads, with requests that are bounded -----------
+# -- Groups of all types: the same functions read them, with a bounded number of requests ------------------------------
 
 all_kinds = worlds.embedded(ClusterSpec(scenario="groups"))
 
@@ -567,7 +567,7 @@ async def test_the_lag_of_each_kind(all_kinds: EmbeddedCluster, link: Link) -> N
 
 
 async def test_many_groups_are_few_requests_and_none_is_without_bounds(all_kinds: EmbeddedCluster, link: Link) -> None:
-    """A group with very many partitions, and very many groups."""
+    """A group with very many partitions, and very many groups, are read with requests of bounded size."""
     state = all_kinds.state
     add_topic(state, "wide", 2 * PARTITIONS_AT_ONCE * len(state.alive()) + 1, 1)
     numbers = range(len(state.topics["wide"].partitions))
@@ -604,7 +604,7 @@ async def test_many_groups_are_few_requests_and_none_is_without_bounds(all_kinds
 
 
 def _items(api: str, request: Any) -> int:
-    """Groups or partitions that a request names."""
+    """Return the number of groups or partitions in a request."""
     match api:
         case "describe_groups" | "offset_fetch":
             return len(request.groups)
@@ -613,11 +613,11 @@ def _items(api: str, request: Any) -> int:
     return 0
 
 
-# -- Groups that are listed are there, and what could not be listed is named -------------------------------------------
+# -- Lists of groups are complete, or name the part that could not be read ---------------------------------------------
 
 
 def seed(cluster: EmbeddedCluster) -> None:
-    """Group `calm` as some servers have those without members: Dead, with offsets."""
+    """Put topics and two groups. Some servers show a group without members like `calm`: Dead, with offsets."""
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     ids = sorted(state.brokers)
     state.put_topic(replicas.new_topic("orders", replicas.striped(ids, 1, 1), ids))
@@ -681,7 +681,7 @@ async def test_a_group_that_is_dead_and_has_nothing_is_not_there(capsys: pytest.
 async def test_the_group_with_the_empty_name_is_one_as_others(
     script: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Brokers take its commits, and list it: a client that sets no group.id may leave it behind."""
+    """Brokers accept its commits, and list it. A client without group.id may leave such a group."""
     with run_in_thread(ClusterSpec(brokers=1)) as running:
         running.call(seed)
 
@@ -711,7 +711,7 @@ async def test_its_lag_is_known() -> None:
 async def test_groups_whose_coordinator_has_no_leader_are_not_counted_as_none(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The one that can't be listed is named by its partition; the screen keeps what it knew."""
+    """The list names the partition of the coordinator that can't be read, and the screen keeps the known groups."""
     with run_in_thread(ClusterSpec(brokers=3)) as running:
         running.call(seed)
         away = running.call(lambda c: coordinator_of(c.state.topics, "other"))

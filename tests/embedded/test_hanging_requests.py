@@ -1,4 +1,4 @@
-"""One request that is never answered holds up no other, and is no cluster that does not answer."""
+"""Tests of a request that is never answered: it delays no other request, and the cluster does not count as lost."""
 
 import argparse
 import asyncio
@@ -50,7 +50,7 @@ def addresses(three: ThreadedCluster) -> tuple[Address, ...]:
 
 
 async def watched(poller: Poller, until: frozenset[str]) -> Observations:
-    """The observations up to the poll for which only these parts are left."""
+    """Return the observations up to the poll that leaves only these parts unread."""
     observations = begin(await poller.poll())
     async with asyncio.timeout(PATIENCE):
         while set(observations.last.unread) - until:
@@ -100,7 +100,7 @@ async def test_what_waits_for_the_controller_says_so(three: ThreadedCluster) -> 
 async def test_what_hangs_at_one_broker_is_asked_of_another(
     three: ThreadedCluster, api: str, read: object, first: int
 ) -> None:
-    """Whichever is asked first: it waits for a controller that hangs, the others know of a new one."""
+    """The first broker, whichever it is, waits for a controller that hangs; the others know the new one."""
     order = (*addresses(three)[first:], *addresses(three)[:first])
     hangs(three, api, broker=first + 1)
     with AdminClient(ConnectionSettings(order)) as client:
@@ -110,7 +110,7 @@ async def test_what_hangs_at_one_broker_is_asked_of_another(
 
 
 async def test_one_address_is_asked_again_on_another_connection(three: ThreadedCluster) -> None:
-    """A broker keeps what it sent to the controller that hangs; what comes later goes to the new one."""
+    """A broker's earlier requests wait for the controller that hangs; later ones go to the new controller."""
     three.call(lambda c: c.faults.add(Fault(NEVER, api="describe_quorum", times=1)))
     with AdminClient(ConnectionSettings(addresses(three)[:1])) as client:
         async with asyncio.timeout(PATIENCE):
@@ -131,7 +131,7 @@ async def test_a_change_that_hangs_holds_up_no_read(three: ThreadedCluster) -> N
 
 
 async def test_a_broker_that_hangs_is_known_soon_after_the_others_answered(three: ThreadedCluster) -> None:
-    """Far sooner than the time that they are given while none has."""
+    """After the other answers kac waits for the silent broker far less than if no broker has answered."""
     address = addresses(three)[2]
     three.run(lambda c: c._listeners[3].stop())
     with closing(socket.create_server(address, reuse_port=False)), AdminClient(settings_of(three)) as client:
@@ -160,7 +160,7 @@ async def test_without_an_answer_about_its_brokers_no_cluster_is_healthy(three: 
 
 
 async def test_no_cluster_is_healthy_while_any_part_is_withheld(three: ThreadedCluster) -> None:
-    """Whatever triage reads: no answer arrives, or the last one is long ago."""
+    """For each part that triage reads: without an answer, or with only an old one, the cluster is not healthy."""
     with AdminClient(settings_of(three)) as client:
         session = Session(client, Context("test", "tests", client.settings))
         async with Poller(session) as poller:
@@ -171,7 +171,7 @@ async def test_no_cluster_is_healthy_while_any_part_is_withheld(three: ThreadedC
                 poller.parts = tuple(
                     part._replace(read=asyncio.Event().wait) if part.name == name else part for part in poller.parts
                 )
-                if name == Part.CLUSTER:  # nothing is said without it
+                if name == Part.CLUSTER:  # without the cluster there is no verdict
                     with pytest.raises(TimeoutError):
                         await asyncio.wait_for(poller.poll(), 0.5)
                     continue

@@ -1,5 +1,4 @@
-"""kill -9 in the middle of an apply, at random moments: the journal loses nothing, and what the next start says of it
-is how the cluster is."""
+"""Tests of kill -9 at random moments of an apply: the journal loses nothing, and the next start reports the truth."""
 
 import asyncio
 from collections import Counter
@@ -26,15 +25,16 @@ from tests.support.forked_runs import ForkedRuns
 from tests.support.recorded_requests import Recording
 
 RUNS = [(0, 12), *(pytest.param(seed, 50, marks=pytest.mark.long) for seed in range(4))]
-"""Seeds and kills: first at each request of an apply in turn, then at random. A cluster for each: a journal that grows
-makes every round slower."""
+"""Seeds and numbers of kills: first at each request of an apply in turn, then at random. Each seed has its own cluster,
+because each round takes longer as the journal grows.
+"""
 TOPIC = "orders"
 FIRST = "incremental_alter_configs"
-"""What an apply asks first: whether the configs are valid."""
+"""The first request of an apply, which checks the configs."""
 
 
 def script(number: int) -> str:
-    """Four requests; every value in them is of this round alone."""
+    """Return a script with four requests, whose values are unique to the round."""
     return (
         f"set topic {TOPIC} retention.ms={number + 1000} max.message.bytes={number + 1000}; "
         f"set user user-{number} producer_byte_rate={number + 2048}; "
@@ -44,7 +44,7 @@ def script(number: int) -> str:
 
 
 def is_there(state: ClusterState, number: int) -> dict[str, bool]:
-    """What the cluster has of a round's script, by the entity."""
+    """Return whether the cluster has each edit of a round's script, by name."""
     own = state.configs.get(topic_resource(TOPIC), {})
     value = str(number + 1000)
     return {
@@ -57,7 +57,7 @@ def is_there(state: ClusterState, number: int) -> dict[str, bool]:
 
 
 def names(change: Change) -> list[str]:
-    """The same names for the edits of a change, in their order."""
+    """Return the names of the edits of a change, in order, as in `is_there`."""
     found = []
     for entry in change.entries:
         edit = entry.staged.edit
@@ -95,14 +95,14 @@ async def test_a_kill_loses_nothing_and_nothing_is_misreported(
 
 @dataclass(frozen=True)
 class Moments:
-    """Of an apply that nobody disturbs: how many requests it makes, and how long it takes from the first on."""
+    """The requests of an undisturbed apply, and its seconds from the first request on."""
 
     requests: int
     seconds: float
 
 
 async def measured(cluster: brokers.EmbeddedCluster, runs: ForkedRuns) -> Moments:
-    """Run one to its end."""
+    """Run one apply to its end and measure it."""
     began: list[float] = []
     clock = asyncio.get_running_loop().time
     recording = Recording()
@@ -126,11 +126,11 @@ async def one_round(
     seen: Counter[str],
     at: int | None,
 ) -> None:
-    """at: the request at which it is killed; None: at a random one, or at a random moment."""
+    """at: the number of the request that kills the process; None for a random request or moment."""
     rng = Random(number)
     applying = asyncio.Event()
-    # From the first request of the apply on: at one of them, or at a moment that none marks: between two bytes of the
-    # journal, say.
+    # Kill at one of the apply's requests, or at any moment after the first one, for example between two bytes of the
+    # journal.
     if at is None and rng.randrange(2):
         at = rng.randint(1, moments.requests)
     left = at or 0

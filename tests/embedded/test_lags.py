@@ -1,4 +1,4 @@
-"""Lag, and when the records at committed offsets were written."""
+"""Tests of lags, and of the times at which the records at committed offsets were written."""
 
 import asyncio
 import csv
@@ -38,7 +38,7 @@ cluster = worlds.cluster(
     after=lambda cluster: asyncio.run(consume(cluster.bootstrap, {"behind": 3, "caught-up": 10})),
     scope="module",
 )
-"""A group 7 records behind, and one that has read everything."""
+"""A cluster with a group that is 7 records behind, and one that has read everything."""
 
 
 async def consume(bootstrap: str, committed: dict[str, int]) -> None:
@@ -83,10 +83,10 @@ def test_a_filter_that_can_match_nothing_is_an_error(kac: Kac, filters: str) -> 
     assert complaints.startswith("kac: line 1, column 13: ")
 
 
-# -- When the records at committed offsets were written: what is asked, what is said where that is not known -----------
+# -- The times of records at committed offsets: requests, and output if a time is unknown ------------------------------
 
 running = worlds.running(poisoned, scope="module")
-"""A group stands at offset 3 of partition 0 of a topic, whose records were written at known times."""
+"""A cluster with a group at offset 3 of partition 0 of a topic whose records have known times."""
 
 link = worlds.link("running", worlds.mend)
 
@@ -96,7 +96,7 @@ async def test_the_record_at_an_offset_says_when_it_was_written(link: Link) -> N
     assert await record_times(link, spots, {}, PATIENCE) == {
         Spot(TOPIC, 0, POISON): Written(POISON, TIME + POISON),
         Spot(TOPIC, 0, 9): Written(9, TIME + 9),
-        Spot(TOPIC, 1, 2): Written(2, TIME + 2),  # a batch that is larger than what is asked for
+        Spot(TOPIC, 1, 2): Written(2, TIME + 2),  # a batch larger than the requested size
         Spot(TOPIC, 0, 10): Written(10, why=NO_RECORD, until=10),
         Spot("no-such", 0, 0): Written(0, why=NO_LEADER),
     }
@@ -127,7 +127,7 @@ async def test_a_group_that_is_polled_has_its_lag_as_a_time(link: Link) -> None:
     behind = session.snapshot.lag_trends[GROUP].longest_behind
     assert behind.seconds == pytest.approx(time.time() - (TIME + POISON) / 1000, abs=60)
     assert not behind.least
-    # The commit stands: its record is not asked for again.
+    # The commit is the same, so kac does not read its record again.
     await session.poll_groups([GROUP], times=100)
     assert session.client.asked == 1  # type: ignore[attr-defined]
     assert (session.snapshot.lag_trends[GROUP].longest_behind.seconds or 0) >= (behind.seconds or 0)
@@ -168,7 +168,7 @@ def test_the_text_of_groups_has_it_as_well(running: ThreadedCluster, capsys: pyt
     assert (float(days), unit) == (pytest.approx((time.time() - (TIME + POISON) / 1000) / 86_400, abs=0.6), "d")
 
 
-# -- What people ask a cluster first: who reads a topic, and which topics are the largest. A line each -----------------
+# -- Frequent questions: who reads a topic, and which topics are the largest -------------------------------------------
 
 demo = worlds.cluster(spec.clusters_of("incident", spec.ClusterSpec())["incident"], scope="module")
 
@@ -242,7 +242,7 @@ async def test_both_are_a_key_away_in_a_narrow_terminal(demo: ThreadedCluster) -
 def test_a_password_is_no_quota_and_the_line_that_sets_one_is_named(
     demo: ThreadedCluster, given: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody is asked for it, and no file of it is read, before it is refused."""
+    """kac refuses the password before it asks for it, and before it reads a file."""
     assert cli.run(["run", "-b", demo.bootstrap, "-e", f"set user alice {given}"]) == 1
     said = capsys.readouterr().err
     assert "a password is set by: scram set alice SCRAM-SHA-512 password=?" in said

@@ -1,4 +1,4 @@
-"""Laws of an embedded cluster: of its state, its topics, its logs and its groups."""
+"""Tests of laws of an embedded cluster's state, topics, logs and groups."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -42,7 +42,7 @@ def fresh(clock: ManualClock | None = None) -> ClusterState:
 
 
 class Cluster(RuleBasedStateMachine):
-    """Whatever is done: an older view is what was there then, and partitions keep to their rules."""
+    """After any steps, older views show the state of their time, and partitions obey their rules."""
 
     @initialize()
     def begin(self) -> None:
@@ -130,7 +130,7 @@ TestCluster = Cluster.TestCase
 
 
 class Squares:
-    """A source: the squares of the first numbers."""
+    """A source with the squares of the first numbers."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -209,11 +209,11 @@ def test_strings_hash_as_javas(text: str, value: int) -> None:
 
 
 def test_the_coordinator_of_a_group_is_found_as_in_kafka() -> None:
-    """Utils.abs, in which the lowest number becomes 0."""
+    """The number is Utils.abs of the hash, which turns the lowest int into 0."""
     assert [partition_of(name) for name in ("a", "billing", "my-group", "polygenelubricants")] == [47, 9, 12, 0]
 
 
-# -- Whatever is done to topics while brokers come and go: partitions stay such as a cluster can have ------------------
+# -- Partitions stay valid through any changes of topics and brokers ---------------------------------------------------
 
 GOOD = st.lists(st.integers(1, 3), min_size=1, max_size=3, unique=True).map(tuple)
 ANY = st.lists(st.integers(0, 4), max_size=4).map(tuple)
@@ -236,7 +236,7 @@ TOPIC_STEPS = st.one_of(
 
 
 def is_sound(partition: Partition, alive: tuple[int, ...]) -> bool:
-    """What the controller holds of every partition."""
+    """Return whether a partition obeys the controller's rules."""
     replicas, isr = partition.replicas, partition.isr
     led = partition.leader in isr and partition.leader in alive
     staying = set(replicas) - set(partition.removing)
@@ -248,9 +248,9 @@ def is_sound(partition: Partition, alive: tuple[int, ...]) -> bool:
         and set(isr) <= set(replicas)
         and set(partition.adding) | set(partition.removing) <= set(replicas)
         and bool(staying)
-        # It is led where anybody in sync could.
+        # It has a leader if any replica in sync is alive.
         and (led or (partition.leader == NO_LEADER and not set(isr) & set(alive)))
-        # A move that could end has.
+        # No move is left that could have ended.
         and (not is_moving(partition) or not set(partition.adding) <= set(isr) or not staying & set(isr))
     )
 
@@ -263,7 +263,7 @@ async def step(cluster: EmbeddedCluster, clock: ManualClock, action: tuple[objec
         case ("up", int(broker)):
             broker_back(state, broker) if broker not in state.alive() else None
         case ("wait", float(seconds)):
-            for _ in range(3):  # what was begun gets to its sleep, and out of it
+            for _ in range(3):  # lets started tasks reach their sleep, and leave it
                 await asyncio.sleep(0)
                 clock.advance(seconds / 3)
         case ("create", str(name), int(partitions), int(replication)):
@@ -307,7 +307,7 @@ def test_partitions_stay_sound(release: str, steps: list[tuple[object, ...]]) ->
     asyncio.run(run())
 
 
-# -- Laws of a partition's log and of a group, whatever comes in whichever order ---------------------------------------
+# -- Laws of a partition's log and of a group, in any order of events --------------------------------------------------
 
 STEPS = st.lists(
     st.one_of(
@@ -389,7 +389,7 @@ def test_a_batch_with_one_byte_changed_is_refused_or_says_another_place(at: int,
     data = bytearray(batch(b"value", times=[START]))
     at %= len(data)
     data[at] ^= change
-    free = [*range(8), *range(12, 16)]  # offset and leader epoch: the broker's, outside the checksum
+    free = [*range(8), *range(12, 16)]  # offset and leader epoch, which the broker sets: not in the checksum
     if at in free:
         assert produced_batch(bytes(data)).records == 1
     else:
@@ -409,7 +409,7 @@ Deeds = st.lists(st.tuples(st.sampled_from(["join", "sync", "heartbeat", "leave"
 
 
 class Story:
-    """Some clients of a group, each doing what it is told as far as it can."""
+    """Clients of a group, each of which takes the given step if it can."""
 
     def __init__(self) -> None:
         self.group = Group("g", 3.0)

@@ -1,4 +1,6 @@
-"""A script's work grows with its lines, not with their square: counted in calls, which no load changes."""
+"""Tests of the work of long scripts, which must grow with the lines and not with their square. It is counted in
+function calls, which do not depend on the machine's load.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +18,7 @@ from tests.support import worlds
 
 FEW, MANY = 250, 1_000
 SPARE = 1.25
-"""What the work for MANY lines may be above MANY / FEW times that for FEW: the start costs the same."""
+"""The maximum factor by which the work of MANY lines may exceed MANY / FEW times the work of FEW lines."""
 
 LINES: dict[str, Callable[[int], str]] = {
     "one key": lambda n: f"set topic t0 retention.ms={100_000 + n}",
@@ -36,7 +38,7 @@ LINES: dict[str, Callable[[int], str]] = {
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ThreadedCluster]:
-    """One with a topic for each line."""
+    """A cluster with a topic for each line."""
     with run_in_thread() as running:
         topics = "\n".join(f"create topic t{number} partitions=1 replication=1" for number in range(MANY))
         run(running, f"{topics}\napply --yes")
@@ -55,7 +57,7 @@ def run(running: ThreadedCluster, script: str) -> int:
 
 
 def calls(running: ThreadedCluster, script: str) -> int:
-    """Calls of functions, Python's and C's, that a script makes in this thread."""
+    """Return the number of calls of Python and C functions that a script makes in this thread."""
     return calls_of(lambda: run(running, script))
 
 
@@ -83,7 +85,7 @@ def calls_of(work: Callable[[], object]) -> int:
 def test_four_times_the_lines_are_four_times_the_work(
     cluster: ThreadedCluster, what: str, before: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also where the first lines have outcomes of a check, which later lines take away."""
+    """This also holds if a check has outcomes for the first lines, which later lines remove."""
     work = {}
     for count in (FEW, MANY):
         lines = [LINES[what](number) for number in range(count)]
@@ -97,13 +99,13 @@ def test_four_times_the_lines_are_four_times_the_work(
 @pytest.mark.parametrize("value", ["'{}'", '"{}"', "{}"])
 @pytest.mark.parametrize("space", [1, 100_000])
 def test_a_word_is_read_at_once_however_long_it_is(value: str, space: int) -> None:
-    """Character by character a megabyte took a second, and a file that is no script minutes."""
+    """Character by character, a megabyte would take a second, and a file that is no script minutes."""
 
     def work(length: int, space: int = 1) -> int:
         script = f"set topic a{' ' * space}k=x{value.format('x' * length)}"
         return min(calls_of(lambda: parse(script)) for _ in range(3))  # a finalizer may run during one
 
-    work(10)  # makes what is made once
+    work(10)  # fills the caches
     assert work(100_000, space) == work(10)
 
 
@@ -125,7 +127,9 @@ def test_a_line_that_is_too_long_for_a_script_is_refused_before_it_is_read(capsy
 def test_many_wrong_lines_are_all_named_and_the_first_have_hints(
     cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The nearest of many names takes a tenth of a second: for each line of a script for another cluster, hours."""
+    """To find the nearest of many names takes a tenth of a second, which would be hours for a script of another
+    cluster.
+    """
     capsys.readouterr()
     count = 3 * HINTED
     for line, message in (
@@ -148,5 +152,5 @@ def test_undo_and_redo_take_steps_of_a_script_one_by_one(
     found = {
         words[1]: words[-3] for line in shown if (words := line.split())[:1] == ["topic"] and words[-1] == "staged"
     }
-    # The last step was taken back; the one before it too, and done again.
+    # The last step was undone, and the one before it was undone and redone.
     assert found == {f"t{number % 7}": str(100_000 + number) for number in range(69)}

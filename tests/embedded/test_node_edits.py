@@ -1,4 +1,4 @@
-"""Changes of nodes on an embedded cluster: deleted records, brokers, features, voters."""
+"""Tests of changes of nodes on an embedded cluster: deleted records, brokers, features, voters."""
 
 import json
 from types import ModuleType
@@ -36,7 +36,7 @@ MD = "metadata.version"
 
 
 def furnish(cluster: EmbeddedCluster) -> None:
-    """Three partitions of ten records."""
+    """Put three partitions with ten records each."""
     add_topic(cluster.state, "orders", 3, 2)
     for number in range(3):
         log = cluster.state.logs["orders", number] = partition_log.PartitionLog()
@@ -49,7 +49,7 @@ session = worlds.session("cluster", lost_answer_timeout=0.5)
 
 
 async def outcomes(session: Session, text: str) -> list[Outcome]:
-    """What became of each target of a script of edits, accepted as they are."""
+    """Stage a script of edits and apply it with all warnings accepted; return the outcome of each target."""
     report = await staged(session, text)
     assert report.added, report
     done = await apply_plan(session, ApplyOptions(risks=ACCEPTED))
@@ -81,7 +81,7 @@ async def test_a_lost_answer_of_the_controller_is_settled(
 ) -> None:
     cluster.run(lambda each: each.broker_down(4))
 
-    # A check of features is answered; the change is not.
+    # The first UpdateFeatures is a check, which gets an answer; the change does not.
     fault = Fault(Cut(moment), api, nth=2 if api == "update_features" else 1)
     cluster.call(lambda each: each.faults.add(fault))
     (found,) = await outcomes(session, text)
@@ -123,7 +123,7 @@ def only_describing(cluster: EmbeddedCluster) -> None:
 restricted = worlds.cluster(
     spec.ClusterSpec(brokers=4, super_users=frozenset()), furnish, only_describing, down=(4,), scope="module"
 )
-"""Where clients may describe everything and change nothing; broker 4 is down."""
+"""A cluster on which clients may describe everything and change nothing; broker 4 is down."""
 
 
 @pytest.mark.parametrize(("text", "name", "right"), RIGHTS, ids=[each[0] for each in RIGHTS])
@@ -205,7 +205,7 @@ async def test_records_are_deleted_from_the_row_of_a_partition(cluster: Threaded
         await it.until(lambda: starts(cluster) == [0, 4, 0])
 
 
-# -- Voters of an embedded cluster, by each way that a plan goes -------------------------------------------------------
+# -- Changes of an embedded cluster's voters by statements, the screen and reverts -------------------------------------
 
 quorum = worlds.cluster(spec.ClusterSpec(brokers=4, scenario="quiet"))
 
@@ -229,7 +229,7 @@ def test_a_static_quorum_is_refused(quorum: ThreadedCluster, capsys: pytest.Capt
 
 
 def test_a_change_for_another_cluster_is_refused(quorum: ThreadedCluster) -> None:
-    """As Kafka 3.9.1 and 4.4 were seen to do."""
+    """The error is that of Kafka 3.9.1 and 4.4."""
 
     async def changed(link: Link) -> tuple[int, str | None]:
         def build(kio: ModuleType) -> Any:
@@ -252,7 +252,7 @@ def test_voters_leave_and_come_back(quorum: ThreadedCluster, capsys: pytest.Capt
     assert "voters 1, 2, 3 afterwards: 2 of 3 are needed, all follow, one more may fail" in shown
     on_quorum(capsys, quorum, "remove voter 4; apply --yes")
     assert roles(capsys, quorum)[4] == "observer"
-    # One without a spare has to be accepted.
+    # The warning must be accepted if no other voter may fail afterwards.
     assert "no-spare-voter" in on_quorum(capsys, quorum, "remove voter 3; apply --yes", 3)
     assert "where controller 4 listens is unknown to brokers" in on_quorum(capsys, quorum, "add voter 4", 1)
     on_quorum(capsys, quorum, "add voter 4 at=CONTROLLER://127.0.0.1:9; apply --yes")

@@ -1,4 +1,4 @@
-"""Two consoles at once, brokers that answer byte by byte, APIs that are all newer than kac, ids that are used again."""
+"""Tests of two consoles at once, brokers that answer byte by byte, APIs that are all newer than kac, and reused ids."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ cluster = worlds.embedded(ClusterSpec(brokers=2), worlds.topic("orders", ((1, 2)
 
 @pytest.mark.parametrize("force", [False, True])
 async def test_two_consoles_that_apply_at_once(cluster: EmbeddedCluster, force: bool) -> None:
-    """Each says of its own edit what became of it: who was second stops, or goes over the other's knowingly."""
+    """Each console reports its own edit's outcome. The second one stops, or with `force` overwrites the other value."""
     addresses = tuple(cluster.addresses.values())
     async with session_on(*addresses) as one, session_on(*addresses) as other:
         for session, value in ((one, "1000000"), (other, "2000000")):
@@ -59,7 +59,7 @@ async def test_two_consoles_that_apply_at_once(cluster: EmbeddedCluster, force: 
 
 @asynccontextmanager
 async def by_bytes(address: tuple[str, int]) -> AsyncIterator[tuple[str, int]]:
-    """A relay that hands on what a broker answers one byte at a time."""
+    """Yield the address of a relay that passes on a broker's answers byte by byte."""
 
     async def hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: int) -> None:
         with suppress(ConnectionError):
@@ -85,7 +85,7 @@ async def test_a_broker_that_answers_byte_by_byte_is_read_and_changed() -> None:
         cluster.state.put_topic(new_topic("orders", ((1,),), (1,)))
         (address,) = cluster.addresses.values()
         async with by_bytes(address) as relay:
-            # The broker advertises the relay, so that all goes through it.
+            # The broker advertises the relay, so all requests go through it.
             cluster.state.put_broker(replace(cluster.state.brokers[1], port=relay[1]))
             async with session_on(relay) as session:
                 await session.read_cluster()
@@ -100,7 +100,7 @@ async def test_each_api_that_is_newer_than_kac_is_named_and_the_others_are_read(
     known = dict(cluster.advertised)
     for key in known:
         if key in (API_VERSIONS, METADATA):
-            continue  # without these nothing can be asked: tests/unit/test_newer_brokers.py
+            continue  # without these no request is possible: tests/unit/test_newer_brokers.py
         cluster.advertised = {**known, key: (900, 1000)}
         async with session_on(*cluster.addresses.values()) as session:
             try:
@@ -121,7 +121,7 @@ async def test_all_apis_that_go_on_beyond_what_kac_knows_are_used_as_it_knows_th
 
 
 async def test_a_broker_id_that_is_used_again_is_read_anew_before_it_is_changed(cluster: EmbeddedCluster) -> None:
-    """Another broker has the id, and another value: what was staged on the old one stops."""
+    """Another broker with another value gets the id: the edit that was staged for the old one is not applied."""
     resource = broker_resource(2)
     async with session_on(*cluster.addresses.values()) as session:
         await session.read_cluster()

@@ -1,5 +1,6 @@
-"""The law of operations: from any state and through any deaths, of kac at each write and request and of brokers, either
-the goal is reached and nothing is left, or the operation says what it waits for."""
+"""Tests of the law of operations: from any state, if kac dies at a write or a request, or brokers die, either the goal
+is reached and nothing is left behind, or the operation says what it waits for.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -39,18 +40,18 @@ FOREIGN = 7_000_000
 
 
 class Died(BaseException):
-    """This life of kac is over, as by kill -9."""
+    """kac has died, as by kill -9."""
 
 
 class Deaths:
-    """Ends a life right before or after a line of the journal, or a request that changes the cluster."""
+    """Ends a run of kac right before or after a line of the journal, or a request that changes the cluster."""
 
     def __init__(self) -> None:
         self.left = 0
         self.dead = False
 
     def event(self) -> None:
-        """Something that a death may come before or after."""
+        """Count a moment before or after which the run may end."""
         if self.dead:
             raise Died
         self.left -= 1
@@ -61,7 +62,7 @@ class Deaths:
 
 @contextmanager
 def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
-    """Each event of a life counts; who died frees no lease, and is not taken for alive."""
+    """Count the events of each run. A run that died frees no lease, and does not count as alive."""
     write, send, free = file._write, changes.send, Lease.free
 
     def writing(journal: Path, descriptor: int, data: bytes) -> None:
@@ -95,7 +96,7 @@ def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
 
 
 class Die(NamedTuple):
-    """A life that ends with its nth event."""
+    """Run kac until its nth event, and let it die there."""
 
     nth: int
 
@@ -124,7 +125,7 @@ class ForeignCopy(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """An operator asks for another throttle, or to cancel."""
+    """An operator requests another throttle, or a cancellation."""
 
     cancel: bool
     throttle: int
@@ -178,7 +179,7 @@ CASES = st.builds(
 
 
 async def lived(world: World, number: int, life: int) -> Operation:
-    """A life of kac that works on the operation; its session knows nothing of those before."""
+    """Run kac on the operation, with a new session that knows nothing of earlier runs."""
     session = Session(world.session.client, world.session.context, f"life-{life}", world.session.clock)
     return await work_on(session, number, pace=world.pace)
 
@@ -199,7 +200,7 @@ async def go_through(case: Case, patch: pytest.MonkeyPatch) -> None:
         with mortal(patch, deaths):
             over = False
             for life, event in enumerate(case.events):
-                # What is reached is judged before a broker comes back: it may take replicas then.
+                # Judge the goal before a broker comes back, because it may hold replicas then.
                 over = over or await happens(world, event, number, life, deaths) or await has_ended(world, before)
             deaths.dead, deaths.left = False, 0
             if not over:
@@ -208,7 +209,7 @@ async def go_through(case: Case, patch: pytest.MonkeyPatch) -> None:
 
 
 async def has_ended(world: World, before: dict[tuple[str, str], str]) -> bool:
-    """Whether the operation is over; then also whether it ended well."""
+    """Return whether the operation has ended. If so, check its end."""
     for operation in (await read_operations(world.session, ended=1)).ended:
         await ended_well(world, operation, before)
         return True
@@ -216,11 +217,11 @@ async def has_ended(world: World, before: dict[tuple[str, str], str]) -> bool:
 
 
 async def goes_on(world: World, number: int, before: dict[tuple[str, str], str]) -> None:
-    """All brokers are there, and nothing dies any more."""
+    """Start all brokers, run the operation without deaths, and check its end."""
     for broker in BROKERS:
         await world.cluster.broker_up(broker)
     operation = await lived(world, number, 1000)
-    # Copies that another tool began end by the clock, and were waited for.
+    # The first run waits for copies of another tool, which end by the clock.
     operation = operation if operation.ended is not None else await lived(world, number, 1001)
     await ended_well(world, operation, before)
     if operation.ended is None:
@@ -231,7 +232,7 @@ async def goes_on(world: World, number: int, before: dict[tuple[str, str], str])
 
 
 async def happens(world: World, event: Happens, number: int, life: int, deaths: Deaths) -> bool:
-    """Let it happen. Returns whether an operator was refused, as the operation is over."""
+    """Let an event happen. Returns whether an operator's request was refused because the operation has ended."""
     alive = world.cluster.state.alive()
     match event:
         case Die(nth):
@@ -261,7 +262,7 @@ async def happens(world: World, event: Happens, number: int, life: int, deaths: 
 
 
 async def ended_well(world: World, operation: Operation, before: dict[tuple[str, str], str]) -> None:
-    """The goal is reached and nothing is left; or what is waited for is said."""
+    """Fail unless the goal is reached and nothing is left behind, or the operation says what it waits for."""
     seen(operation.state.value)
     if operation.ended is None:
         assert operation.progress is not None
@@ -287,7 +288,7 @@ async def ended_well(world: World, operation: Operation, before: dict[tuple[str,
 
 
 def elections_left(world: World, operation: Operation) -> list[int]:
-    """Partitions that it moved and that another leads, though the preferred replica is in sync and alive."""
+    """Return the moved partitions that are not led by their preferred replica, although it is in sync and alive."""
     alive, partitions = world.cluster.state.alive(), world.cluster.state.topics["orders"].partitions
     moved = (number for _, number in operation.moves())
     return [
@@ -298,17 +299,18 @@ def elections_left(world: World, operation: Operation) -> list[int]:
 
 
 FOUND = Case(((2,), (1, 2), (2, 4, 3), (1, 3, 2), (2, 4), (1,)), 1, goals.Balance(), None, False, (Down(2), Die(2)))
-"""A broker that was down while the others were balanced comes back with too few replicas: what is reached is judged by
-the brokers that were there."""
+"""A broker that was down during the balance comes back with too few replicas: the goal is judged by the brokers that
+were up.
+"""
 
 LED = Case(((1, 2, 3), (1, 3), (2, 3)), 1, goals.Drain((3,)), 10**7, False, (Down(1), Up(1)))
-"""Broker 1 does not lead what it should: of what was moved it is elected at the end."""
+"""Broker 1 is not the leader of partitions that prefer it: the operation elects it at the end, for the moved ones."""
 WITHIN = Case(((1, 2), (1, 3), (2, 1)), 1, goals.DrainDir(1, DIRS[0]), 10**7, True, (ForeignCopy(2, 1, DIRS[0]),))
-"""What another tool copies into the directory that is drained is waited for."""
+"""The operation waits for the copy of another tool into the directory that is drained."""
 
 
 def dying(case: Case, every: int) -> Callable[[Test], Test]:
-    """The case with a death at one moment after another, as examples of a law."""
+    """Add examples to a test: the case with a death at every nth moment."""
 
     def with_examples(test: Test) -> Test:
         for nth in range(1, 66, every):

@@ -1,5 +1,6 @@
-"""Records that a skip or a deletion passes over: kept in a file or sent to a dead-letter topic first, or nothing is
-passed over; and the letters go back where they were."""
+"""Tests of skips and deletions of records: kac first keeps the records in a file or sends them to a dead-letter topic,
+else it changes nothing; and it can return the letters to their partitions.
+"""
 
 import asyncio
 import json
@@ -66,19 +67,21 @@ kac = worlds.commands()
 
 @pytest.fixture(autouse=True)
 async def filled(link: Link) -> None:
-    """The group billing stands before the second of four records of orders/0: the poison."""
+    """Write four records to orders/0. The second is the poison, and the group billing has committed the offset before
+    it.
+    """
     some = [NewRecord(b"a", b"0"), POISON, NewRecord(b"c", b"2"), NewRecord(b"d", None)]
     await dead_letters.write(link, "orders", 0, some)
 
 
 def at(cluster: ThreadedCluster) -> int:
-    """The offset of the group."""
+    """Return the group's offset."""
     found: int = cluster.call(lambda each: each.state.groups["billing"].offsets["orders", 0].offset)
     return found
 
 
 def starts(cluster: ThreadedCluster) -> int:
-    """The first offset of orders/0."""
+    """Return the first offset of orders/0."""
     found: int = cluster.call(lambda each: each.state.logs["orders", 0].start)
     return found
 
@@ -101,11 +104,11 @@ async def test_a_skipped_record_is_sent_first_and_goes_back_by_redrive(
     assert origin_of(letter) == Origin("kac", "orders", 0, 1, why, why, "billing", b"kac.passed-over.message")
     assert at(cluster) == 2
 
-    # Back to the partition in which it was, with all headers that it had: another tool's too.
+    # The letter returns to its partition with all its former headers, including another tool's.
     ran = await asyncio.to_thread(kac, "redrive", "orders.dlt")
     assert "1 letter" in ran.out
     assert why in ran.out
-    cluster.call(worlds.group("billing", {("orders", 0): 99}))  # the group passes the first letter
+    cluster.call(worlds.group("billing", {("orders", 0): 99}))  # the group has passed the first letter
     ran = await asyncio.to_thread(kac, "redrive", "orders.dlt", "--run", "--yes")
     assert ran.code == 0, ran.complaints
     back = (await dead_letters.read(link, "orders"))[-1]
@@ -138,7 +141,7 @@ async def test_the_same_file_is_taken_and_another_is_not(
 ) -> None:
     file = tmp_path / "poison.jsonl"
     assert (await run(cluster, f"{SKIP} keep {file}"))[1] == 3
-    assert (await run(cluster, f"{SKIP} keep {file}"))[1] == 3  # the very bytes
+    assert (await run(cluster, f"{SKIP} keep {file}"))[1] == 3  # the file already has exactly these bytes
     before = file.read_bytes()
     _, code = await run(cluster, f"{SKIP} 2 keep {file}; {APPLY}")
     assert "exists already" in capsys.readouterr().err
@@ -212,7 +215,7 @@ async def test_letters_are_not_written_again_because_what_follows_them_failed(
     (report,) = await apply_flow(session, Unattended(), accepted, asks, Flags())
     assert [each.status for result in report.results for each in result.outcomes] == [Status.APPLIED, Status.FAILED]
     cluster.call(lambda each: each.faults.remove(fault))
-    # Another statement in between is not forgotten, nor that the same skip is staged once more without letters.
+    # kac keeps the other statement, and the skip that is staged again without letters.
     session.stage([SetConfig(config.topic_resource("orders"), "retention.ms", "86400000")])
     session.stage(to_edits(replace(statement, to=None, letters=None), session.snapshot, plan=session.plan))
     with pytest.raises(CommandError, match="are written already") as raised:
@@ -248,7 +251,7 @@ async def test_no_later_edit_makes_the_plan_forget_letters_that_are_written(
         report = session.stage(to_edits(other, session.snapshot, plan=session.plan))
         (refused,) = report.refused
         assert "the letters before the skip of group billing in orders/0 are written already" in refused.reason
-    # The rest of the first one is applied, and a later one begins behind it.
+    # The rest of the first skip is applied, and a later skip begins after it.
     assert len(session.plan) == 1
     (report,) = await apply_flow(session, Unattended(), accepted, asks, Flags())
     assert report.ok
@@ -266,7 +269,7 @@ async def test_another_run_says_that_letters_were_written_before(
     assert (await run(cluster, f"{SKIP} to topic orders.dlt; {APPLY}", journal=True))[1] == 1
     cluster.call(lambda each: each.faults.remove(fault))
     assert "written before" not in capsys.readouterr().err
-    # Another topic did not get it, and neither did other records this topic.
+    # Letters for another topic, and other records for this topic, cause no warning.
     await run(cluster, "create topic orders.other partitions=1; apply --yes", journal=True)
     for text in (f"{SKIP} to topic orders.other", "produce topic orders.dlt value v"):
         assert (await run(cluster, f"{text}; {APPLY}", journal=True))[1] == 0
@@ -281,7 +284,7 @@ async def test_another_run_says_that_letters_were_written_before(
 async def test_letters_that_may_have_been_written_before_are_said(
     cluster: ThreadedCluster, session: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """To a run that has other batches; a session that sends the same batch again writes it once."""
+    """The warning is for a run with other batches. A session that sends the same batch again writes it once."""
     lost = faults.Fault(faults.Cut(faults.Moment.BEFORE), api="produce")
     cluster.call(lambda each: each.faults.add(lost))
     for text in (f"{SKIP} to topic orders.dlt; {APPLY}", APPLY):
@@ -299,7 +302,7 @@ async def test_nothing_is_staged_if_the_group_goes_on_while_its_records_are_read
     cluster: ThreadedCluster, session: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def goes_on(state: ClusterState) -> None:
-        # Another client moves the group behind the end of the skip, and a poll shows that before the skip is staged.
+        # Another client moves the group beyond the skip, and a poll shows this before the skip is staged.
         state.groups["billing"].offsets["orders", 0] = Committed(3)
 
     dead_letters.learnt_meanwhile(cluster, session, dead_letters.gone_on("billing", ("orders", 0), 3), goes_on)
@@ -307,7 +310,7 @@ async def test_nothing_is_staged_if_the_group_goes_on_while_its_records_are_read
     await script_runner.Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
     assert "changed before this was staged: the skip of group billing in orders/0" in capsys.readouterr().err
     assert len(session.plan) == 0
-    # Given again it is of the record that the group stands at now.
+    # The same statement now skips the record at the group's new offset.
     await script_runner.Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
     assert [each.edit.offset for each in session.plan.staged if isinstance(each.edit, CommitOffset)] == [4]
 
@@ -344,7 +347,7 @@ async def test_a_group_with_members_gets_no_letters(cluster: ThreadedCluster, se
 
 
 async def with_letters(session: Session) -> EditStatement:
-    """The skip with the letter of the poison."""
+    """Return the skip with the letter of the poison."""
     (statement,) = parse(f"{SKIP} to topic orders.dlt")
     assert isinstance(statement, SkipRecords)
     await reading.read_needs(session, needs(statement, None))
@@ -388,7 +391,7 @@ async def test_no_later_edit_parts_them(
     out, code = await run(cluster, f"{first} to topic orders.dlt; {then}; plan; apply --valid-only --yes")
     assert (code, out.count("refused: ")) == (1, 1)
     assert "the plan sends its records to a topic first" in out
-    # Without a plan that sends them it is staged as before, and so are letters in place of such an edit.
+    # If no plan sends letters, the edit is staged as before; letters then replace it.
     out, code = await run(cluster, f"{then}; {first} to topic orders.dlt; {APPLY}")
     assert code == 0, out
     assert len(await dead_letters.read(link, "orders.dlt")) in (1, 2)
@@ -406,7 +409,7 @@ async def test_letters_do_not_take_the_place_of_others(session: Session) -> None
     (delete,) = parse("delete records topic orders partition 0 before 1 to topic orders.dlt")
     assert isinstance(delete, DeleteRecords)
     await reading.read_needs(session, needs(delete, None))
-    # Both made on an empty plan: the batches have one number.
+    # Both sets of edits were made for an empty plan, so their batches have the same number.
     some = to_edits(skip, session.snapshot)
     more = to_edits(replace(delete, letters=secret.Contents([NewRecord(b"a", b"0")])), session.snapshot)
     assert stage(EMPTY, [*some, *more], session.snapshot).plan.staged == ()
@@ -476,6 +479,6 @@ async def test_records_of_an_open_transaction_are_not_passed_over(
             _, code = await run(cluster, f"{text} {first}; {APPLY}")
             assert "an open transaction holds back records of orders/0 before offset 5" in capsys.readouterr().err
             assert (code, at(cluster), starts(cluster), file.exists()) == (1, 1, 0, False)
-    # Before the transaction's first record nothing is held back.
+    # Records before the transaction's first one are not held back.
     assert (await run(cluster, f"{SKIP} 3 to topic orders.dlt; {APPLY}"))[1] == 0
     assert (at(cluster), len(await dead_letters.read(link, "orders.dlt"))) == (4, 3)

@@ -1,4 +1,4 @@
-"""Other servers than Kafka, and other releases than the newest: the console, triage, files and doctor run on each."""
+"""Tests of other servers than Kafka, and of other releases than the newest, with all front ends."""
 
 import ast
 import asyncio
@@ -34,16 +34,15 @@ from tests.support import worlds
 from tests.support.older_brokers import OLDER, known_release, like
 from tests.tui.console_app import Driven, driven_on
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Other servers than Kafka: the console, triage, files and doctor run on each, and name no trouble of a healthy one
+# -- Servers other than Kafka: no front end reports trouble on a healthy one -------------------------------------------
 
 FALSE_HERE = ("ZooKeeper", "Upgrade", "needs Kafka", "Traceback")
-"""What no front end may say of a server that is not Kafka's, or is new enough."""
+"""Words that no front end may write about a server that is not Kafka, or is new enough."""
 
 
 @pytest.fixture(scope="module", params=sorted(PROFILES))
 def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, ThreadedCluster]]:
-    """One of them, healthy, with topics and groups."""
+    """A healthy server of each profile, with topics and groups."""
     with run_in_thread(ClusterSpec(scenario="quiet", profile=PROFILES[request.param])) as running:
         yield request.param, running
 
@@ -60,7 +59,8 @@ def test_no_trouble_is_named(server: tuple[str, ThreadedCluster], capsys: pytest
     code, out, _ = kac(capsys, server[1], "triage", "--for", "3s", "--output", "json")
     verdict = json.loads(out)
     assert [each for each in verdict["causes"] if each["severity"] != "info"] == []
-    # A server of somebody else's refuses what only its owner may see: that is unknown, and not healthy.
+    # A hosted server refuses requests that only its owner may send: these parts are unknown, so it does not count as
+    # healthy.
     unread = {"confluent-cloud": ["quorum", "log_dirs", "reassignments"]}.get(server[0], [])
     assert verdict["unread"] == unread
     assert (code, verdict["healthy"], verdict["unexplained"]) == (int(bool(unread)), not unread, [])
@@ -113,7 +113,7 @@ def test_doctor_lists_what_is_missing(
 
 @pytest.fixture
 async def walk(server: tuple[str, ThreadedCluster]) -> AsyncIterator[Driven]:
-    """The console on it."""
+    """The console on the server."""
     settings = ConnectionSettings(parse_bootstrap(server[1].bootstrap))
     with AdminClient(settings) as client:
         app = Console(
@@ -146,7 +146,7 @@ async def test_the_walk(walk: Driven, server: tuple[str, ThreadedCluster]) -> No
 
 
 def test_a_server_is_named_in_its_own_record_alone() -> None:
-    """No condition of the program knows a vendor."""
+    """No condition in the code may depend on a vendor."""
     root = Path(console.__file__).parent
     named = {
         str(path.relative_to(root))
@@ -157,16 +157,16 @@ def test_a_server_is_named_in_its_own_record_alone() -> None:
     assert named == {"embedded/profiles.py"}
 
 
-# -- Replicas that are outside of the ISR by design, on a server that has them: no front end calls them missing --------
+# -- Replicas that are outside the ISR by design: no front end calls them missing --------------------------------------
 
 (KEY,) = PLACEMENT_KEYS
 RULE = {"version": 2, "replicas": [{"count": 2, "constraints": {}}], "observers": [{"count": 1, "constraints": {}}]}
 PLACED = {"stretched": json.dumps(RULE), "also": json.dumps(RULE | {"observers": [{"count": 2, "constraints": {}}]})}
-"""The config's value by topic; all other topics have it empty."""
+"""Topic -> the value of the placement config; it is empty for all other topics."""
 
 
 def with_placements(answer: Any) -> Any:
-    """Topics have one more config."""
+    """Return the answer with the placement config added to the topics."""
     return replace(answer, results=tuple(_placed(each) for each in answer.results))
 
 
@@ -181,7 +181,7 @@ def _placed(result: Any) -> Any:
 
 @pytest.fixture
 def observing() -> Iterator[ThreadedCluster]:
-    """Four brokers. Broker 4 copies two topics and is in neither's ISR; of a third it is a replica that is missing."""
+    """A cluster with four brokers. Broker 4 is an observer of two topics, and a missing replica of a third one."""
     profile = Profile(release="3.9", answers={"describe_configs": with_placements})
     with run_in_thread(ClusterSpec(brokers=4, profile=profile)) as running:
         running.call(seed)
@@ -242,7 +242,7 @@ async def test_a_server_without_placements_is_asked_for_one_topic(capsys: pytest
 
 
 def _refused(answer: Any) -> Any:
-    """Configs of topics that the user may not see."""
+    """Return the answer without the configs of topics, which the user may not read."""
     return replace(answer, results=tuple(replace(each, error_code=29, configs=()) for each in answer.results))
 
 
@@ -256,10 +256,10 @@ async def test_where_configs_may_not_be_seen_one_topic_is_asked_for(capsys: pyte
         assert running.call(lambda cluster: cluster.counters.by_api())["describe_configs"] == 1
 
 
-# -- Clusters of older and of newer releases ---------------------------------------------------------------------------
+# -- Older and newer releases ------------------------------------------------------------------------------------------
 
 older = worlds.cluster(like("2.8", scenario="quiet"), scope="module")
-"""Three brokers with topics and groups."""
+"""A cluster with three brokers, topics and groups."""
 
 on_older = worlds.commands("older")
 
@@ -304,14 +304,14 @@ def test_the_table_has_the_releases_that_are_not_imitated() -> None:
     assert [known_release(name).name for name in OLDER] == list(OLDER)
 
 
-# -- What versions of Kafka 4.4 say that those before do not, as kac hands it on ---------------------------------------
+# -- Fields of Kafka 4.4's newest versions in kac's output -------------------------------------------------------------
 
 GROUP_DELETION_FAILED = 134
 WHY = "the topology of orders is not deleted: the plugin is down"
 
 
 def put_group(cluster: EmbeddedCluster, group: groups.Group) -> None:
-    """Put a group into a cluster, with the topic that groups stand in."""
+    """Put a group into a cluster, and create the internal topic of groups if it is missing."""
     cluster.state.groups[group.id] = group
     if OFFSETS not in cluster.state.topics:
         cluster.state.put_topic(replicas.new_topic(OFFSETS, [[1]], [1], internal=True))
@@ -332,7 +332,7 @@ async def test_why_a_group_is_not_deleted(release: str, message: str) -> None:
 
 @pytest.mark.parametrize(("kind", "shown"), [("streams", "sticky"), ("consumer", None)])
 def test_a_streams_groups_assignor_is_shown(kind: str, shown: str | None, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a group of consumers it is of its target alone, and not shown."""
+    """For a consumer group the assignor is that of the target assignment only, so it is not shown."""
 
     def put(cluster: EmbeddedCluster) -> None:
         newer = newer_groups.NewerGroup(kind, "Empty", 1, 1, (), "sticky")  # type: ignore[arg-type]
@@ -356,7 +356,7 @@ async def test_it_is_on_the_screen() -> None:
 
 
 def test_the_nodes_of_a_streams_group(capsys: pytest.CaptureFixture[str]) -> None:
-    """A plug-in of brokers keeps them (KIP-1331), which no Kafka comes with; that there are none is said."""
+    """A broker plugin stores them (KIP-1331), which Kafka does not include. If it has none, the output says so."""
     nodes = (
         newer_groups.Node("SOURCE-0", 1, sources=("payments",), successors=("SUM-1",)),
         newer_groups.Node("SUM-1", 2, stores=("sums",), successors=("SINK-2",)),

@@ -1,4 +1,4 @@
-"""The proposals' formats over sockets."""
+"""Tests of the proposals' formats over sockets."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -34,7 +34,9 @@ from tests.support.notifications import missed, notifications
 
 
 async def ask(cluster: EmbeddedCluster, request: Any, broker: int | None = None) -> Any:
-    """The answer of a broker, the controller unless another is named; every byte of it is read."""
+    """Send a request to a broker, by default the controller; return the answer. Fails unless each byte of it is
+    decoded.
+    """
     host, port = cluster.addresses[broker or cluster.state.controller_id]
     reader, writer = await asyncio.open_connection(host, port)
     try:
@@ -54,20 +56,20 @@ async def ask(cluster: EmbeddedCluster, request: Any, broker: int | None = None)
 
 
 class WatchedClock(manual_clock.ManualClock):
-    """A manual clock that tells when somebody sleeps."""
+    """A manual clock with an event that is set when a task sleeps."""
 
     def __init__(self) -> None:
         super().__init__()
         self.slept = asyncio.Event()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until the time was moved that far."""
+        """Sleep until the clock has advanced so far."""
         self.slept.set()
         await super().sleep(seconds)
 
 
 async def until(cluster: EmbeddedCluster, is_so: Callable[[], bool]) -> None:
-    """Wait for a change after which it is so."""
+    """Wait until a change makes a condition true."""
     settled = asyncio.Event()
     unsubscribe = cluster.state.subscribe(lambda _: settled.set() if is_so() else None)
     if not is_so():
@@ -77,7 +79,7 @@ async def until(cluster: EmbeddedCluster, is_so: Callable[[], bool]) -> None:
 
 
 class Rights:
-    """Lets everybody do what is listed, as (operation, resource type, name), and nothing else."""
+    """An authorizer that allows everyone the listed (operation, resource type, name), and nothing else."""
 
     def __init__(self, *allowed: tuple[str, str, str]) -> None:
         self.allowed = frozenset(allowed)
@@ -85,13 +87,13 @@ class Rights:
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: state.View
     ) -> bool:
-        """Whether it is listed."""
+        """Return whether the operation is listed."""
         return (operation.name, resource.name, name) in self.allowed
 
     def allows_somewhere(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: state.View
     ) -> bool:
-        """Whether it is listed for anything of this type."""
+        """Return whether the operation is listed for any resource of the type."""
         return any((operation.name, resource.name) == listed[:2] for listed in self.allowed)
 
 
@@ -541,10 +543,10 @@ async def test_dynamic_goes_before_the_file_and_that_before_the_default() -> Non
         assert await kip21_alter(cluster, "broker", "1", [("log.dirs", "/elsewhere")]) == 10_000
 
 
-# -- KIP-21's change notifications: ordered, versioned, caught up with, dropped after 15 minutes -----------------------
+# -- KIP-21's change notifications: in order, with versions, read later, deleted after 15 minutes ----------------------
 
 BARE = ClusterSpec(versions="3.9")
-"""Later releases begin with a config of their own."""
+"""A release without configs at the start; later ones have one."""
 
 
 def change_all(cluster: EmbeddedCluster) -> None:
@@ -602,7 +604,7 @@ ANONYMOUS = "User:ANONYMOUS"
 
 @pytest.fixture
 async def open_cluster() -> AsyncIterator[EmbeddedCluster]:
-    """Three brokers where everybody may do all on the cluster."""
+    """A cluster with three brokers on which everyone may do everything on the cluster."""
     async with EmbeddedCluster(ClusterSpec()) as running:
         running.authorizer = Rights(ALL_ON_CLUSTER)
         yield running
@@ -677,7 +679,7 @@ async def altered(
     *requests: tuple[wire.Resource, list[tuple[int, wire.Acl]]],
     broker: int | None = None,
 ) -> list[tuple[str, list[tuple[int, int]]]]:
-    """For each resource its name, and (action, error) of each action."""
+    """Send AlterAcls; return the name of each resource, and (action, error) of each action."""
     response = await ask(
         open_cluster,
         wire.AlterAclsRequest(
@@ -819,7 +821,7 @@ def entity(**parts: str | None) -> QuotaEntity:
 
 @pytest.fixture
 def quotas(cluster: EmbeddedCluster) -> EmbeddedCluster:
-    """A cluster with quotas of every kind."""
+    """A cluster with all kinds of quotas."""
     for whose, rate in (
         (entity(user="a"), 1.0),
         (entity(user=None), 2.0),
@@ -1061,13 +1063,13 @@ async def test_batched_quotas_need_describe_configs_on_the_cluster(quotas: Embed
     assert await batched(quotas, False, (), ()) == [(31, None), (31, None)]
 
 
-# -- Declared errors of the proposals' own formats: at each item of the request, as of Kafka's -------------------------
+# -- Injected errors in the proposals' own formats: at each item of the request, as in Kafka's -------------------------
 
 CODE, MESSAGE = 9999, "so it was declared"
 
 
 def two_of_each(entity: Any) -> Any:
-    """An entity of no particular values, with two items in each array."""
+    """Return an entity with arbitrary values, and with two items in each array."""
     return entity(**{field.name: some(field.type) for field in fields(entity)})
 
 

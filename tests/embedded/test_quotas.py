@@ -1,4 +1,4 @@
-"""Quotas over the wire and at work."""
+"""Tests of quotas over the wire, and of their enforcement."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -38,7 +38,7 @@ Entry = tuple[Mapping[str, str | None], Mapping[str, float | None]]
     ],
 )
 def test_brokers_go_through_names_in_an_order_of_their_own(names: tuple[str, ...], order: list[str]) -> None:
-    """Read off the errors and the answers of a broker of 4.3."""
+    """The order was observed in the errors and answers of a broker of 4.3."""
     assert java.sized_hash_order(names) == order
 
 
@@ -51,7 +51,7 @@ def altered(entries: Iterable[Entry], *, dry: bool = False) -> Any:
 
 
 async def test_what_stays_as_it_is_counts_for_nothing(cluster: EmbeddedCluster) -> None:
-    """A controller takes 10,000 records in one change; a value that was there is none."""
+    """A controller accepts at most 10,000 records in a change. Values that do not change need no record."""
     entries: list[Entry] = [({USER: f"u{number}"}, {RATE: 1.0, PERCENTAGE: 50.0}) for number in range(5_001)]
     refused = (44, "Request parameters do not satisfy the configured policy.")
     async with RawClient(cluster) as client:
@@ -96,7 +96,7 @@ async def test_hosts_that_are_not_there(cluster: EmbeddedCluster) -> None:
             assert entry.error_message == message
 
 
-# -- Looking quotas up quickly loses none ------------------------------------------------------------------------------
+# -- Fast lookups of quotas find all of them ---------------------------------------------------------------------------
 
 NAMES = ("user-000000", "user-000003", "user-999999", "loader", "own")
 
@@ -171,7 +171,7 @@ def test_what_is_gone_through_may_change_meanwhile(large_table: EmbeddedCluster)
         assert len(dict(walk)) > 3
 
 
-# -- Quotas at work: rates, and clients that are held back -------------------------------------------------------------
+# -- Enforced quotas: rates, and throttled clients ---------------------------------------------------------------------
 
 LOADER = QuotaEntity.of({"client-id": "loader"})
 
@@ -271,7 +271,7 @@ async def timed(clock: ManualClock) -> AsyncIterator[EmbeddedCluster]:
 
 
 async def produce(client: RawClient, size: int, acks: int = -1) -> float:
-    """The throttle time, in seconds."""
+    """Produce a record of this size; return the throttle time, seconds."""
     answer = await client.ask("produce", 9, produce_request(batch(b"x" * size), "orders", 0, acks))
     assert answer.responses[0].partition_responses[0].error_code == 0
     seconds: float = answer.throttle_time.total_seconds()

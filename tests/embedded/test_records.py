@@ -1,4 +1,4 @@
-"""Records over the wire: what a leader takes, keeps and gives."""
+"""Tests of records over the wire: accepted and refused batches, retention, and fetches."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -27,7 +27,7 @@ async def clock() -> ManualClock:
 
 @pytest.fixture
 async def cluster(clock: ManualClock) -> AsyncIterator[EmbeddedCluster]:
-    """Three brokers; broker 1 leads the only partition of ``orders``."""
+    """A cluster with three brokers; broker 1 leads the only partition of ``orders``."""
     running = EmbeddedCluster(ClusterSpec(static_configs={"log.retention.check.interval.ms": "1"}), clock)
     running.state.put_topic(new_topic("orders", [(1, 2)], running.state.alive()))
     async with running:
@@ -95,7 +95,7 @@ async def test_two_batches_for_one_partition_are_one_too_many(client: RawClient)
 async def test_limits_of_a_topic(cluster: EmbeddedCluster, client: RawClient) -> None:
     config(cluster, max_message_bytes="100")
     assert (await record_batches.produce(client, record_batches.batch(b"x" * 100))).error_code == 10
-    config(cluster, max_message_bytes="200", min_insync_replicas="3")  # more than there are replicas: all of them
+    config(cluster, max_message_bytes="200", min_insync_replicas="3")  # more than its replicas: all of them
     assert (await record_batches.produce(client, record_batches.batch(b"x" * 100))).error_code == 0
     await cluster.broker_down(2)
     assert (await record_batches.produce(client, record_batches.batch(b"x" * 100))).error_code == 19

@@ -1,4 +1,4 @@
-"""Records on the command line and in scripts."""
+"""Tests of records on the command line and in scripts."""
 
 import base64
 import csv
@@ -40,16 +40,18 @@ from tests.support.children import Child
 from tests.support.patience import PATIENCE
 
 poison = worlds.running(poisoned, scope="module")
-"""`orders`: partition 0 has ten records, of which one is not JSON; partition 1 has hostile text."""
+"""A cluster with the topic `orders`: partition 0 has ten records, of which one is not JSON; partition 1 has hostile
+text.
+"""
 many = worlds.cluster(ClusterSpec(scenario="quiet"), scope="module")
-"""`FAILED_ORDERS`: 400 records in each of three partitions."""
+"""A cluster with the topic `FAILED_ORDERS`: 400 records in each of three partitions."""
 on_poison = worlds.commands("poison")
 on_many = worlds.commands("many")
 COUNT = 1_200
 
 
 def lines(ran: worlds.Ran) -> list[dict[str, Any]]:
-    """The records of JSON lines."""
+    """Return the records of JSON lines."""
     return [json.loads(line) for line in ran.out.splitlines()]
 
 
@@ -59,7 +61,7 @@ def offsets(ran: worlds.Ran) -> list[int]:
 
 @contextmanager
 def process(cluster: ThreadedCluster, *words: str, **more: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """``kac records`` in a process of its own."""
+    """Run ``kac records`` in a separate process."""
     environ = {**os.environ, "PYTHONPATH": str(worlds.ROOT)}
     command = [sys.executable, "-m", "console", "records", "-b", cluster.bootstrap, *words]
     with Child(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ, **more) as started:
@@ -250,7 +252,7 @@ def test_a_file_has_a_manifest(many: ThreadedCluster, on_many: worlds.Kac, tmp_p
 
 
 def full_disk(size: int) -> Callable[[], None]:
-    """A limit on the size of files, as of a disk that is full."""
+    """Return a function that limits the size of files, like a full disk."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
@@ -283,7 +285,7 @@ def test_what_was_written_before_the_disk_was_full_stands(many: ThreadedCluster,
 def guarded(
     poison: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> worlds.Kac:
-    """Runs ``kac records`` in a context that masks a field, hides contents, or never shows any."""
+    """A function that runs ``kac records`` in a context that masks a field, hides contents, or never shows them."""
     config = tmp_path / "config.toml"
     servers = f'"bootstrap.servers" = "{poison.bootstrap}"\n'
     kinds = {"masked": 'mask = ["$.**.price"]\n', "hidden": 'records = "hidden"\n', "never": 'records = "never"\n'}
@@ -337,12 +339,12 @@ def test_hidden_contents_need_to_be_asked_for_and_never_is_never(guarded: worlds
     assert 'records = "never"' in ran.complaints
 
 
-# -- `records` in scripts: text and JSON, where the context hides contents or forbids them, and what is not there ------
+# -- `records` in scripts: text and JSON, hidden or forbidden contents, missing topics and offsets ---------------------
 
 
 @pytest.fixture(scope="module", params=["4.4", "3.9", "2.8"])
 def poisoned_records(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
-    """Of each release: by topic id, and before by name."""
+    """A poisoned cluster of each release. Fetches of 2.8 name topics, and later ones have their ids."""
     with poisoned(request.param) as running:
         yield running
 
@@ -351,7 +353,7 @@ run = worlds.script
 
 
 async def found(running: ThreadedCluster, text: str) -> list[dict[str, Any]]:
-    """The records as JSON."""
+    """Return the records of a statement as JSON."""
     out, code = await run(running, text, "json")
     assert code == 0
     return list(json.loads(out)["records"])
@@ -464,7 +466,7 @@ async def test_what_is_not_there_fails_alone(
 
 
 def kept(folder: Path) -> bytes:
-    """What is in all files of a folder."""
+    """Return the contents of all files in a folder."""
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
@@ -479,7 +481,7 @@ async def test_no_content_is_logged(
     assert b"price" not in kept(own_home)
 
 
-# -- What producers wrote lately, as the leaders have it: sizes of batches, records without keys -----------------------
+# -- The newest batches, as the leaders have them: sizes, and records without keys -------------------------------------
 
 running = worlds.running(poisoned, scope="module")
 

@@ -1,4 +1,4 @@
-"""Reverts, and changes that others take back."""
+"""Tests of reverts, and of changes that other clients revert."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ client = worlds.client("cluster", lost_answer_timeout=1.0)
 
 
 def make(cluster: EmbeddedCluster, name: str = "orders", partitions: int = 1) -> None:
-    """Somebody else creates a topic; one of that name goes before."""
+    """Let another client create a topic, after it has deleted one of the same name."""
     if name in cluster.state.topics:
         cluster.state.remove_topic(name)
     cluster.state.put_topic(replicas.new_topic(name, replicas.striped([1], partitions, 1), [1]))
@@ -151,7 +151,7 @@ async def test_the_id_is_known_where_the_answer_of_the_creation_was_lost(
 
 
 async def test_where_no_id_is_known_it_says_so_and_asks(cluster: EmbeddedCluster, client: AdminClient) -> None:
-    """A journal of a former version, or a cluster without ids."""
+    """The id is unknown in a journal of an earlier version, and on a cluster without ids."""
     number = await change(client, CREATE)
     path = journal()
     path.write_text(path.read_text().replace('"topic_id"', '"former"'))
@@ -185,7 +185,7 @@ async def test_a_config_of_a_topic_that_was_made_again_with_the_same_value(
 async def test_what_is_staged_for_a_topic_is_not_sent_to_another_of_its_name(
     cluster: EmbeddedCluster, client: AdminClient
 ) -> None:
-    """Not only a revert: any edit, and a plan that was kept in a file."""
+    """This holds for all edits, and for a plan in a file, not only for reverts."""
     make(cluster)
     session = session_of(client)
     edit = plan_edits.SetConfig(ORDERS, RETENTION, "5000")
@@ -226,7 +226,7 @@ async def test_a_later_change_that_was_taken_back_does_not(cluster: EmbeddedClus
 async def test_a_user_that_was_made_again_since_is_not_deleted_unasked(
     cluster: EmbeddedCluster, client: AdminClient, iterations: int
 ) -> None:
-    """With the same iterations too: that somebody set another password can't be seen."""
+    """kac also stops if the iterations are the same, because another password can't be seen."""
     number = await change(client, plan_edits.UpsertScram(ALICE, 4096, secret.Secret("first")))
     theirs = plan_edits.UpsertScram(ALICE, iterations, secret.Secret("second"))
     other = Session(client, Context("other", "tests", client.settings, journal=False), "test")
@@ -257,7 +257,7 @@ async def test_the_journal_has_the_ids(cluster: EmbeddedCluster, client: AdminCl
     assert edited["edits"][0]["topic_id"] == known
 
 
-# -- A change that another client takes back is said to be: right after the apply, and when it is made again -----------
+# -- A change that another client reverts is reported, right after the apply and when it is made again -----------------
 
 KEY, OURS, THEIRS = "retention.ms", "222222222", "111111111"
 
@@ -321,7 +321,7 @@ def test_a_value_that_is_as_before_right_after_is_looked_at_again(
     assert [each.staged for each in found] == ([staged] if shown[-1] == THEIRS else [])
 
 
-# -- Eligible leader replicas take settings away from brokers ----------------------------------------------------------
+# -- Eligible leader replicas remove configs of brokers ----------------------------------------------------------------
 
 ELR = "eligible.leader.replicas.version"
 MIN_ISR = "min.insync.replicas"
@@ -384,7 +384,7 @@ async def test_a_broker_that_can_not_be_read_is_a_loss_that_is_typed(
     await levelled.broker_down(3)
     await staged(session, f"feature set {ELR}=1")
     refused = await apply_plan(session, ApplyOptions())
-    if not refused.risks:  # a broker that is fenced is no more among those that are up
+    if not refused.risks:  # a fenced broker no longer counts as running
         (lines,) = risks.effects(session.plan.staged, session.snapshot).values()
         assert any("broker 2: 2" in line for line in lines)
         return
@@ -437,7 +437,7 @@ async def test_what_the_level_forbids_is_refused_when_it_is_staged(
 async def test_a_level_that_forbids_what_is_staged_is_refused(
     session: Session, levelled: EmbeddedCluster, text: str, level: str, why: str
 ) -> None:
-    """In whichever order they are staged, nothing of it is applied in part."""
+    """Whichever of the two is staged first, the other is refused as a whole."""
     levelled.state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: "2"})
     assert not (await staged(session, text)).refused
     (refused,) = (await staged(session, level)).refused
@@ -467,7 +467,7 @@ async def test_an_export_marks_what_the_level_holds(session: Session, levelled: 
     assert f'{mark}    min.insync.replicas: "1"\n' in text
 
 
-# -- The command line around the journal -------------------------------------------------------------------------------
+# -- commands and the journal ------------------------------------------------------------------------------------------
 
 ROOT = Path(__file__).parents[2]
 
@@ -503,7 +503,7 @@ def test_a_change_its_history_and_its_revert(on_orders: Kac, with_orders: Thread
 
 
 def test_a_revert_that_does_nothing_is_no_success(on_orders: Kac, with_orders: ThreadedCluster) -> None:
-    """And a change of which nothing was applied has no way back to offer."""
+    """A revert without an effect fails, and kac offers no revert of a change that was not applied."""
     gone = Fault(Fail(7), api="incremental_alter_configs", nth=2, times=1)
     with_orders.call(lambda c: c.faults.add(gone))
     failed = on_orders("run", "-e", "set topic orders retention.ms=1d; apply --yes")
@@ -548,7 +548,7 @@ def test_what_was_set_for_a_time(on_orders: Kac, with_orders: ThreadedCluster) -
 
 
 def test_somebody_else(on_orders: Kac, with_orders: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the read of a script and its apply somebody changes the same key: three ways, and not gone over."""
+    """If another client changes the key between a script's read and its apply, kac shows three values and stops."""
     stage, values = Session.stage, iter(("4711", "4712"))
 
     def staged_and_changed(self: Session, *arguments: object) -> object:
@@ -572,7 +572,7 @@ def test_somebody_else(on_orders: Kac, with_orders: ThreadedCluster, monkeypatch
 
 def test_a_journal_that_can_not_be_written_keeps_a_change_back(on_orders: Kac, with_orders: ThreadedCluster) -> None:
     assert on_orders("run", "-e", "set topic orders retention.ms=1d; apply --yes").code == 0
-    # Its process has ended since, and its last line was cut.
+    # Change the journal as if the process of the change had ended, and its last line had been cut off.
     whole = journal().read_bytes().replace(f'"pid":{os.getpid()},'.encode(), b'"pid":4194305,')
     journal().write_bytes(whole[:-9])
     change = ("run", "-e", "set topic orders retention.ms=2d; apply --yes")
@@ -649,7 +649,7 @@ def test_throttles_that_are_meant_are_declared(tmp_path: Path, text: str, fine: 
 
 
 def test_ctrl_c_waits_for_a_change_in_flight(with_orders: ThreadedCluster, tmp_path: Path, own_home: Path) -> None:
-    """It comes while a broker works on the change; what was on its way is done, and the journal knows how it went."""
+    """Ctrl-C comes while a broker works on the change: kac waits for the outcome and writes it into the journal."""
     running = threading.Event()
     with_orders.call(lambda c: c.state.replace_config(ORDERS, {}))
     fault = Fault(Delay(2.0), api="incremental_alter_configs", nth=2, times=1)
@@ -669,7 +669,7 @@ def test_ctrl_c_waits_for_a_change_in_flight(with_orders: ThreadedCluster, tmp_p
 
 
 async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -> None:
-    """Nothing was read, so nothing can have moved; and there is no way back to what nobody knows."""
+    """kac read nothing, so it finds no conflict, and it can't revert to an unknown value."""
     users = {"alice": secret.Secret("alice-secret")}
     async with EmbeddedCluster(spec.ClusterSpec(brokers=1, sasl=spec.SaslSpec(plain=users))) as running:
         state = running.state

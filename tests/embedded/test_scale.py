@@ -1,6 +1,7 @@
-"""What a screen costs a cluster of 100,000 topics, 1,000,000 quota entities and 100,000 ACLs, as the cluster counts.
+"""Tests of a screen's requests to a cluster of 100,000 topics, 1,000,000 quota entities and 100,000 ACLs, counted by
+the cluster.
 
-A minute has twelve ticks; the test makes them, one after another, so that nothing is waited for.
+A minute has twelve ticks. The test causes them one after another, without waiting between them.
 """
 
 import asyncio
@@ -27,16 +28,16 @@ from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 MINUTE = 12
-"""Ticks at the refresh of 5 seconds that the console has."""
+"""Ticks in a minute, at the console's refresh of 5 seconds."""
 WAIT = PATIENCE
 ROWS = 40
 
 large = worlds.cluster(ClusterSpec(scenario="large"), scope="module")
-"""The large cluster, in which nobody else changes anything."""
+"""The large cluster, which no other client changes."""
 
 
 class Idle:
-    """A console that reads when the test says so."""
+    """A console that reads only when the test causes a tick."""
 
     def __init__(self, cluster: ThreadedCluster, app: Console, pilot: Pilot[Any]) -> None:
         self.cluster = cluster
@@ -44,14 +45,14 @@ class Idle:
         self.pilot = pilot
 
     async def at_rest(self) -> None:
-        """Wait until nothing is being read."""
+        """Wait until no read is in progress."""
         async with asyncio.timeout(WAIT):
             while not self.app.reading.resting:
                 await self.pilot.pause(0.01)
         await self.pilot.pause()
 
     async def minute(self) -> dict[str, Count]:
-        """What a minute of ticks asks of the cluster, by API."""
+        """Return the requests by API of a minute of ticks."""
         await self.at_rest()
         self.cluster.call(lambda running: running.counters.reset())
         for _ in range(MINUTE):
@@ -62,11 +63,11 @@ class Idle:
         )
 
     def total(self, api: str) -> Count:
-        """What was asked since the counters were last put back."""
+        """Return the requests of an API since the counters were reset."""
         return self.cluster.call(lambda running: running.counters.total(api))
 
     async def until_read(self, part: str) -> None:
-        """Wait until a part of the snapshot is there."""
+        """Wait until the snapshot has a part."""
         async with asyncio.timeout(WAIT):
             while part not in self.app.session.snapshot.read_at:
                 await self.pilot.pause(0.01)
@@ -75,7 +76,7 @@ class Idle:
 
 @asynccontextmanager
 async def idle(cluster: ThreadedCluster) -> AsyncIterator[Idle]:
-    """The console on its topics. Paused, it neither ticks nor sweeps by itself, and reads when it is told to."""
+    """Open the console on its topics. It is paused, so it has no ticks of its own."""
     cluster.call(lambda running: running.counters.reset())
     context = context_of("large", cluster.bootstrap, 1)
     with AdminClient(context.settings) as client:
@@ -95,13 +96,13 @@ async def test_a_minute_of_topics_reads_what_is_seen(large: ThreadedCluster) -> 
         whole = it.total("metadata").bytes_out
         assert whole > 10_000_000
         asked = await it.minute()
-        # Beside each tick, what changed elsewhere is looked for in turn.
+        # With each tick the console also looks for changes of the other topics, in turn.
         assert asked["metadata"].requests <= 2 * MINUTE
         assert asked["metadata"].bytes_out < whole / 10, "all topics were read again within a minute of fast ticks"
         assert asked["describe_configs"].requests == MINUTE
-        # 33 keys with their synonyms, of the rows that are seen: 3 KB a topic and tick.
+        # 33 keys with their synonyms, for the visible rows: 3 KB for each topic and tick.
         assert asked["describe_configs"].bytes_out < MINUTE * ROWS * 4_000
-        # Rates: the ends of the partitions that are seen, and of others in turn.
+        # Rates need the end offsets of the visible partitions, and of others in turn.
         assert asked["list_offsets"].requests <= 3 * MINUTE
         assert asked["list_offsets"].bytes_out < MINUTE * ROWS * 4_000
         others = {api: count.requests for api, count in asked.items()}
@@ -114,10 +115,10 @@ async def test_a_minute_of_quotas_reads_the_user_under_the_cursor(large: Threade
         await it.pilot.press("4")
         await it.until_read("quotas")
         assert it.app.session.snapshot.quotas_sparse
-        # Users by themselves, a fifth of all, and never a million.
+        # Users without clients: a fifth of all entities, and not the million.
         assert it.total("describe_client_quotas").bytes_out < 25_000_000
         asked = await it.minute()
-        # One more where the cursor came to rest just now.
+        # One more request if the cursor has only just come to rest.
         assert MINUTE <= asked["describe_client_quotas"].requests <= MINUTE + 1
         assert asked["describe_client_quotas"].bytes_out < MINUTE * 1_000
         assert "metadata" not in asked or asked["metadata"].requests <= 1

@@ -1,4 +1,4 @@
-"""Records that were written with schemas of a registry: by others' serializers, and what a bad registry does."""
+"""Tests of records with schemas of a registry: written by other serializers, and read with faulty registries."""
 
 import asyncio
 import io
@@ -71,14 +71,14 @@ schemas = worlds.running(registry, scope="module")
 
 @pytest.fixture(scope="module")
 def cluster(schemas: RegistryServer) -> Iterator[ThreadedCluster]:
-    """A topic with a record of each sort."""
+    """A cluster with a topic that has a record of each kind."""
     with run_in_thread(like("4.4", brokers=1)) as running:
         asyncio.run(_fill(running, schemas.url, guids=True))
         yield running
 
 
 def by_serializers(url: str, *, guids: bool) -> list[tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]]:
-    """Key, value and headers of records, as Confluent's own serializers write them. guids: the registry has them."""
+    """Return key, value and headers of records from Confluent's serializers. guids: whether the registry has GUIDs."""
     pytest.importorskip("confluent_kafka.schema_registry.avro")
     from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
     from confluent_kafka.schema_registry.avro import AvroSerializer
@@ -107,7 +107,7 @@ def by_serializers(url: str, *, guids: bool) -> list[tuple[bytes | None, bytes |
 
 
 def payment_class() -> Any:
-    """The class of a message, made by Google's compiler."""
+    """Return the class of a message, from Google's compiler."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     from console.admin.protobuf_compiler import compiled
@@ -127,7 +127,7 @@ async def _fill(running: ThreadedCluster, url: str, *, guids: bool) -> None:
     await make_topic(link, TOPIC, partitions=1, retention_ms="-1")
     await link.close()
     written = by_serializers(url, guids=guids)
-    written.append((None, b"\0\0\0\x03\xe7\x01", []))  # of a schema that nobody has registered
+    written.append((None, b"\0\0\0\x03\xe7\x01", []))  # with a schema id that is not registered
     written.append((None, b"\0" + struct.pack(">i", 1) + b"\x02", []))  # cut short
     written.append((b"plain", b'{"id": 7, "email": "e@example.org"}', []))
     written.append((b"gone", None, []))
@@ -139,7 +139,7 @@ async def _fill(running: ThreadedCluster, url: str, *, guids: bool) -> None:
 
 
 async def run(running: ThreadedCluster, text: str, output: str = "json", **changes: Any) -> str:
-    """What a script prints."""
+    """Return the output of a script."""
     out, code = await worlds.script(running, text, output, **changes)
     assert code == 0
     return out
@@ -230,12 +230,12 @@ async def test_what_others_serializers_write_by_apicurio() -> None:
 
 
 APICURIO: dict[str, Any] = json.loads(RECORDED.read_text())
-"""What Apicurio's own serializers for Java wrote, and what its registry says of the ids."""
+"""Payloads of Apicurio's own Java serializers, and the answers of its registry about their ids."""
 
 
 @pytest.fixture(scope="module")
 def apicurios() -> Iterator[RegistryServer]:
-    """A registry that answers as Apicurio's did."""
+    """A registry with the recorded answers of Apicurio's."""
     with registry() as running:
         for path, body in APICURIO["answers"].items():
             running.bad[path.partition("?")[0]] = Bad(body=body.encode())
@@ -243,14 +243,14 @@ def apicurios() -> Iterator[RegistryServer]:
 
 
 def as_record(payload: dict[str, Any]) -> Record:
-    """A record that others' serializer wrote."""
+    """Return the record of a payload from another serializer."""
     headers = tuple((name.encode(), bytes.fromhex(value)) for name, value in payload["headers"])
     data, is_key = bytes.fromhex(payload["data"]), payload["name"].startswith("key-")
     return Record(TOPIC, 0, 0, -1, data if is_key else None, None if is_key else data, headers, BatchFacts(0))
 
 
 async def read_by(settings: HttpSettings, record: Record, *mask: str) -> Record:
-    """A record as it may be shown, by a registry that is asked for what it names."""
+    """Return a record as it may be shown, decoded with the registry's schemas."""
     of = SchemaRegistry(settings)
     decoder = registry_decoder(tuple(map(record_masks.mask_path, mask)), of)
     await of.look_up(decoder.missing(record))
@@ -260,7 +260,7 @@ async def read_by(settings: HttpSettings, record: Record, *mask: str) -> Record:
 @pytest.mark.parametrize("payload", APICURIO["payloads"], ids=lambda payload: payload["name"])
 async def test_what_apicurios_own_serializers_write_is_read(apicurios: RegistryServer, payload: dict[str, Any]) -> None:
     if payload["name"].endswith("-4-bytes"):
-        return  # Confluent's form, by Confluent's API: the real registry's test has it
+        return  # Confluent's form through Confluent's API: tests with a real registry have it
     shown = await read_by(replace(apicurios.settings, path="/apis/ccompat/v7"), as_record(payload))
     contents, encoding = shown.value or shown.key, shown.value_encoding or shown.key_encoding
     assert contents is not None
@@ -268,14 +268,14 @@ async def test_what_apicurios_own_serializers_write_is_read(apicurios: RegistryS
         "avro": {"id": 7, "email": "a@example.org"},
         "references": {"id": 7, "sum": {"id": 5, "at": "1970-01-01T00:00:01Z"}},
     }.get(payload["name"].partition("-")[0], {"id": 7})
-    if payload["name"] != "avro-json":  # a text already, and its header says so
+    if payload["name"] != "avro-json":  # already a text, as its header says
         assert encoding is not None
         assert "Apicurio" in encoding.schema
         assert not encoding.why
 
 
 async def test_an_id_of_apicurios_is_never_asked_for_as_confluents(schemas: RegistryServer) -> None:
-    """By that API the same number is another schema's."""
+    """In Confluent's API the same id is another schema's."""
     before = len(schemas.asked)
     (payload,) = (each for each in APICURIO["payloads"] if each["name"] == "avro-global")
     shown = await read_by(schemas.settings, as_record(payload))
@@ -315,9 +315,9 @@ async def test_what_glue_writes_is_named(schemas: RegistryServer, compression: b
 @pytest.mark.parametrize(
     ("value", "is_named"),
     [
-        (b"\0\0\0\0\7\2ab", False),  # eight bytes: a number of Java's own
+        (b"\0\0\0\0\7\2ab", False),  # eight bytes: a long of Java's serializer
         (b"\0\0\0\0\7\2abc", True),
-        (b"\0\1\xfe poison", False),  # 33 million schemas are none
+        (b"\0\1\xfe poison", False),  # not an id: no registry has 33 million schemas
         (b'{"id": 7}', False),
         (b"text", False),
         (b"\xff\xfe", False),
@@ -348,7 +348,8 @@ async def test_bytes_without_a_name_are_read_by_the_topics_newest_schema() -> No
         assert more.value_encoding is not None
         assert more.value == payload + b"\1"
         assert "names no schema, and this is the topic's newest: 1 bytes are left" in more.value_encoding.why
-        # One number is anything; what is masked is not guessed at; a topic without a subject has none.
+        # A single number fits too many payloads; masked values are not decoded by a guess; a topic without a subject
+        # has no schema.
         number = await read_by(running.settings, by_hand("numbers", b"\2"))
         assert number.value_encoding is not None
         assert "says too little" in number.value_encoding.why
@@ -387,7 +388,7 @@ async def test_a_schema_of_another_topic_says_so(subject: str, *, is_of_topic: b
 
 
 async def test_unions_and_names_that_refer_to_others_and_defaults_that_do_not_fit() -> None:
-    """As Confluent's registry takes them; their bytes are by fastavro."""
+    """Confluent's registry accepts these schemas. fastavro encodes the values."""
     import fastavro
 
     invoice = {"type": "record", "name": "shop.Invoice", "fields": [{"name": "n", "type": "int", "default": "none"}]}
@@ -420,7 +421,7 @@ async def test_an_alias_is_masked_as_the_name_that_it_stands_for() -> None:
 
 
 async def asked(settings: HttpSettings, *numbers: int) -> list[Any]:
-    """What a registry that is asked for some ids is known to have then."""
+    """Return the schemas that a client has for ids after a lookup."""
     client = SchemaRegistry(settings)
     keys = [SchemaKey(number) for number in numbers]
     await client.look_up(keys)
@@ -516,7 +517,7 @@ async def test_tls_with_a_certificate_of_our_own(cluster: ThreadedCluster, tmp_p
         running.register("s", '"int"')
 
         async def answer(tls: TlsSettings) -> Any:
-            """By the client's own loop, as it connects to brokers."""
+            """Look up the schema on the client's event loop, as with connections to brokers."""
             of = SchemaRegistry(replace(running.settings, tls=tls))
             await client.run(look_up, of, [SchemaKey(1)])
             return of.known(SchemaKey(1))

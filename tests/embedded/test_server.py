@@ -1,4 +1,4 @@
-"""How a broker talks: requests, logins, long answers, and clusters next to the program."""
+"""Tests of a broker's protocol: requests, logins, long answers, and clusters in threads and processes."""
 
 import argparse
 import asyncio
@@ -213,7 +213,7 @@ async def test_without_forwarding_only_the_controller_changes_topics() -> None:
         assert answer.error_code == 0
 
 
-# -- Logging in: with our own client, by hand with tokens that have no header, and the ways in which it fails ----------
+# -- Logins with kac's client and with hand-made tokens without headers, and failed logins -----------------------------
 
 SASL = SaslSpec(plain={"alice": Secret("alice-secret")}, scram={"bob": Secret("bob,s=secret")})
 
@@ -339,7 +339,7 @@ async def test_where_nobody_logs_in_a_handshake_is_out_of_place(cluster: Embedde
         assert await client.frame()
 
 
-# -- Long answers: right to the last byte, and others are answered meanwhile -------------------------------------------
+# -- Long answers: each byte is right, and other clients are answered at the same time ---------------------------------
 
 names = st.none() | st.text(st.characters(codec="utf-8"), max_size=8) | st.just("x" * 200)
 entities = st.one_of(
@@ -374,7 +374,7 @@ def test_entries_are_encoded_as_kio_does(entries: list[tuple[QuotaEntity, dict[s
 
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many quota entities a large cluster has for a test's sake."""
+    """Make the large scenario smaller; return the number of its quota entities."""
     monkeypatch.setattr(large, "QUOTA_ENTITIES", 40_000)
     monkeypatch.setattr(large, "ACLS", 20_000)
     return large.QUOTA_ENTITIES
@@ -436,7 +436,7 @@ async def test_what_changes_meanwhile_harms_nobody(many: int) -> None:
         assert len(told.entries) >= many
 
 
-# -- A cluster beside: in a thread, and in a process that ends with its starter ----------------------------------------
+# -- Clusters in a thread, and in a process that ends with its starter -------------------------------------------------
 
 
 def listens(address: str) -> bool:

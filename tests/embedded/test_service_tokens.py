@@ -1,5 +1,6 @@
-"""A token of an identity provider (client credentials) for a schema registry and for Connect's workers: fetched once,
-fetched again when it is refused, and never shown."""
+"""Tests of identity provider tokens (client credentials) for a schema registry and for Connect's workers: kac fetches a
+token once, fetches another one if it is refused, and never shows it.
+"""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ def provider() -> Iterator[OidcServer]:
 
 @pytest.fixture
 def server() -> Iterator[RegistryServer]:
-    """A registry that takes what the identity provider issued for its present subject."""
+    """A registry that accepts the identity provider's tokens for its present subject."""
     with registry() as running:
         running.register("orders-value", '"int"')
         yield running
@@ -40,7 +41,7 @@ def login(provider: OidcServer, secret: str = SECRET) -> SaslSettings:
 
 
 def demand(server: RegistryServer, subject: str) -> None:
-    """Let the registry take tokens of this subject alone."""
+    """Let the registry accept only tokens of this subject."""
     server.accepts = lambda header: subject_of(header) == subject
 
 

@@ -1,4 +1,4 @@
-"""The state: kept over restarts, and what scenarios put into it."""
+"""Tests of the state: kept across restarts, and filled by scenarios."""
 
 import asyncio
 import os
@@ -56,7 +56,7 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path, scenario: str
 
 
 async def test_replicas_are_in_their_directories_after_a_restart(tmp_path: Path) -> None:
-    """Also one that was being copied: the broker goes on, by the time that has passed."""
+    """A copy in progress continues after the restart, by the time that has passed."""
     dirs, clock = ("/data1", "/data2"), ManualClock()
     spec = ClusterSpec(brokers=1, static_configs={"log.dirs": ",".join(dirs)}, state_file=tmp_path / "state")
     async with EmbeddedCluster(spec, clock) as cluster:
@@ -78,7 +78,7 @@ async def test_replicas_are_in_their_directories_after_a_restart(tmp_path: Path)
 
 
 async def a_copy_ends(cluster: EmbeddedCluster, clock: ManualClock) -> None:
-    """Turn the clock on by a second, and wait for it."""
+    """Advance the clock by a second, and wait until a copy ends."""
     touched = asyncio.Event()
     await clock.asleep()
     cluster.state.touched.add(touched.set)
@@ -197,7 +197,7 @@ async def test_what_the_command_can_not_do_it_says_in_one_line(tmp_path: Path) -
     await process.communicate()
 
 
-# -- Java's hashes and the order of its maps, against what Java gave ---------------------------------------------------
+# -- Java's hashes and the order of its maps, compared with Java -------------------------------------------------------
 
 
 def test_hashes_of_texts() -> None:
@@ -207,7 +207,7 @@ def test_hashes_of_texts() -> None:
 
 
 def test_the_order_of_a_map() -> None:
-    """Those that collide stay in the order in which they were put."""
+    """Colliding keys stay in the order of their insertion."""
     assert java.hash_order(["BB", "Aa", "b", "a"]) == ["BB", "Aa", "a", "b"]
     keys = ["retention.ms", "message.timestamp.type", "cleanup.policy", "segment.ms", "no.such.key", "compression.type"]
     assert java.hash_order(keys) == [
@@ -225,7 +225,7 @@ def test_a_map_that_has_grown() -> None:
     assert java.hash_order(f"key-{number}" for number in range(20)) == [f"key-{number}" for number in order]
 
 
-# -- Records and groups of the scenarios -------------------------------------------------------------------------------
+# -- records and groups of the scenarios -------------------------------------------------------------------------------
 
 
 async def test_groups_of_a_scenario_have_members_and_lag() -> None:

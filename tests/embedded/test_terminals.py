@@ -1,4 +1,4 @@
-"""Terminals of every kind: what kac writes fits them, or says why it does not work there."""
+"""Tests of many kinds of terminals: kac writes what they can show, or says why it does not work there."""
 
 import contextlib
 import fcntl
@@ -38,7 +38,7 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ThreadedCluster]:
-    """One broker with a topic, and a user whose name no ASCII holds."""
+    """A cluster with a topic, and a user whose name is not ASCII."""
     with run_in_thread(ClusterSpec(brokers=2)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2], 2, 2), [1, 2])))
         run(
@@ -72,7 +72,7 @@ def environment(**more: str) -> dict[str, str]:
 def test_a_terminal_without_a_screen_is_sent_to_the_shell(
     command: list[str], more: dict[str, str], why: str, tmp_path: Path
 ) -> None:
-    # The locale is this test's: what the terminal sets by default is taken out again.
+    # The test sets the locale, so the terminal's default settings are removed.
     with Terminal(
         [sys.executable, "-m", "console", *command],
         cwd=tmp_path,
@@ -87,7 +87,7 @@ def test_a_terminal_without_a_screen_is_sent_to_the_shell(
 @pytest.mark.skipif(shutil.which("screen") is None, reason="screen is not installed")
 @pytest.mark.parametrize("utf8", [(), ("-U",)], ids=["bytes", "utf8"])
 def test_a_window_of_gnu_screen_without_utf8_is_told(utf8: tuple[str, ...], tmp_path: Path) -> None:
-    """The locale that it was started in counts, not the one that a shell in it has now."""
+    """The locale at screen's start counts, not the present one of a shell in it."""
     folder = tmp_path / "s"
     folder.mkdir(mode=0o700)
     environ = environment(TERM="xterm", LANG="C", SCREENDIR=str(folder), HOME=str(tmp_path))
@@ -173,7 +173,7 @@ def test_no_text_fails(text: str, encoding: str) -> None:
 def test_the_console_ends_with_its_terminal(
     leader: list[str], seconds: float, cluster: ThreadedCluster, tmp_path: Path
 ) -> None:
-    """Also where nothing says that a connection was lost, and with more on its way than a terminal takes."""
+    """This also holds without SIGHUP, and with more output than the terminal takes."""
     home = environment(HOME=str(tmp_path), XDG_STATE_HOME=str(tmp_path / "state"))
     command = [*leader, sys.executable, "-m", "console", "-b", cluster.bootstrap]
     with Terminal(command, cwd=tmp_path, environment=home, columns=120, rows=40) as terminal:
@@ -183,7 +183,7 @@ def test_the_console_ends_with_its_terminal(
         terminal.process.wait(PATIENCE)
 
 
-# -- What commands write on a terminal of 80 columns fits it: lines are broken at blanks, never in a name --------------
+# -- Output fits a terminal of 80 columns: lines break at blanks, never in a name --------------------------------------
 
 COLUMNS = 80
 
@@ -197,14 +197,14 @@ wide_cluster = worlds.cluster(
 
 
 class NarrowTerminal:
-    """A terminal of a width, in the place of standard output or of standard error."""
+    """A terminal of some width in place of standard output or standard error."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
         self._patched = monkeypatch
         self._columns = columns
 
     def __call__(self, *words: str, stream: str = "stdout") -> list[str]:
-        """Run a command; the lines that it wrote there."""
+        """Run a command; return the lines that it wrote to the terminal."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, self._columns, 0, 0))
         read: list[bytes] = []
@@ -270,14 +270,14 @@ def test_who_waits_is_told_what_for(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On a terminal; a script's standard error has what is wrong alone."""
+    """Progress is written only to a terminal; a script's standard error has only errors."""
     words = ("triage", "-b", wide_cluster.bootstrap, "--for", "1s")
     assert terminal(*words, stream="stderr") == ["kac: looking at the cluster for 1 s before the verdict…"]
     capsys.readouterr()
     cli.run(list(words))
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(opening, "SAID_AFTER", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and never answers
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, and never answers
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         said = " ".join(terminal("topics", "-b", address, "--list", stream="stderr"))
     assert f"kac: no answer yet from {address}; still trying" in said

@@ -1,4 +1,4 @@
-"""Topics over the wire: what brokers of 4.3.0 and 3.9.1 answered to the same requests."""
+"""Tests of topics over the wire, compared with the answers of brokers of 4.3.0 and 3.9.1 to the same requests."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ Assignments = Sequence[tuple[int, Sequence[int]]]
 Error = tuple[int, str | None]
 
 WAIT = 5000
-"""Milliseconds."""
+"""Milliseconds, the timeout of requests."""
 
 
 def topic(
@@ -40,14 +40,14 @@ def topic(
     assignments: Assignments = (),
     configs: Sequence[tuple[str, str | None]] = (),
 ) -> Any:
-    """A topic of CreateTopics."""
+    """Return a topic of CreateTopics."""
     return (name, partitions, replication, assignments, configs)
 
 
 async def create(
     client: RawClient, *topics: Any, version: int = 7, dry: bool = False, wait: int = WAIT, errors: bool = True
 ) -> Any:
-    """Errors in the answer's order, or the whole answer."""
+    """Send CreateTopics; return the errors in the answer's order, or the whole answer."""
     answer = await client.ask(
         "create_topics", version, with_fields(topics=topics, timeout=wait / 1000, validate_only=dry)
     )
@@ -55,7 +55,7 @@ async def create(
 
 
 async def delete(client: RawClient, *wanted: str | UUID, version: int = 6, wait: int = WAIT) -> dict[Any, Error]:
-    """The error of each, by its name, or by its id where it has no name in the answer."""
+    """Send DeleteTopics; return name -> error, or id -> error if the answer has no name."""
     states = [(None, each) if isinstance(each, UUID) else (each, None) for each in wanted]
     named = {"topic_names": wanted} if version < 6 else {"topics": states}
     answer = await client.ask("delete_topics", version, with_fields(timeout=wait / 1000, **named))
@@ -71,7 +71,7 @@ async def grow(
     dry: bool = False,
     wait: int = WAIT,
 ) -> list[Error]:
-    """CreatePartitions of (topic, count, assignments)."""
+    """Send CreatePartitions for (topic, count, assignments); return the errors."""
     topics = [(name, count, given and [(brokers,) for brokers in given]) for name, count, given in wanted]
     answer = await client.ask(
         "create_partitions", version, with_fields(topics=topics, timeout=wait / 1000, validate_only=dry)
@@ -86,7 +86,7 @@ async def move(
     wait: int = WAIT,
     any_replication: bool = True,
 ) -> list[Error]:
-    """AlterPartitionReassignments; the errors of the partitions, or the one of the whole request."""
+    """Send AlterPartitionReassignments; return the errors of the partitions, or that of the whole request."""
     topics: dict[str, list[tuple[int, Sequence[int] | None]]] = {}
     for name, number, target in moves:
         topics.setdefault(name, []).append((number, target))
@@ -101,7 +101,7 @@ async def move(
 
 
 async def moving(client: RawClient, wanted: Mapping[str, Sequence[int]] | None = None) -> dict[tuple[str, int], Any]:
-    """(topic, partition) -> replicas, those added, those removed."""
+    """Return (topic, partition) -> replicas, added ones, removed ones."""
     topics = None if wanted is None else [*wanted.items()]
     answer = await client.ask("list_partition_reassignments", 0, with_fields(timeout=WAIT / 1000, topics=topics))
     assert answer.error_code == 0
@@ -115,7 +115,7 @@ async def moving(client: RawClient, wanted: Mapping[str, Sequence[int]] | None =
 async def elect(
     client: RawClient, kind: int, places: Sequence[tuple[str, int]] | None, version: int = 2, wait: int = WAIT
 ) -> tuple[int, dict[str, list[tuple[int, int, str | None]]]]:
-    """The error of the whole request, and (partition, error, message) by topic."""
+    """Send ElectLeaders; return the error of the whole request, and topic -> (partition, error, message)."""
     topics: dict[str, list[int]] = {}
     for name, number in places or ():
         topics.setdefault(name, []).append(number)
@@ -130,11 +130,11 @@ async def elect(
 
 
 def error_of(result: Any) -> Error:
-    """Code and message; None for a version without messages."""
+    """Return code and message; the message is None in versions without messages."""
     return result.error_code, getattr(result, "error_message", None)
 
 
-# -- CreateTopics: what brokers of 4.3.0 and 3.9.1 answered to the same requests ---------------------------------------
+# -- CreateTopics, compared with brokers of 4.3.0 and 3.9.1 ------------------------------------------------------------
 
 DONE = (0, None)
 LONG = "x" * 250
@@ -142,7 +142,7 @@ LONG = "x" * 250
 
 @pytest.fixture
 async def with_there(any_release: EmbeddedCluster) -> EmbeddedCluster:
-    """Each release, with a topic."""
+    """A cluster of each release, with a topic."""
     any_release.state.put_topic(new_topic("there", [(1,)], [1, 2, 3]))
     return any_release
 
@@ -258,7 +258,7 @@ async def test_names_that_only_dots_and_underscores_tell_apart(with_there: Embed
     async with RawClient(with_there) as client:
         assert await create(client, topic("a.b", 1, 1)) == [DONE]
         assert await create(client, topic("a_b", 1, 1)) == [(17, "Topic 'a_b' collides with existing topic: a.b")]
-        # The controller compares with what was there before the request.
+        # The controller compares only with the topics before the request.
         assert await create(client, topic("c.d", 1, 1), topic("c_d", 1, 1)) == [DONE, DONE]
         with_there.state.remove_topic("a.b")
         assert await create(client, topic("a_b", 1, 1)) == [DONE]
@@ -390,7 +390,7 @@ async def test_nobody_looks_at_100_000_topics_for_one_more(monkeypatch: pytest.M
         assert await create(client, topic("new.one", 3, 3)) == [DONE]
 
 
-# -- DeleteTopics: what brokers of 4.3.0 and 3.9.1 answered to the same requests ---------------------------------------
+# -- DeleteTopics, compared with brokers of 4.3.0 and 3.9.1 ------------------------------------------------------------
 
 NOBODY = UUID(int=5)
 UNKNOWN = (3, "This server does not host this topic-partition.")
@@ -398,7 +398,7 @@ UNKNOWN = (3, "This server does not host this topic-partition.")
 
 @pytest.fixture
 async def with_four(any_release: EmbeddedCluster) -> EmbeddedCluster:
-    """Each release, with four topics."""
+    """A cluster of each release, with four topics."""
     for name in "abcd":
         any_release.state.put_topic(new_topic(name, [(1,)], [1, 2, 3]))
     return any_release
@@ -481,7 +481,7 @@ async def test_rights_to_delete(with_four: EmbeddedCluster) -> None:
     async with RawClient(with_four) as client:
         results = await delete(client, "a", "b", "c", "hidden")
         assert results == {"a": refused, "b": DONE, "c": refused, "hidden": refused}
-        # The name of what may not even be described is not told.
+        # The answer has no name if the client may not describe the topic.
         assert await delete(client, ids["a"], ids["c"]) == {"a": refused, ids["c"]: refused}
         assert await delete(client, "nope") == {"nope": UNKNOWN}
 
@@ -506,7 +506,7 @@ async def test_who_deletes_too_much_is_held_back(with_four: EmbeddedCluster) -> 
         assert "a" in state.topics
 
 
-# -- CreatePartitions: what brokers of 4.3.0 and 3.9.1 answered to the same requests -----------------------------------
+# -- CreatePartitions, compared with brokers of 4.3.0 and 3.9.1 --------------------------------------------------------
 
 ALIVE = (1, 2, 3)
 INCLUDES = "The manual partition assignment includes "
@@ -514,7 +514,7 @@ INCLUDES = "The manual partition assignment includes "
 
 @pytest.fixture
 async def with_t_and_u(any_release: EmbeddedCluster) -> EmbeddedCluster:
-    """Each release, with two topics."""
+    """A cluster of each release, with two topics."""
     any_release.state.put_topic(new_topic("t", [(1, 2), (2, 3), (3, 1)], ALIVE))
     any_release.state.put_topic(new_topic("u", [(1,)], ALIVE))
     return any_release
@@ -618,7 +618,7 @@ async def test_while_it_moves(with_t_and_u: EmbeddedCluster) -> None:
     assert len(with_t_and_u.state.topics["u"].partitions[1].replicas) == 2
 
 
-# -- Reassignments and elections: what brokers of 4.3.0 and 3.9.1 answered to the same requests ------------------------
+# -- Reassignments and elections, compared with brokers of 4.3.0 and 3.9.1 ---------------------------------------------
 
 PREFERRED, UNCLEAN = 0, 1
 NOT_ELIGIBLE = "Eligible topic partition leaders are not available."
@@ -626,7 +626,7 @@ NOT_ELIGIBLE = "Eligible topic partition leaders are not available."
 
 @pytest.fixture
 async def with_t(any_release: EmbeddedCluster) -> EmbeddedCluster:
-    """Each release, with a topic of two partitions."""
+    """A cluster of each release, with a topic of two partitions."""
     any_release.state.put_topic(replicas.new_topic("t", [(1, 2), (2, 3)], ALIVE))
     return any_release
 
@@ -726,7 +726,7 @@ async def test_a_move_waits_for_a_broker_that_is_down_and_can_be_changed_and_can
         cluster.state.put_topic(replicas.new_topic("t", [(1, 2)], ALIVE))
         await cluster.broker_down(3)
         place = ("t", 0)
-        # Each as a cluster of 4.3.0 listed it.
+        # The expected lists are those of a cluster of 4.3.0.
         for target, shown in (
             ([1, 3], ((1, 3, 2), (3,), (2,))),
             ([3, 1, 2], ((3, 1, 2), (3,), (2,))),
@@ -872,7 +872,7 @@ async def test_a_throttle_of_replication_is_kept_to() -> None:
         assert {name for name, _ in await moving(client)} == {throttled}
 
 
-# -- Metadata of everything is the same as Metadata of each topic, in every version, and quick for 100,000 -------------
+# -- Metadata of all topics equals that of the named ones, in all versions, and is fast for 100,000 --------------------
 
 
 @pytest.mark.parametrize("version", range(14))
@@ -904,7 +904,7 @@ async def test_all_topics_are_the_topics_named(version: int) -> None:
 async def test_the_large_cluster_has_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     async with EmbeddedCluster(ClusterSpec(scenario="large")) as cluster, RawClient(cluster) as client:
         state = cluster.state
-        assert len(state.topics) == large.TOPICS + 1  # and __consumer_offsets
+        assert len(state.topics) == large.TOPICS + 1  # the other one is __consumer_offsets
         assert len(state.quotas) == large.QUOTA_ENTITIES + 2
         assert len(state.acls) == large.ACLS
         everything = await client.ask(

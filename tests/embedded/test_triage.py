@@ -1,4 +1,4 @@
-"""Triage of an embedded cluster."""
+"""Tests of triage on an embedded cluster."""
 
 import argparse
 import asyncio
@@ -126,12 +126,12 @@ def test_it_is_not_healthy_before_all_was_read(capsys: pytest.CaptureFixture[str
     assert not capsys.readouterr().out
 
 
-# -- Records that are cut, joined, set back, or of a hostile cluster ---------------------------------------------------
+# -- Records that are cut, joined or damaged, or of a hostile cluster --------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A few polls of a cluster, one of whose groups has a name with control characters."""
+    """A record of a few polls of a cluster with a broker that is down."""
     file = tmp_path_factory.mktemp("record") / "a.flight"
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
@@ -145,7 +145,7 @@ def answers(file: Path) -> list[Answer]:
 
 
 def written(file: Path, *parts: list[Answer]) -> Path:
-    """A file with these parts, one after the other."""
+    """Write a record with these parts, one after the other; return its path."""
     for number, part in enumerate(parts):
         writer = flight_writer.FlightWriter(file, Header("", "hostile", part[0].at_ms, "0"), append=number > 0)
         for each in part:
@@ -161,7 +161,7 @@ def triaged(file: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, s
 
 
 def test_cut_anywhere(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of what is left there is a verdict, or a line says that nothing is."""
+    """The rest of a record gives a verdict, or a line says that it is empty."""
     data = record.read_bytes()
     chance = random.Random(1)
     for length in [0, 5, 11, *(chance.randrange(len(data)) for _ in range(8)), len(data) - 1]:
@@ -169,7 +169,7 @@ def test_cut_anywhere(record: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         cut.write_bytes(data[:length])
         code, out, err = triaged(cut, capsys)
         assert code in (0, 1, 4, 5)
-        # That the file is damaged, and that nothing is in what is left.
+        # One line for the damage, and one for an empty rest.
         assert out or 1 <= err.count("\n") <= 2, length
         assert "Traceback" not in err
 
@@ -187,7 +187,7 @@ def test_bytes_that_were_changed(record: Path, tmp_path: Path, capsys: pytest.Ca
 
 
 def test_answers_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Bodies with any bytes, counts of billions among them: that is said, and no longer than a moment is tried."""
+    """Bodies of arbitrary bytes, also with counts of billions, are reported, and quickly."""
     chance = random.Random(3)
     for number, body in enumerate((b"", b"\x7f\xff\xff\xff" * 8, chance.randbytes(300))):
         wrong = [each._replace(body=body) if each.body and each.request else each for each in answers(record)]
@@ -201,7 +201,9 @@ def test_answers_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.Captur
     [b"", b"{", b"[1,2,3,4]", b'["a","b",0,9223372036854775807]', b'["a","b",-9223372036854775808,0]', b"\xff" * 99],
 )
 def test_handshakes_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], body: bytes) -> None:
-    """A certificate that can't be read is none; the rest of the verdict is the same, and no name is left over."""
+    """An unreadable certificate counts as none. The rest of the verdict stays, and an anonymous record keeps no name of
+    it.
+    """
     found = answers(record)
     shook = found[-1]._replace(node=1, api_key=HANDSHAKE, version=0, request=b"\xffEXTERNAL", body=body, problem=None)
     _, plain, _ = triaged(record, capsys)
@@ -214,23 +216,23 @@ def test_handshakes_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.Cap
 
 
 class Kept:
-    """A sink that is a list."""
+    """A sink that adds answers to a list."""
 
     def __init__(self, kept: list[Answer]) -> None:
         self.add = kept.append
 
     def flush_changed(self) -> None:
-        """Nothing waits."""
+        """Do nothing: no answers wait."""
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing: no answers wait."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def test_a_file_that_changes_while_it_is_replayed(record: Path, tmp_path: Path) -> None:
-    """What was there when it was opened is replayed, whether the file grows, is cut or is replaced."""
+    """A replay shows the answers of the file as it was opened, also if the file grows, is cut or is replaced."""
     file = written(tmp_path / "changing.flight", answers(record))
     before = flight_reader.FlightReader(file)
     written_on = flight_writer.FlightWriter(file, Header("", "later", before.times[-1], "0"), append=True)
@@ -255,7 +257,7 @@ def test_the_clock_was_set_back_between_two_parts(
 
 
 def test_two_clusters_in_a_file(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The later one is judged by its own brokers."""
+    """The later cluster is judged by its own brokers."""
     other = tmp_path / "other.flight"
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
         asyncio.run(recorded_polls.watched(cluster.bootstrap, other, 2, lambda _: None))
@@ -266,14 +268,14 @@ def test_two_clusters_in_a_file(record: Path, tmp_path: Path, capsys: pytest.Cap
 def test_names_with_control_characters_do_not_reach_the_terminal(
     record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A host of the same length, so that the answers can still be read."""
+    """The new text has the same length, so the answers can still be decoded."""
     evil = [each._replace(body=each.body.replace(b"orders", b"o\x1b[2Js")) for each in answers(record)]
     _, out, err = triaged(written(tmp_path / "evil.flight", evil), capsys)
     assert "\x1b" not in out + err
 
 
 def test_the_diagnosis_of_a_damaged_record_ends(record: Path, tmp_path: Path) -> None:
-    """For the screen: whatever a record holds, its diagnosis ends, and says so."""
+    """The diagnosis for the screen ends whatever a record contains, and says so."""
     wrong = [each._replace(body=each.body[: len(each.body) // 2]) for each in answers(record)]
     file = written(tmp_path / "half.flight", wrong)
     diagnosis = replay_diagnosis.ReplayDiagnosis(Replay.of(flight_reader.FlightReader(file), file.name))
@@ -283,7 +285,7 @@ def test_the_diagnosis_of_a_damaged_record_ends(record: Path, tmp_path: Path) ->
 
 
 def test_a_record_opens_nothing(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No socket is opened for a replay: the cluster may be another by now."""
+    """A replay opens no socket, because another cluster may now be at the addresses."""
     import socket
 
     def refused(*_: object) -> None:
@@ -302,7 +304,7 @@ def test_a_record_opens_nothing(record: Path, monkeypatch: pytest.MonkeyPatch) -
         assert runner.run(work()) > 1
 
 
-# -- A console that brokers throttle says so, and is not called healthy by what it read before -------------------------
+# -- If brokers throttle the console, it says so, and does not call them healthy by earlier reads ----------------------
 
 throttling_cluster = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1))
 HERE = Subject(entity="this console")
@@ -321,16 +323,16 @@ async def test_by_how_much_it_is_throttled(throttling_cluster: ThreadedCluster) 
         assert not any(each.edits for each in named.claim.next)
 
 
-# -- Of very many configs those that a new symptom depends on are read at once, the others in their time ---------------
+# -- Among many configs, triage reads those of a new symptom at once, and the others later -----------------------------
 
-# A factor of 3, so that a broker that goes is missed in one topic alone.
+# Replication 3, so that a missing broker affects only one topic.
 limited_cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", 1, 3), worlds.topic("audit", 1, 1))
 ORDERS_TOPIC, AUDIT = topic_resource("orders"), topic_resource("audit")
 KEY = "max.message.bytes"
 
 
 def limited(running: EmbeddedCluster) -> None:
-    """Another client sets the same key of both topics."""
+    """Let another client set the same key of both topics."""
     for each in (ORDERS_TOPIC, AUDIT):
         running.state.alter_config(each, {KEY: "2000"})
 
@@ -345,7 +347,7 @@ async def test_what_a_new_symptom_depends_on_is_read_at_once(
             observations = begin(await poller.poll(whole=True))
             poller.follow(observations)
             limited_cluster.call(limited)
-            # Not the broker of the topic with one replica.
+            # not the broker of the topic with one replica
             (one,) = session.snapshot.topics["audit"].partitions[0].replicas
             away = 3 if one != 3 else 2
             limited_cluster.run(lambda running: running.broker_down(away))
@@ -358,13 +360,13 @@ async def test_what_a_new_symptom_depends_on_is_read_at_once(
             assert other is None or other.value != "2000"
 
 
-# -- When listeners are asked for their certificates: new ones at once, those that were not reached after a minute -----
+# -- Reads of listeners' certificates: new listeners at once, unreachable ones after a minute --------------------------
 
 T = TypeVar("T")
 
 
 class Asked:
-    """A client that keeps which listeners it was asked for."""
+    """A client that records the listeners of each request."""
 
     def __init__(self, client: AdminClient) -> None:
         self._client = client
@@ -377,19 +379,19 @@ class Asked:
 
 
 class Hand:
-    """A clock that is set by hand."""
+    """A clock that a test sets."""
 
     seconds = 0.0
 
     def clock(self) -> snapshot_reader.Clock:
-        """As a session takes it."""
+        """Return the clock for a session."""
         return snapshot_reader.Clock(
             lambda: datetime.now(UTC) + timedelta(seconds=self.seconds), lambda: time.monotonic() + self.seconds
         )
 
 
 async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp_path: Path) -> None:
-    """One listener has TLS, one does not yet: the first is asked again after an hour only."""
+    """One listener has TLS, the other not yet. The first is asked again only after an hour."""
     authority = Authority(tmp_path)
     secure = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     secure.load_cert_chain(str(authority.issue("broker", "127.0.0.1", left=timedelta(days=1)).pem))
@@ -417,7 +419,7 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
             await read()
             assert len(asked.listeners) == 2
 
-        # The same with one that is reached: it answers with TLS on an address of its own.
+        # The same with a listener that is reached: it answers with TLS at another address.
         server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=secure)
         async with server:
             port = server.sockets[0].getsockname()[1]
@@ -445,7 +447,7 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
 
 
 class _Elsewhere:
-    """A session whose first broker is at another address."""
+    """A session whose first broker has another address."""
 
     def __init__(self, session: Session, cluster: Any) -> None:
         self._session, self._cluster = session, cluster
@@ -455,11 +457,11 @@ class _Elsewhere:
 
     @property
     def snapshot(self) -> Any:
-        """With the other address."""
+        """Return the snapshot with the other address."""
         return replace(self._session.snapshot, cluster=self._cluster)
 
 
-# -- A setting of another client that this host takes back: triage knows it, and never offers the value again ----------
+# -- If this host reverts a setting of another client, triage never offers the value again -----------------------------
 
 ORDERS = topic_resource("orders")
 TAKEN_BACK, BAD = "max.message.bytes", "2000"
@@ -482,7 +484,7 @@ async def test_what_was_taken_back_here_is_known(
         await it.until(lambda _: value() is not None, "configs")
         watched_cluster.call(lambda running: running.state.alter_config(ORDERS, {TAKEN_BACK: BAD}))
         await it.until(lambda _: value() == BAD, "the change")
-        await it.poll_times(4)  # authors are searched each second
+        await it.poll_times(4)  # triage searches authors each second
         assert not it.facts.taken_back
         command = f"unset topic orders {TAKEN_BACK}; apply --yes"
         assert await asyncio.to_thread(cli.run, ["run", "-b", watched_cluster.bootstrap, "-e", command]) == 0
@@ -492,13 +494,13 @@ async def test_what_was_taken_back_here_is_known(
         await it.until(lambda _: not it.facts.taken_back, "somebody else set it again")
 
 
-# -- Triage knows who changed an ACL, where this host's journal has it -------------------------------------------------
+# -- Triage knows who changed an ACL, if this host's journal has the change --------------------------------------------
 
 TAKEN = worlds.acl("User:app", "WRITE", "TOPIC", "orders", permission="DENY")
 
 
 async def test_who_added_and_removed_an_acl(monkeypatch: pytest.MonkeyPatch) -> None:
-    paces.poll_often(monkeypatch, 0.2, Part.ACLS)  # ten seconds, of which none is needed
+    paces.poll_often(monkeypatch, 0.2, Part.ACLS)  # instead of every ten seconds, for which the test would wait
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
         cluster.call(lambda running: running.state.put_topic(new_topic("orders", striped([1], 1, 1), [1])))
         addresses = cluster.call(lambda running: running.addresses)

@@ -1,4 +1,4 @@
-"""Changes whose outcome is unknown: kept as such until the cluster shows them or an operator decides; told whole."""
+"""Tests of changes with unknown outcomes: they stay unknown until the cluster shows them or an operator decides."""
 
 import json
 import os
@@ -44,7 +44,7 @@ cluster = worlds.embedded(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, b
 
 @pytest.fixture
 async def proxy(cluster: EmbeddedCluster) -> AsyncIterator[CuttingProxy]:
-    """What any broker may answer goes through it."""
+    """A proxy through which all requests to the broker go."""
     async with CuttingProxy(cluster.addresses[1]) as made:
         yield made
 
@@ -62,7 +62,7 @@ def session_of(client: AdminClient) -> Session:
 
 
 async def held(client: AdminClient, proxy: CuttingProxy, value: str) -> int:
-    """Apply a change whose second request, the one that changes something, is held on its way; its number."""
+    """Apply a change whose second request, the change itself, is held on its way; return the change's number."""
     session = session_of(client)
     edit = SetConfig(ORDERS, RETENTION, value)
     await read_again(session, [edit])
@@ -109,7 +109,7 @@ async def test_a_held_request_is_unknown_at_every_start_until_it_shows(
 async def test_a_later_change_of_the_same_place_hides_what_became_of_it(
     cluster: EmbeddedCluster, proxy: CuttingProxy, client: AdminClient
 ) -> None:
-    """It is applied again, with the same value: that this is there now says nothing of the first request."""
+    """The same value was applied again, so its presence does not show the outcome of the first request."""
     first = await held(client, proxy, "5000")
     session = session_of(client)
     edit = SetConfig(ORDERS, RETENTION, "5000")
@@ -143,11 +143,11 @@ threaded = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, b
 kac = worlds.commands("threaded")
 
 GONE = journal_lines.Origin(this_process("run").host, "run", 4_194_305, "x")
-"""A process that has ended."""
+"""The process of the change, which has ended."""
 
 
 def left_behind(threaded: ThreadedCluster, at: datetime, edits: int = 31, sent: int = 2) -> file.JournalFile:
-    """A journal with a change of many requests, which was killed while the last of those sent was on its way."""
+    """Write a journal with a change that was killed while its last sent request was on the way; return the journal."""
     cluster_id = threaded.call(lambda c: c.state.cluster_id)
     journal = file.JournalFile(Path(os.environ["HOME"], ".local", "state", "kac", "journal", f"{cluster_id}.jsonl"))
     keys = [f"key.{place}" for place in range(edits)]
@@ -164,7 +164,7 @@ def left_behind(threaded: ThreadedCluster, at: datetime, edits: int = 31, sent: 
 def test_a_killed_change_is_told_whole(
     threaded: ThreadedCluster, kac: worlds.Kac, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was applied, what is in doubt, and what was never sent: each of its 31 edits by its name."""
+    """kac names each of the 31 edits as applied, with an unknown outcome, or not sent."""
     left_behind(threaded, datetime.now(UTC))
     told = kac("history").complaints
     assert "1 applied, 1 outcome unknown, 29 never sent" in told
@@ -199,7 +199,7 @@ def test_a_change_that_was_killed_between_two_requests_is_told_until_somebody_is
 def test_a_clock_that_was_set_back_is_named_and_nothing_waits_for_it(
     threaded: ThreadedCluster, kac: worlds.Kac, ahead: timedelta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A start waits for requests that were sent moments ago; one of the future was not."""
+    """A start waits for requests that were sent a moment ago, but not for those with a time in the future."""
     monkeypatch.setattr(past, "IN_FLIGHT", 3_600.0)
     left_behind(threaded, datetime.now(UTC) + ahead)
     told = kac("history").complaints

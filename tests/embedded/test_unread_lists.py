@@ -1,4 +1,4 @@
-"""What could not be read, or is shown to nobody, is never said to be empty: lists, triage, files, the screen."""
+"""Tests of unread or hidden entities: lists, triage, files and the screen never call them empty."""
 
 import json
 from collections.abc import Iterator
@@ -44,16 +44,16 @@ READ_BY = {
     "client-metrics": "list_config_resources",
     "scram": "describe_user_scram_credentials",
 }
-"""Kind -> the API that says which there are."""
+"""Kind of entity -> the API that lists it."""
 CODES = [*sorted(int(code) for code in ErrorCode if code), 999]
 
 empty = worlds.cluster(spec.ClusterSpec(brokers=2), scope="module")
-"""It has nothing, and nobody may not see it."""
+"""An empty cluster, on which each client may see everything."""
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Errors that may pass are not waited for."""
+    """Do not wait for temporary errors to end."""
     monkeypatch.setattr(admin_groups, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(admin_cluster, "_SETTLE_SECONDS", 0.0)
 
@@ -118,7 +118,7 @@ CLUSTER_DESCRIBE = worlds.acl("User:ANONYMOUS", "DESCRIBE", "CLUSTER", "kafka-cl
 
 @pytest.fixture(params=["nothing", "the cluster"])
 def hidden(request: pytest.FixtureRequest) -> Iterator[tuple[ThreadedCluster, bool]]:
-    """It has topics that ANONYMOUS may not see; DESCRIBE on the cluster, or not even that."""
+    """A cluster with topics that ANONYMOUS may not see. The user may describe the cluster, or not even that."""
     with run_in_thread(spec.ClusterSpec(brokers=2, super_users=frozenset())) as running:
         for name in ("orders", "payments"):
             running.call(partial(put, name))
@@ -185,7 +185,7 @@ DESCRIBES = acl.Acl(AclResourceType(2), "*", PatternType(3), "User:ANONYMOUS", "
 
 
 async def test_what_is_no_longer_shown_was_not_deleted() -> None:
-    """A session that goes on as another principal, or that loses a right: brokers leave topics and groups out."""
+    """If the principal changes or loses a right, brokers leave topics and groups out."""
     with run_in_thread(spec.ClusterSpec(brokers=2, super_users=frozenset())) as running:
         for name in ("orders", "payments", "refunds"):
             running.call(partial(put, name))

@@ -1,4 +1,6 @@
-"""``kac triage --watch`` on a cluster: a receiver is notified of a cause that comes and goes, and Prometheus fires."""
+"""Tests of ``kac triage --watch``: a receiver is notified of a cause that comes and goes, and Prometheus fires an
+alert.
+"""
 
 import json
 import shutil
@@ -27,12 +29,12 @@ locked = worlds.cluster(ClusterSpec(sasl=SaslSpec(plain={"kac": Secret("right")}
 RULES = worlds.ROOT / "docs" / "prometheus-rules.yml"
 PROMTOOL = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 SETTLES = "import console.telling.news as news, datetime; news.HELD = datetime.timedelta(seconds=2);"
-"""For the program of the test: a minute is long."""
+"""Code for the test's process: it shortens a minute to two seconds."""
 
 
 @contextmanager
 def watching(cluster: ThreadedCluster, folder: Path, *words: str, prepare: str = "") -> Iterator[None]:
-    """Run the command as a process, as a service does; at the end it gets SIGTERM."""
+    """Run the command as a process, like a service; end it with SIGTERM."""
     code = f"import sys; {prepare} from console.__main__ import main; sys.exit(main())"
     line = [sys.executable, "-c", code, "triage", "-b", cluster.bootstrap, "--watch", *words]
     variables = {"KAC_CONFIG": str(folder / "config.toml"), "XDG_STATE_HOME": str(folder), "PATH": "/usr/bin:/bin"}
@@ -47,7 +49,7 @@ def watching(cluster: ThreadedCluster, folder: Path, *words: str, prepare: str =
 
 
 def address_in(folder: Path) -> str:
-    """The address that the program printed."""
+    """Return the address that the process printed."""
     lines: str = until(lambda: "http://" in (folder / "errors").read_text() and (folder / "errors").read_text())
     return lines.split("http://")[1].split("/")[0]
 
@@ -188,14 +190,14 @@ def test_promtool_accepts_the_alert_rules() -> None:
 def test_a_prometheus_scrapes_and_an_alert_fires(cluster: ThreadedCluster, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    # The rules of the page, without the time that an alert waits.
+    # The rules of the docs, without the times that alerts wait.
     lines = [each for each in RULES.read_text().splitlines() if not each.strip().startswith("for: ")]
     (tmp_path / "rules.yml").write_text("\n".join(lines))
     (tmp_path / "config.toml").write_text("")
     with watching(cluster, tmp_path, "--listen", "127.0.0.1:0"):
         jobs = [{"job_name": "kac", "static_configs": [{"targets": [address_in(tmp_path)]}]}]
         every = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
-        # JSON is YAML.
+        # JSON is also YAML.
         (tmp_path / "prometheus.yml").write_text(
             json.dumps({"global": every, "rule_files": ["rules.yml"], "scrape_configs": jobs})
         )

@@ -1,4 +1,4 @@
-"""``kac watch``, and the statement in a script: the same rows as on the screen."""
+"""Tests of ``kac watch`` and of its statement in scripts: they have the same rows as the screen."""
 
 import json
 from pathlib import Path

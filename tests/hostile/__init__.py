@@ -1,1 +1,1 @@
-"""What an attacker may do to the console: a cluster that lies, a consumer that writes what it likes."""
+"""Tests of attacks on kac: clusters that lie, and consumers that write arbitrary bytes."""

@@ -1,6 +1,6 @@
-"""A cluster that answers as a script says: an embedded cluster behind proxies that replace what the script names.
+"""An embedded cluster behind proxies that replace the answers of scripted APIs.
 
-Every broker advertises the address of its proxy, so a client that was sent to one of them talks to proxies alone.
+Every broker advertises the address of its proxy, so clients only connect to proxies.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _CORRELATION = 4
 
 
 class Asked(NamedTuple):
-    """A request as it came. request: the bytes after the length."""
+    """A request that a proxy received. request: the bytes after the length."""
 
     key: int
     version: int
@@ -38,13 +38,16 @@ class Cut:
 
 Answer = bytes | Hang | Cut
 Reply = Callable[[Asked, bytes], Answer]
-"""(the request, the honest answer as a whole frame, length included) -> what is sent instead."""
+"""(the request, the honest answer as a whole frame with its length) -> the answer of the proxy."""
 
 
 class HostileCluster:
-    """Scripts the answers of a running cluster. The methods may be called from any thread, at any time.
+    """A running cluster whose answers tests replace. All methods may be called from any thread, at any time.
 
-    bootstrap: the proxies' addresses. embedded: the cluster behind them. asked: every request that came.
+    Args:
+        bootstrap: the proxies' addresses.
+        embedded: the cluster behind the proxies.
+        asked: all requests that the proxies received.
     """
 
     def __init__(self, embedded: ThreadedCluster) -> None:
@@ -57,23 +60,25 @@ class HostileCluster:
 
     @property
     def bootstrap(self) -> str:
-        """``host:port,…`` of all brokers."""
+        """Return ``host:port,…`` of all proxies."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
 
     def reply(self, api: str | None, reply: Reply) -> None:
-        """Sends what `reply` gives in place of each answer of an API (kio's package name); None: of all others."""
+        """Replace each answer of an API (kio's package name) by the result of `reply`; None: of all APIs without their
+        own script.
+        """
         self._replies[None if api is None else api_key(api)] = reply
 
     def frame(self, api: str | None, data: bytes) -> None:
-        """Answers an API with these bytes, the frame's length included."""
+        """Answer an API with this frame, which includes its length."""
         self.reply(api, lambda _asked, _honest: data)
 
     def body(self, api: str, data: bytes) -> None:
-        """Answers an API with this body, behind a proper length and response header."""
+        """Answer an API with this body, after a correct length and response header."""
         self.rewrite_body(api, lambda _asked, _body: data)
 
     def rewrite_body(self, api: str, rewrite: Callable[[Asked, bytes], bytes]) -> None:
-        """Answers an API with what `rewrite` makes of the honest body (what follows the response header)."""
+        """Answer an API with the result of `rewrite` for the honest body (the bytes after the response header)."""
 
         def replaced(asked: Asked, honest: bytes) -> bytes:
             start = 4 + _header_size(asked)
@@ -84,7 +89,7 @@ class HostileCluster:
         self.reply(api, replaced)
 
     def rewrite(self, api: str, rewrite: Callable[[Any, Any], Any]) -> None:
-        """Answers an API with what `rewrite` makes of kio's module of that version and the honest response."""
+        """Answer an API with the result of `rewrite` for kio's module of the version and the honest response."""
 
         def replaced(asked: Asked, body: bytes) -> bytes:
             found = messages(asked.key, asked.version)
@@ -94,15 +99,15 @@ class HostileCluster:
         self.rewrite_body(api, replaced)
 
     def hang(self, api: str | None = None) -> None:
-        """Takes requests of an API, or all that have no script of their own, and never answers them."""
+        """Never answer requests of an API; None: of all APIs without their own script."""
         self.reply(api, lambda _asked, _honest: Hang())
 
     def cut(self, api: str | None = None) -> None:
-        """Ends the connection at each request of an API, or at all that have no script of their own."""
+        """Close the connection at each request of an API; None: of all APIs without their own script."""
         self.reply(api, lambda _asked, _honest: Cut())
 
     def honest(self, api: str | None = None) -> None:
-        """Takes back the script of an API."""
+        """Remove the script of an API."""
         self._replies.pop(None if api is None else api_key(api), None)
 
     async def _start(self, cluster: EmbeddedCluster) -> None:
@@ -163,7 +168,7 @@ class HostileCluster:
 
 @contextmanager
 def hostile_cluster(spec: ClusterSpec | None = None) -> Iterator[HostileCluster]:
-    """A running cluster in a thread, honest until it is scripted. spec: one broker, nothing in it, unless given."""
+    """Yield a running cluster in a thread, honest until a test scripts it. spec: one empty broker by default."""
     with run_in_thread(spec or ClusterSpec(brokers=1)) as embedded:
         cluster = HostileCluster(embedded)
         embedded.run(cluster._start)

@@ -1,7 +1,7 @@
-"""Hostile clusters, for tests of what the console makes of them."""
+"""A hostile cluster for the tests of kac's reaction to it."""
 
 from tests.hostile.cluster import hostile_cluster
 from tests.support import worlds
 
 hostile = worlds.running(hostile_cluster)
-"""A cluster of one broker behind a proxy, honest until it is scripted."""
+"""A cluster with one broker behind a proxy, honest until a test scripts it."""

@@ -1,4 +1,4 @@
-"""A member of a group that writes any bytes as its subscription and its assignment. Brokers keep both unread.
+"""A group member that writes arbitrary bytes as its subscription and its assignment. Brokers store both unread.
 
 It works with embedded and real brokers. A member stays until its session ends or it leaves, connected or not.
 """
@@ -13,19 +13,23 @@ from tests.support.kafka_messages import Build, with_fields
 Address = tuple[str, int]
 
 _SESSION = timedelta(minutes=5)
-_MOVING = frozenset({14, 15, 16})  # the coordinator loads, is not available, or is another
+_MOVING = frozenset({14, 15, 16})  # the coordinator is loading, is not available, or is another broker
 _MEMBER_ID_REQUIRED = 79
 _PAUSE = 0.1
 
 
 class HostileConsumer:
-    """Joins a group of its own and leads it. An asynchronous context manager: joins on entry, leaves at the end.
+    """The only member of a group, and its leader. As an asynchronous context manager it joins on entry and leaves at
+    the end.
 
-    A real broker (3.9) never answers a join of the protocol type ``consumer`` whose subscription it can't read: there
-    only the assignment may be anything.
+    A real broker (3.9) never answers a member of the protocol type ``consumer`` whose subscription it can't read. There
+    only the assignment can be arbitrary.
 
-    address: any broker without TLS or SASL. subscription, assignment: the bytes as they are. Sync tests call
-    `asyncio.run(consumer.join())` and `asyncio.run(consumer.leave())`.
+    Args:
+        address: a broker without TLS and SASL.
+        subscription, assignment: the bytes as they are.
+
+    Synchronous tests call `asyncio.run(consumer.join())` and `asyncio.run(consumer.leave())`.
     """
 
     def __init__(self, address: Address, group: str, *, subscription: bytes, assignment: bytes) -> None:
@@ -37,7 +41,7 @@ class HostileConsumer:
         self._generation = -1
 
     async def join(self) -> None:
-        """Joins and syncs; the group is stable with this one member then."""
+        """Join and sync. Afterwards the group is stable with this one member."""
         coordinator = await self._coordinator()
         answer = await self._ask(coordinator, "join_group", 7, self._join_request())
         if answer.error_code == _MEMBER_ID_REQUIRED:
@@ -49,7 +53,7 @@ class HostileConsumer:
         assert synced.error_code == 0, synced.error_code
 
     async def leave(self) -> None:
-        """Leaves the group."""
+        """Leave the group."""
         asked = with_fields(group_id=self.group, members=[(self.member_id, None)])
         await self._ask(await self._coordinator(), "leave_group", 4, asked)
 

@@ -1,7 +1,7 @@
-"""Every message that is read from a peer, with each count in it inflated; prints how many bytes of memory it took.
+"""A program that decodes peers' messages with each of their counts inflated, and prints the memory that this takes.
 
-Run as a program, in a process with a limit of memory: a reader that reserves what is claimed ends it. Counts are not
-looked for: a huge one is put at every offset in turn, in the old form and in the compact one, so none is missed.
+It runs in a process with a memory limit, which ends a decoder that reserves memory for a claimed count. The program
+does not look for counts: it puts a huge one at every offset in turn, fixed or as a varint, so none is missed.
 """
 
 import resource
@@ -30,7 +30,7 @@ from tests.wire.samples import sample, written
 
 
 class Message(NamedTuple):
-    """A whole message and what reads it. compact: whether its counts are varints."""
+    """A whole message and its decoder. compact: whether its counts are varints."""
 
     name: str
     data: bytes
@@ -42,11 +42,11 @@ OLD = bytes.fromhex("7fffffff")
 COMPACT = bytes.fromhex("ffffffff07")
 ALLOWED = 2**20
 PADDED = 70_000
-"""Bytes: more than 64 KiB."""
+"""Bytes, more than 64 KiB."""
 
 
 def responses() -> Iterator[Message]:
-    """Every response of Kafka's and of the proposals."""
+    """Yield a response of each version of each API, including the proposals'."""
     for api in api_key_map.values():
         for version, kinds in BY_VERSION[api].items():
             if EntityType.response in kinds:
@@ -60,7 +60,7 @@ def _response(name: str, response: Any) -> Message:
 
 
 def requests() -> Iterator[Message]:
-    """The same of the requests that an embedded cluster reads."""
+    """Yield a request of each version of each API that an embedded cluster reads, including the proposals'."""
     for api in api_key_map.values():
         for version, kinds in BY_VERSION[api].items():
             if EntityType.request in kinds:
@@ -74,7 +74,7 @@ def _request(name: str, request: Any) -> Message:
 
 
 def decoders() -> Iterator[Message]:
-    """The same of our own decoders, and of what consumers write into their groups."""
+    """Yield messages for kac's own decoders, and the bytes that consumers store in their groups."""
     for version in (1, 2, 3, 4):
         response: Any = response_type("describe_configs", version)
         data = written(response, sample(response, 0))
@@ -92,7 +92,7 @@ def _configs(version: int, data: bytes) -> Any:
 
 
 def nested() -> Iterator[Message]:
-    """Responses with arrays in arrays in arrays."""
+    """Yield responses with three levels of arrays."""
     for api, versions in (("metadata", (1, 13)), ("describe_log_dirs", (1, 4)), ("describe_groups", (4, 6))):
         for version in versions:
             yield _response(f"{api} v{version}", response_type(api, version))
@@ -102,8 +102,9 @@ KINDS = {"responses": responses, "requests": requests, "decoders": decoders, "ne
 
 
 def inflated(message: Message, kind: str) -> Iterator[bytes]:
-    """The message with a huge count at each offset, with its own end and with one beyond 64 KiB; of `nested` with a
-    count that the bytes behind it allow."""
+    """Yield the message with a huge count at each offset, and with more than 64 KiB added. For `decoders` yield it also
+    without the added bytes; for `nested` the count is smaller than the number of added bytes.
+    """
     claim, width = (COMPACT, 1) if message.compact else (OLD, 4)
     if kind == "nested":
         claim = encode_varint(ALLOWED // 16) if message.compact else struct.pack(">i", ALLOWED // 16)
@@ -115,7 +116,9 @@ def inflated(message: Message, kind: str) -> Iterator[bytes]:
 
 
 def main(kind: str, every: str) -> None:
-    """Read them all, or one of so many; prints how many messages there were, and by how many bytes the process grew."""
+    """Read all inflated messages, or those of every n-th message. Prints the number of messages, and the growth of the
+    process in bytes.
+    """
     before = 0
     messages = 0
     for message in islice(KINDS[kind](), 0, None, int(every)):
@@ -133,7 +136,7 @@ def main(kind: str, every: str) -> None:
 
 
 def _peak() -> int:
-    """Bytes."""
+    """Return the peak memory of the process, bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

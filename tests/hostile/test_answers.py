@@ -1,4 +1,4 @@
-"""Clusters that stand still, hang, or take a look or a check for a change."""
+"""Tests of clusters that never make progress, hang, or treat a read or a check as a change."""
 
 import asyncio
 import itertools
@@ -48,11 +48,11 @@ FETCH, FETCH_SNAPSHOT = api_key("fetch"), api_key("fetch_snapshot")
 VERSIONS = {FETCH: (0, 17), FETCH_SNAPSHOT: (0, 1)}
 NOTHING = i32Timedelta.parse(timedelta(0))
 MOST = 40
-"""Requests: far fewer than a loop without an end would send."""
+"""Requests: far fewer than an endless loop would send."""
 
 
 class Controller:
-    """Answers Fetch and FetchSnapshot of the metadata log as it is told, and says too much is enough."""
+    """Answers Fetch and FetchSnapshot of the metadata log with fixed offsets. Fails at `MOST` requests."""
 
     def __init__(self, *, high_watermark: int = 0, snapshot: int = -1, size: int = 0) -> None:
         self.high_watermark, self.snapshot, self.size = high_watermark, snapshot, size
@@ -125,7 +125,7 @@ async def test_a_metadata_log_that_does_not_go_on(controller: Controller, said: 
 
 @pytest.mark.parametrize("goes_on", [True, False])
 async def test_pages_that_name_the_next_one_and_have_nothing(hostile: HostileCluster, goes_on: bool) -> None:
-    """goes_on: the cursor moves, for ever; else it stays."""
+    """goes_on: whether the cursor moves forever, or stays."""
     hostile.embedded.call(lambda c: [c.state.put_topic(new_topic(name, striped([1], 2, 1), [1])) for name in "ab"])
 
     def empty(kio: Any, answer: Any) -> Any:
@@ -142,14 +142,14 @@ async def test_pages_that_name_the_next_one_and_have_nothing(hostile: HostileClu
     assert 1 <= sum(asked.key == api_key("describe_topic_partitions") for asked in hostile.asked) < MOST
 
 
-# -- A broker that accepts connections and never answers: that is not "no Kafka listener" ------------------------------
+# -- A broker that accepts connections and never answers: kac does not call it "no Kafka listener" ---------------------
 
 SINCE = re.compile(r"since \d\d:\d\d:\d\d$")
 
 
 @asynccontextmanager
 async def silent() -> AsyncIterator[tuple[str, int]]:
-    """A listener that accepts and says nothing."""
+    """Yield the address of a listener that accepts connections and sends nothing."""
     done = asyncio.Event()
 
     async def accept(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -224,7 +224,7 @@ def test_a_command_says_it(hostile: HostileCluster) -> None:
     assert "no Kafka" not in result.stderr
 
 
-# -- What only looks makes nothing on a cluster: no coordinators' topic, no topic that was asked for -------------------
+# -- Reads create no topics on a cluster: neither the coordinators' topics nor a requested topic -----------------------
 
 ALICE = "User:alice"
 
@@ -304,13 +304,13 @@ async def test_whoever_may_not_see_the_topic_is_told_by_the_lists(groups: tuple[
             await link.close()
 
 
-# -- What is meant as a check, or as a read, is sent only where its bytes are one: whatever broker answers by then -----
+# -- Checks and reads are sent only if the request's bytes change nothing, whichever broker gets them ------------------
 
 CHECKED = {
     *("alter_client_quotas", "alter_configs", "create_partitions", "create_topics", "incremental_alter_configs"),
     "update_features",
 }
-"""The APIs of Kafka that have a form which only checks; the version of the last one is asked for by its field."""
+"""Kafka's APIs with a validate-only form. In UpdateFeatures the field exists since version 1."""
 REQUESTS = [
     (api, version)
     for api, versions in sorted(BY_VERSION.items())
@@ -366,8 +366,7 @@ def linked(cluster: HostileCluster, **settings: Any) -> AbstractAsyncContextMana
 
 
 def only_version_0_from_the_second_connection_on(cluster: HostileCluster) -> None:
-    """As while brokers of two releases run: what is asked for the version is another broker than what gets the
-    request."""
+    """Answer as during an upgrade: the broker that reports its versions is not the one that gets the request."""
     asked = itertools.count()
 
     def older(_kio: Any, answer: Any) -> Any:

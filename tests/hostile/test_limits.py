@@ -1,4 +1,4 @@
-"""Limits: what a peer claims, floods, or leaves unsaid, and what the process sets for itself."""
+"""Tests of limits: for a peer's claims, floods and silence, and those that the process sets for itself."""
 
 import asyncio
 import gzip
@@ -37,20 +37,20 @@ from tests.support.own_places import too_few_files
 from tests.support.patience import PATIENCE
 
 MEMORY = 12_000_000 * 1024
-"""Bytes of address space: `ulimit -v 12000000`. What Python and its libraries map is a small part of it."""
+"""Bytes of address space, as with `ulimit -v 12000000`. Python and its libraries map a small part of it."""
 
 
 def run_kac(
     *argv: str, memory: int = MEMORY, timeout: float = 120.0, files: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """`kac` with these arguments. files: how many it may have open, soft and hard limit."""
+    """Run `kac` with these arguments. files: the soft and hard limit of open files; None for no change."""
     return run_python("-m", "console", *argv, memory=memory, timeout=timeout, files=files)
 
 
 def run_python(
     *argv: str, memory: int = MEMORY, timeout: float = 120.0, files: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Python with these arguments, within these limits."""
+    """Run Python with these arguments and limits."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -71,14 +71,14 @@ def run_python(
 
 
 def died_of_a_signal(result: subprocess.CompletedProcess[str] | subprocess.CompletedProcess[bytes]) -> bool:
-    """Whether the process was aborted or killed, as a native allocation that fails does it (SIGABRT)."""
+    """Return whether the process was aborted or killed, as by a failed native allocation (SIGABRT)."""
     return result.returncode < 0 or result.returncode >= 128
 
 
-# -- Counts that a peer claims and does not send: nothing is reserved for them -----------------------------------------
+# -- Claimed counts without data: kac reserves no memory for them ------------------------------------------------------
 
 CLAIM = bytes.fromhex("0000 7fffffff")
-"""The version of an assignment, and 2,147,483,647 topics that do not follow."""
+"""The version of an assignment, and a count of 2,147,483,647 topics without the topics."""
 
 
 def test_an_assignment_that_claims_two_billion_topics_is_no_assignment(hostile: HostileCluster) -> None:
@@ -106,7 +106,7 @@ def test_a_huge_count_of_synonyms_is_an_answer_that_can_not_be_read(hostile: Hos
 
 def test_a_padded_metadata_with_a_huge_count(hostile: HostileCluster) -> None:
     def claimed(asked: object, body: bytes) -> bytes:
-        # v13: throttle time, a broker, whose claimed racks are padding, and two billion topics behind the controller
+        # v13: throttle time, a broker whose claimed racks are padding, and two billion topics after the controller
         return struct.pack(">i", 0) + b"\x01" + b"\x00" + struct.pack(">i", 1) + b"\xff\xff\xff\xff\x07" + bytes(70_000)
 
     hostile.rewrite_body("metadata", claimed)
@@ -128,7 +128,7 @@ def test_a_padded_metadata_with_a_huge_count(hostile: HostileCluster) -> None:
     ],
 )
 def test_no_count_in_any_message_reserves_what_did_not_come(kind: str, every: int, at_least: int) -> None:
-    """A limit on address space, as `ulimit -v`; and what the process grew by is a small multiple of a message."""
+    """The process has a limit on its address space, as with `ulimit -v`, and grows by a small multiple of a message."""
     result = run_python("-m", "tests.hostile.inflated", kind, str(every), timeout=12 * PATIENCE)
     assert result.returncode == 0, result.stderr[-2000:]
     messages, grown = map(int, result.stdout.split())
@@ -136,7 +136,7 @@ def test_no_count_in_any_message_reserves_what_did_not_come(kind: str, every: in
     assert grown <= 64 * ALLOWED
 
 
-# -- What the process sets for itself before any command runs ----------------------------------------------------------
+# -- Limits that the process sets for itself before it runs a command --------------------------------------------------
 
 _LIMITS = """
 import resource, sys
@@ -153,7 +153,7 @@ sys.exit(main())
 
 
 def limits(core: int, files: int) -> list[int]:
-    """The limits when a command begins, of a process that was started with these."""
+    """Return the limits at the start of a command in a process that was started with these limits."""
 
     def begin() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (core, resource.getrlimit(resource.RLIMIT_CORE)[1]))
@@ -174,7 +174,7 @@ def test_every_command_may_open_as_many_files_as_its_user() -> None:
     assert soft > 256
 
 
-# -- What an embedded cluster lets a client take: before it has authenticated, in time, in connections, unpacked -------
+# -- Limits of an embedded cluster for clients: before a login, in time, in connections, after decompression -----------
 
 LOGIN = SaslSpec(plain={"ops": Secret("x")})
 VERSIONS = framed(header(18, 0))
@@ -243,7 +243,7 @@ async def test_a_broker_takes_so_many_connections_and_no_more() -> None:
 
 
 def packed(records: bytes) -> batches.Batch:
-    """A batch that claims a million records, packed with gzip."""
+    """Return a batch that claims a million records, compressed with gzip."""
     head = bytearray(batches.HEADER_SIZE)
     head[16] = 2
     struct.pack_into(">i", head, 57, 1_000_000)
@@ -269,13 +269,17 @@ def test_a_small_batch_that_unpacks_to_a_lot_is_not_unpacked(size: int) -> None:
     assert peak < 3 * record_batches.MOST_UNPACKED
 
 
-# -- More than anybody can take: announced frames, and brokers without number ------------------------------------------
+# -- Huge announced frames, and huge numbers of brokers ----------------------------------------------------------------
 
 GIB = 2**30
 
 
 class Flood:
-    """A peer that answers each request with an announced length and as many zeros as are taken; counts them."""
+    """A peer that answers each request with an announced length, and with zeros until the connection ends.
+
+    Args:
+        taken: the number of zeros that it has sent.
+    """
 
     def __init__(self, announced: int) -> None:
         self.announced = announced
@@ -311,7 +315,7 @@ async def test_nothing_is_taken_of_a_long_frame_from_somebody_unknown(announced:
         with pytest.raises(errors.NotKafkaBroker):
             await link.nodes()
         await flood.done.wait()
-    assert flood.taken < 16 * 2**20  # what sockets hold between the two
+    assert flood.taken < 16 * 2**20  # the sizes of the socket buffers on both sides
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
@@ -339,7 +343,7 @@ def test_an_answer_that_is_too_long_is_refused_with_its_size(hostile: HostileClu
     assert result.returncode == 1
     assert f"{announced:,} bytes" in result.stderr
     assert f"{connection.MAX_FRAME:,}" in result.stderr
-    assert sum(asked.key == 29 for asked in hostile.asked) == 1  # not asked again
+    assert sum(asked.key == 29 for asked in hostile.asked) == 1  # not sent again
 
 
 async def test_of_a_change_with_such_an_answer_the_outcome_is_unknown(hostile: HostileCluster) -> None:
@@ -355,12 +359,12 @@ async def test_of_a_change_with_such_an_answer_the_outcome_is_unknown(hostile: H
 
 BROKERS, FIRST = 400, 1000
 FILES = connections.MAX_OPEN + 80
-"""Fewer than there are brokers; Python and the terminal need some too."""
+"""Open files: fewer than there are brokers. Python and the terminal need some of them."""
 
 
 @asynccontextmanager
 async def many_brokers(cluster: HostileCluster, *, answer: bool) -> AsyncIterator[None]:
-    """The cluster advertises BROKERS more brokers at loopback addresses of their own, which all answer, or hang."""
+    """The cluster advertises `BROKERS` more brokers with separate loopback addresses, which all answer, or hang."""
     host, port = cluster.addresses[1]
     hosts = [f"127.1.{number // 250}.{number % 250 + 1}" for number in range(BROKERS)]
     waiting = asyncio.Event()
@@ -386,7 +390,9 @@ async def many_brokers(cluster: HostileCluster, *, answer: bool) -> AsyncIterato
         return replace(response, brokers=(like, *more))
 
     def without_nodes(_kio: Any, response: Any) -> Any:
-        """One broker answers for all of them, as before 4.4: it does not say that another one is meant."""
+        """Return the response without the version of ApiVersions that names a node: one broker answers for all of them,
+        as before 4.4, and does not say that the request was for another one.
+        """
         key, before = schemas.api_key("api_versions"), connection.TELLS_NODES - 1
         keys = (replace(each, max_version=before) if each.api_key == key else each for each in response.api_keys)
         return replace(response, api_keys=tuple(keys))
@@ -435,7 +441,7 @@ async def test_brokers_that_hang_are_named_and_those_that_were_not_asked_too(hos
 
 
 async def test_connections_make_room_for_each_other(hostile: HostileCluster) -> None:
-    # Each address listens; both ends of each connection, and of the one behind it, are in this process.
+    # This process has a listener for each address, and both ends of each connection and of the proxied one.
     if why := too_few_files(BROKERS + 4 * connections.MAX_OPEN + 100):
         pytest.skip(why)
     async with (

@@ -1,4 +1,4 @@
-"""Text where Kafka has numbers, and numbers where no operator would set them: shown as they are, and nothing ends."""
+"""Tests of text in place of Kafka's numbers, and of absurd numbers: kac shows them unchanged and does not fail."""
 
 import json
 import math
@@ -36,7 +36,7 @@ from tests.support import worlds
 from tests.tui.console_app import Driven, context
 
 LONG, LONGER = "9" * 400, "9" * 5000
-"""A float ends at 309 digits, Python's int at 4,300."""
+"""Floats end at 309 digits, and Python parses ints of up to 4,300 digits."""
 TEXTS = (
     LONG,
     "-" + LONG,
@@ -106,7 +106,7 @@ def test_any_number_may_be_a_quota(key: str, value: float) -> None:
 
 
 def set_everywhere(cluster: HostileCluster, value: str) -> None:
-    """Every config of every resource has this value."""
+    """Give every config of every resource this value."""
     cluster.rewrite(
         "describe_configs",
         lambda _kio, answer: replace(

@@ -1,4 +1,4 @@
-"""What a cluster, a journal or a file says, through every command and front end: no byte of it acts."""
+"""Tests of hostile text from a cluster, a journal or a file in all commands and front ends: no terminal acts on it."""
 
 import csv
 import dataclasses
@@ -45,11 +45,13 @@ from tests.support.hostile_text import FORMULAS, SENT, acted_upon
 from tests.tui.console_app import Driven
 
 FORGED = "kac: forged"
-"""Stands behind a line feed in `SENT`: no line may begin so."""
+"""The text after a line feed in `SENT`: no line of output may begin with it."""
 STRUCTURE = frozenset(
     {"host", "name", "topic_name", "resource_name", "group_id", "key_type", "entity_type", "cluster_id"}
 )
-"""Fields without which nothing more would be asked; what is in the cluster itself has them hostile too."""
+"""Fields that stay as they are, because kac needs them for its further requests. `hostile_state` puts hostile text into
+these fields of the cluster's entities.
+"""
 REWRITTEN = (
     "describe_cluster", "describe_configs", "describe_groups", "consumer_group_describe", "list_groups",
     "describe_acls", "describe_client_quotas", "describe_user_scram_credentials", "describe_quorum",
@@ -99,7 +101,7 @@ OTHERS = (
 
 
 def hostile_state(one: EmbeddedCluster) -> None:
-    """Everything that a cluster may hold, set behind its checks."""
+    """Put hostile text into everything that a cluster can hold, without the checks of requests."""
     state = one.state
     for name in ("orders", "audit"):
         state.put_topic(Topic(name, uuid5(NAMESPACE_DNS, name), (Partition((1,), (1,), 1),)))
@@ -118,7 +120,9 @@ def hostile_state(one: EmbeddedCluster) -> None:
 
 
 def rewritten(value: Any, *, refused: bool) -> Any:
-    """The response with hostile text in every text but those of `STRUCTURE`; refused: with an error everywhere."""
+    """Return the response with hostile text in all texts but those of `STRUCTURE`. refused: whether to set all error
+    codes.
+    """
     if isinstance(value, tuple):
         return tuple(rewritten(each, refused=refused) for each in value)
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
@@ -145,8 +149,8 @@ def world() -> Iterator[HostileCluster]:
 
 @pytest.fixture(scope="module")
 def journaled() -> Iterator[HostileCluster]:
-    """The same with an id under which a journal is kept."""
-    # From 4.4 on no text with a slash is the host of an ACL.
+    """A hostile cluster with a valid id, for which kac keeps a journal."""
+    # Since 4.4 a host of an ACL can't be a text with a slash.
     with hostile_cluster(ClusterSpec(brokers=1, versions="4.0", racks={1: SENT})) as cluster:
         cluster.embedded.call(hostile_state)
         yield cluster
@@ -169,7 +173,9 @@ Kac = Callable[..., tuple[int, str, str]]
 def kac(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> Callable[[HostileCluster], Kac]:
-    """Runs a command line on a cluster and looks at each byte that it writes: its exit code, output, complaints."""
+    """Provide a function that runs a command line on a cluster and checks each byte of the output. It returns the exit
+    code, the output and the errors.
+    """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def on(cluster: HostileCluster) -> Kac:
@@ -219,7 +225,7 @@ def no_formulas(text: str) -> None:
 
 
 def test_what_is_shown_is_all_there(world: HostileCluster, kac: Callable[[HostileCluster], Kac]) -> None:
-    """A test that would see nothing at all would find nothing hostile: the values do come through the machine forms."""
+    """The hostile values are present in machine formats: a test without any output would find nothing hostile."""
     call = kac(world)
     _, out, _ = call("quotas", "--list", "--output", "json")
     users = {row["entity"].get("user") for row in json.loads(out)["quotas"]}
@@ -324,10 +330,10 @@ def test_a_file_of_hostile_names_is_complained_of_harmlessly(
     call("lake", "status", "--lake", "/none/\x1b[2J\u202e")
 
 
-# -- The front ends that draw: the shell's line, the screen, the clipboard, a refused login, a lake's tables -----------
+# -- Front ends that draw: the shell's line, the screen, the clipboard, a refused login, a lake's tables ---------------
 
 OWN = re.compile(r"\x08|\x1b\[[0-9;?]*[A-Za-z]|\x1b[>=]|\r|\x07|\x1b\]2;[^\x07\x1b]*\x07")
-"""Sequences that prompt_toolkit itself writes: colours, the cursor, modes. None of them stands in `SENT`'s form."""
+"""Sequences that prompt_toolkit writes itself: colours, cursor, modes. An escaped `SENT` has none of them."""
 TYPED = "list quotas 'x\u202ey\u200b\U000e0041'"
 
 
@@ -361,7 +367,7 @@ async def test_the_shell_draws_nothing_that_acts(
                     completer, toolbar, history=CommandHistory(tmp_path / "commands"), input=keys, output=output
                 ),
             )
-            # Pasted, completed, and asked for again from the history.
+            # Paste the text, complete it, and recall it from the history.
             keys.send_text(f"\x1b[200~{TYPED}\x1b[201~\r")
             keys.send_text("list quotas\rlist acls\rdescribe topic orders\rlist users\r")
             keys.send_text("quota user \t\t\x15\x1b[A\x1b[A\x15")
@@ -395,7 +401,7 @@ async def test_every_pane_shows_what_it_has_and_nothing_acts(drawn_world: Hostil
     async with session_on(drawn_world) as session:
         app = Console(session, ConsoleSettings(start_pane="topics", refresh=0.2))
         async with app.run_test(size=(120, 40)) as pilot:
-            screen = Driven(app, pilot, None)  # type: ignore[arg-type]  # a real client is behind it
+            screen = Driven(app, pilot, None)  # type: ignore[arg-type]  # with a real client
             await screen.shows("orders")
             seen = ""
             for pane in "1234567890":
@@ -483,7 +489,7 @@ def _wanted(folder: Path) -> Path:
 
 
 def hostile_rows(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The same rows with hostile text in every text that is no cluster's id, type, state or source."""
+    """Return the rows with hostile text in all texts but clusters' ids, types, states and sources."""
     fixed = {row[place] for row in rows for place in (0, 1)} | {"kraft_log", "snapshot", "journal", "request_log"}
     return [tuple(SENT if isinstance(cell, str) and cell not in fixed else cell for cell in row) for row in rows]
 

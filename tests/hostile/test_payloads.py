@@ -1,4 +1,4 @@
-"""Payloads of a few bytes that take gigabytes or hours, of records that anyone may have written."""
+"""Tests of payloads of a few bytes that need gigabytes or hours to decode, in records that anyone can write."""
 
 import asyncio
 import json
@@ -34,11 +34,11 @@ MANY_NULLS = b"\xa0\xb2\x1e\0"
 WIDE = "".join(f"int64 f{number} = {number + 1};" for number in range(5_000))
 WIDE_LIST = f'syntax = "proto3"; message List {{ repeated Wide w = 1; }} message Wide {{ {WIDE} }}'
 MANY_WIDE = b"\0" + b"\x0a\0" * 32_000
-"""Messages of two bytes each, for which 40 KB each are taken."""
+"""Messages of two bytes each, which need 40 KB each after decoding."""
 
 
 def peak() -> int:
-    """The most bytes that this process had in memory."""
+    """Return the peak memory of this process, bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
@@ -50,12 +50,14 @@ def test_a_message_of_64_kb_that_takes_a_gigabyte_takes_it_elsewhere() -> None:
         decode(MANY_WIDE, None)
     assert peak() - before < 64 << 20
     assert heard() < 1.0, "other threads ran meanwhile"
-    # The next one is by a process that starts again.
+    # Another process decodes the next payload.
     assert decode(b"\0\x0a\2\x08\7", None).startswith(b'{"w":[{"f0":7,')
 
 
 def _ticks() -> Callable[[], float]:
-    """Watch how long this process' other threads stand still; the function that is returned says it, and ends that."""
+    """Measure the longest pause of this process' other threads. Returns a function that ends the measurement and
+    returns seconds.
+    """
     ends, longest, last = threading.Event(), [0.0], [time.monotonic()]
 
     def watch() -> None:
@@ -96,7 +98,7 @@ def test_thousands_of_them_take_what_one_answer_may(text: str, kind: str, payloa
     of, allowance = decoder(text, kind), Allowance()
     began = time.monotonic()
     shown = _readable(read_of(payload, count), of, allowance)
-    # The time of the process alone; what starts it again is the host's.
+    # The allowance counts the time of the decoding process, but not its restarts, which depend on the host.
     assert allowance.seconds > -SECONDS
     assert time.monotonic() - began < MOST_SECONDS + patience.PATIENCE
     assert len(shown.records) == count
@@ -114,7 +116,7 @@ def test_a_union_of_thousands_is_parsed_once() -> None:
 
 
 def test_a_symbol_of_a_megabyte_a_thousand_times() -> None:
-    """Which is a gigabyte as text."""
+    """The values are a gigabyte as text."""
     symbol = "A" * 1_000_000
     text = json.dumps({"type": "array", "items": {"type": "enum", "name": "E", "symbols": [symbol]}})
     with pytest.raises(NotDecoded, match=r"MiB|memory"):
@@ -131,7 +133,7 @@ def test_a_process_that_is_gone_is_started_again() -> None:
 
 
 def test_who_gives_up_does_not_wait() -> None:
-    """Another thread has what may be spent end: as Ctrl-C and Esc do."""
+    """Another thread ends the allowance, as Ctrl-C and Esc do."""
     of, allowance = decoder(WIDE_LIST, "PROTOBUF"), Allowance()
     done: list[records.RecordsRead] = []
     thread = threading.Thread(target=lambda: done.append(_readable(read_of(MANY_WIDE, 10_000), of, allowance)))
@@ -154,7 +156,7 @@ def test_what_takes_too_long_to_make_readable_is_cut(monkeypatch: pytest.MonkeyP
 
 
 def test_masks_of_documents_in_texts_end() -> None:
-    """Texts in texts, each as long again as what it holds."""
+    """Each text contains the next one, and escapes double its length."""
     text = '{"card": "4111"}'
     while len(text) < 1 << 20:
         text = json.dumps({"x": text})
@@ -207,7 +209,7 @@ def test_ctrl_c_is_heard_while_records_are_decoded(
     with children.Child(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         ends = time.monotonic() + patience.PATIENCE
         while not _has_child(process.pid) and process.poll() is None and time.monotonic() < ends:
-            time.sleep(0.01)  # nothing but /proc tells of the process that decodes
+            time.sleep(0.01)  # only /proc shows the process that decodes
         assert process.poll() is None
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
@@ -219,7 +221,7 @@ def test_ctrl_c_is_heard_while_records_are_decoded(
 def test_a_search_goes_on_behind_records_that_use_up_the_allowance(
     cluster: ThreadedCluster, schemas: registry_server.RegistryServer, tmp_path: Path
 ) -> None:
-    """Each record may use all of it, and Ctrl-C is heard: a search has no other end than that of the log."""
+    """Each record may use up the allowance, and the search still continues to the end of the log, or to Ctrl-C."""
     statement = "records nulls partition 0 to offset 30 where 'value.x == 1'"
     run, environment = command(cluster, schemas, tmp_path, statement)
     done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True, timeout=patience.PATIENCE)
@@ -229,7 +231,7 @@ def test_a_search_goes_on_behind_records_that_use_up_the_allowance(
 def command(
     cluster: ThreadedCluster, schemas: registry_server.RegistryServer, folder: Path, statement: str
 ) -> tuple[list[str], dict[str, str]]:
-    """The words and the environment of `kac run` on the cluster."""
+    """Return the command line and the environment of `kac run` on the cluster."""
     config = folder / "config.toml"
     config.write_text(
         f'[contexts.c]\nbootstrap.servers = "{cluster.bootstrap}"\n[contexts.c.schemas]\nurl = "{schemas.url}"\n'

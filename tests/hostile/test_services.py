@@ -1,4 +1,4 @@
-"""Workers of Connect and schema registries that lie, hang, flood, redirect, echo secrets."""
+"""Tests of Connect workers and schema registries that lie, hang, flood, redirect or echo secrets."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ Reply = Callable[[Asked], Answer | None]
 
 
 class Worker:
-    """A worker that answers as a real one, except where a test says so."""
+    """A worker that answers like a real one, unless a test sets `own`."""
 
     def __init__(self, cluster_id: str) -> None:
         self.asked: list[Asked] = []
@@ -68,7 +68,7 @@ class Worker:
         return Answer(404, json.dumps({"error_code": 404, "message": "not found"}))
 
     def changes(self) -> list[Asked]:
-        """The requests that change something."""
+        """Return the requests that change something."""
         return [each for each in self.asked if each.method != "GET" and not each.path.endswith("/validate")]
 
 
@@ -82,7 +82,7 @@ def worker(cluster: EmbeddedCluster) -> Worker:
 
 @contextmanager
 def served(*workers: Worker) -> Iterator[ConnectSettings]:
-    """Settings of a Connect cluster with these workers."""
+    """Yield the settings of a Connect cluster with these workers."""
     if not workers:
         yield ConnectSettings("main", ())
         return
@@ -92,12 +92,12 @@ def served(*workers: Worker) -> Iterator[ConnectSettings]:
 
 
 def on(cluster: EmbeddedCluster, *connect_clusters: ConnectSettings, **options: Any) -> Any:
-    """A link to the brokers, with these Connect clusters."""
+    """Return a link to the brokers, with these Connect clusters."""
     return worlds.linked(replace(worlds.settings(cluster), connect=connect_clusters, **options))
 
 
 async def sent(link: Link, request: Any, *, validate_only: bool = False) -> Outcome:
-    """The outcome of a change of one target."""
+    """Send a change of one target and return its outcome."""
     await describe_cluster(link)
     (outcome,) = await changes.send(link, request, validate_only=validate_only)
     return outcome
@@ -263,11 +263,11 @@ async def test_no_outcome_repeats_a_secret(cluster: EmbeddedCluster, worker: Wor
     assert "sesame-new" not in created
 
 
-# -- Schema registries that lie, hang, flood, redirect, echo secrets, or are no registry; schemas that cost time -------
+# -- Hostile schema registries: they lie, hang, flood, redirect or echo secrets, or are another service ----------------
 
 ORDER = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"long"}]}'
 SOON = 5.0
-"""Seconds of the processor in which anything of one schema is done."""
+"""Seconds of processor time in which kac must finish each operation on a schema."""
 
 one_broker = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, brokers=(1,)), scope="module")
 
@@ -401,14 +401,14 @@ async def test_no_failure_repeats_the_login(one_broker: ThreadedCluster, status:
     assert said.count("······") == 2
 
 
-# -- schemas that cost time --------------------------------------------------------------------------------------------
+# -- schemas that take long --------------------------------------------------------------------------------------------
 
 
 LEVELS = 40
 
 
 def chain(leaf: str) -> AvroSchema:
-    """A record with two fields of a record with two fields of … : 2^40 places."""
+    """Return a record with two fields of a record with two fields, and so on: 2^40 fields in all."""
     texts = [json.dumps({"type": "record", "name": "R0", "fields": [{"name": "a", "type": leaf}]})]
     for number in range(1, LEVELS):
         fields = [{"name": each, "type": f"R{number - 1}"} for each in "ab"]
@@ -417,7 +417,9 @@ def chain(leaf: str) -> AvroSchema:
 
 
 def unions(leaf: str) -> AvroSchema:
-    """Unions of two records with fields of the same name, each of the next such union: one place for each level."""
+    """Return unions of two records with a field of the same name, whose type is the next such union: one path for each
+    level.
+    """
     texts = []
     for number in range(LEVELS):
         below = [f"A{number - 1}", f"B{number - 1}"] if number else leaf

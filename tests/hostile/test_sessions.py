@@ -1,4 +1,4 @@
-"""Sessions of SASL that end, and peers in a broker's place."""
+"""Tests of SASL sessions that end, and of peers that pretend to be a broker."""
 
 import asyncio
 from collections import Counter
@@ -32,14 +32,16 @@ from tests.wire import fake_broker
 
 HANDSHAKE, AUTHENTICATE, METADATA = map(schemas.api_key, ("sasl_handshake", "sasl_authenticate", "metadata"))
 SESSION = timedelta(seconds=3)
-"""Renewed two seconds before its end."""
+"""kac renews a session two seconds before its end."""
 
 
 class Listener:
-    """Logs everybody in for a short session, and refuses to renew it.
+    """Accepts all logins for a short session, and refuses to renew it.
 
-    code: with which error; None closes the connection. refuses_all: refuses new logins, too, after the first. logins:
-    how many there were, by connection.
+    Args:
+        code: the error of the refusal; None closes the connection.
+        refuses_all: whether to refuse also new logins, after the first connection.
+        logins: connection -> number of its logins.
     """
 
     def __init__(self, code: int | None, said: str = "", *, refuses_all: bool = False) -> None:
@@ -98,7 +100,7 @@ async def test_a_new_connection_logs_in_at_once(code: int | None, said: str) -> 
     listener = Listener(code, said)
     async with logged_in(listener) as link:
         while len(listener.logins) < 2:
-            await link.refresh()  # none of them fails
+            await link.refresh()  # never fails
             await asyncio.sleep(BETWEEN_LOOKS)
         await link.refresh()
     assert listener.logins == {1: 2, 2: 1}
@@ -115,7 +117,7 @@ async def test_a_new_login_that_is_refused_is_a_refusal() -> None:
     assert listener.logins == {1: 2, 2: 1}, "the session, its renewal, one new login; then it is waited"
 
 
-# -- A peer in a broker's place, which wants the proof of a password, or can't prove that it knows it ------------------
+# -- A peer in place of a broker: it wants the proof of a password, or can't prove that it knows it --------------------
 
 SASL_AUTHENTICATE, ALTER_USER_SCRAM_CREDENTIALS = 36, 51
 PASSWORD = "correct horse"
@@ -126,7 +128,7 @@ impostor = worlds.running(
 
 
 def log_in(cluster: HostileCluster, mechanism: str = "SCRAM-SHA-512", times: int = 1) -> Nodes:
-    """The brokers, as one link's call sees them; the last of so many calls."""
+    """Return the brokers from the last of `times` calls on one link. The calls before it have to fail."""
     settings = ConnectionSettings(
         (cluster.addresses[1],),
         security_protocol="SASL_PLAINTEXT",
@@ -144,7 +146,7 @@ def log_in(cluster: HostileCluster, mechanism: str = "SCRAM-SHA-512", times: int
 
 
 def said(cluster: HostileCluster, first: bytes, change: Callable[[bytes], bytes]) -> None:
-    """Changes the server's message that begins so."""
+    """Change the server's messages that begin with `first`."""
 
     def rewrite(_kio: Any, answer: Any) -> Any:
         if not answer.auth_bytes.startswith(first):

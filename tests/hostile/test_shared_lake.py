@@ -1,4 +1,4 @@
-"""A lake, or a folder of logs, in which others may write: links, pipes and torn files that they leave there."""
+"""Tests of a lake, or a folder of logs, that others may write to: links, pipes and truncated files."""
 
 import os
 import resource
@@ -69,7 +69,7 @@ def test_a_lock_of_ones_own_names_its_holder_and_is_empty_afterwards(tmp_path: P
     assert lock.read_bytes() == b""
 
 
-# -- one thing that leads nowhere hides nothing else ----------------------------------------------------------------
+# -- a broken link does not hide other files ---------------------------------------------------------------------------
 
 
 def test_a_dangling_link_hides_no_other_file(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_dangling_link_hides_no_other_file(tmp_path: Path) -> None:
 def test_what_can_not_be_read_in_a_lake_is_named_for_its_operator(
     lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A process's memory is listed as a plain file, and has nothing at its beginning."""
+    """A link to a process's memory is listed as a plain file, and can't be read at its beginning."""
     (tmp_path / "lake/runs").mkdir()
     lake.put_run("20261121T101500Z-3f9a1c", {"job": "update"})
     memory = tmp_path / "lake/runs/20261121T101600Z-3f9a1c.json"
@@ -99,7 +99,7 @@ def test_what_can_not_be_read_in_a_lake_is_named_for_its_operator(
     assert f"kac: {memory} can't be read: " in capsys.readouterr().err.replace("\n", " ")
     memory.unlink()
     for number, make in enumerate((os.mkfifo, os.mkdir, lambda path: Path(path).symlink_to("/dev/zero"))):
-        make(tmp_path / f"lake/runs/20261121T10170{number}Z-3f9a1c.json")  # is no record of a run
+        make(tmp_path / f"lake/runs/20261121T10170{number}Z-3f9a1c.json")  # not the record of a run
     assert [each["job"] for each in lake.runs()] == ["update"]
     for make in (os.mkfifo, os.mkdir, lambda path: Path(path).symlink_to("/proc/self/mem")):
         policies = tmp_path / "lake/policies.yaml"
@@ -158,7 +158,7 @@ def test_what_is_no_file_of_a_lake_is_named_or_left_out(
         Lake.open(lake.where)
 
 
-# -- keys that are whole or not there -------------------------------------------------------------------------------
+# -- keys are written whole or not at all ------------------------------------------------------------------------------
 
 
 def test_a_key_that_finds_no_room_is_not_there_and_the_next_try_makes_a_whole_one(tmp_path: Path) -> None:

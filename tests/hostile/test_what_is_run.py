@@ -1,4 +1,6 @@
-"""What kac runs: nothing from the folder it stands in, and no program or command that another user may change."""
+"""Tests of the programs and modules that kac runs: none from the working directory, and none that another user may
+change.
+"""
 
 import os
 import shutil
@@ -23,7 +25,7 @@ from console.safe_files import UntrustedPath, require_own
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0
 STRANGER = 54_321
-"""The number of a user that this host does not have."""
+"""A user id that does not exist on this host."""
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
 
 MODULES = (
@@ -46,8 +48,9 @@ SETTINGS = {
 
 @pytest.fixture
 def planted(tmp_path: Path) -> Iterator[Path]:
-    """A folder in which each module says in the file `ran` that it was imported; afterwards none has, and no program
-    has written anything there."""
+    """A folder in which each module and program writes its name to the file `ran`. At the end the file must not exist,
+    and no file may be new.
+    """
     folder = tmp_path / "shared"
     for name in MODULES:
         (folder / name).mkdir(parents=True)
@@ -68,7 +71,7 @@ def planted(tmp_path: Path) -> Iterator[Path]:
 
 
 def ran_there(folder: Path, code: str) -> str:
-    """Run Python with the folder as the working folder and first on PATH by `.`; what it wrote."""
+    """Run Python in the folder, with `.` first on PATH; return its output."""
     environ = {**os.environ, "PATH": f".:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-P", "-c", code],
@@ -152,7 +155,7 @@ def test_the_command_that_is_installed_takes_no_module_from_the_working_folder(p
 
 @pytest.mark.parametrize("given", [":{0}", "{0}:", ".", "inner:{0}"])
 def test_relative_folders_of_pythonpath_go_no_further(tmp_path: Path, given: str) -> None:
-    """Python makes them absolute when it starts, so that nothing in its path tells them from others."""
+    """Python makes these folders absolute when it starts, so kac can't tell them from others by its path alone."""
     folder, own = tmp_path / "shared", tmp_path / "own"
     (folder / "inner").mkdir(parents=True)
     own.mkdir()
@@ -169,7 +172,7 @@ def test_relative_folders_of_pythonpath_go_no_further(tmp_path: Path, given: str
     assert (str(own) in done.stdout) == ("{0}" in given)
 
 
-# -- another user may change it --------------------------------------------------------------------------------------
+# -- files that another user may change --------------------------------------------------------------------------------
 
 
 def made(path: Path, text: str = "#!/bin/sh\necho token\n", mode: int = 0o755) -> Path:
@@ -264,7 +267,7 @@ kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 
 def ask(file: Path) -> str:
-    """Do what a login does with the file, or say why it is refused."""
+    """Read the file as a login does; return the reason for a refusal, or ``""``."""
     home = file.parent.parent
     try:
         if file.name == "config":
@@ -387,7 +390,7 @@ def test_java_on_a_path_that_others_write_is_named_and_not_asked(tmp_path: Path)
 
 
 def test_no_device_is_to_be_made_private(tmp_path: Path) -> None:
-    """/dev/null stands for a file without anything in it; of others nobody is told to change the host's devices."""
+    """/dev/null stands for an empty file. For other devices the message does not suggest to change their mode."""
     require_own(Path(os.devnull))
     (tmp_path / "none").symlink_to(os.devnull)
     require_own(tmp_path / "none")

@@ -1,4 +1,4 @@
-"""The open console that most tests of this folder begin with."""
+"""Fixtures that open the console."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from tests.tui.console_app import Driven, driven, driven_on
 
 @pytest.fixture(autouse=True)
 def _without_lint_in_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Now counts findings after ten seconds, which a test lasts only on a busy host: they have a row only in the tests
-    of that row."""
+    """Let lint start after an hour instead of ten seconds, so that no findings appear in Now on a busy host. The test
+    of that row sets a shorter time.
+    """
     monkeypatch.setattr(watch, "FIRST_AFTER", 3600.0)
 
 
 @pytest.fixture
 def console(request: pytest.FixtureRequest) -> AbstractAsyncContextManager[Driven]:
-    """The console on the cluster of a module that has a fixture of that name, else over the model cluster."""
+    """A context manager that opens the console on the module's fixture `cluster`, else on the model cluster."""
     try:
         return driven_on(request.getfixturevalue("cluster"))
     except pytest.FixtureLookupError:

@@ -1,4 +1,4 @@
-"""The console over a model cluster, driven without a terminal."""
+"""A driver that tests the console without a terminal, on a model cluster or an embedded one."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from tests.support.patience import PATIENCE
 from tests.tui.model_client import ModelClient, lag
 
 PASSING = ("goto", "command", "check", "apply", "palette")
-"""The workers that end by themselves."""
+"""Names of workers that end by themselves."""
 SPELL = 0.005
-"""Seconds between two looks at what takes time."""
+"""Seconds between two checks in a wait."""
 ROUNDS, MANY = 4, 60
-"""Rounds of the loop: until what a driver sends has arrived, and after which something takes time."""
+"""Rounds of the event loop: until a driver's message has arrived, and until a wait begins to sleep between checks."""
 
 
 def cluster() -> ModelCluster:
-    """Two brokers, some topics with and without overrides, a few quotas."""
+    """Return a model with two brokers, topics with and without their own configs, and quotas."""
     made = ModelCluster()
     made.topics = {"orders": 3, "payments": 1, "audit": 2}
     made.configs = {
@@ -57,13 +57,13 @@ def cluster() -> ModelCluster:
 
 
 def context(**changes: Any) -> Context:
-    """A context that lets everything be done. connection: how it is reached."""
+    """Return a context that allows everything. connection: settings of the connection; 127.0.0.1:9092 by default."""
     plain = ConnectionSettings((("127.0.0.1", 9092),))
     return Context("test", "tests", changes.pop("connection", plain), **changes)
 
 
 def _character(key: str) -> str | None:
-    """The character that a key of Textual types."""
+    """Return the character that a key of Textual types; None if it types none."""
     try:
         return unicodedata.lookup(_get_unicode_name_from_key(REPLACED_KEYS.get(key, key)))
     except KeyError:
@@ -71,41 +71,41 @@ def _character(key: str) -> str | None:
 
 
 class Driven:
-    """An open console, its client, and what stands on its screen."""
+    """An open console with its client; reads its screen and presses its keys."""
 
     def __init__(self, app: Console, pilot: Pilot[Any], client: Any) -> None:
-        """client: what the session asks, for tests that look at it: a `ModelClient`, or a real one."""
+        """client: the session's client, a `ModelClient` or a real one, for tests that check requests."""
         self.app = app
         self.pilot = pilot
         self.client = client
 
     @property
     def lines(self) -> list[str]:
-        """Every line of the screen, without the blanks at its end."""
+        """Return all lines of the screen, without trailing blanks."""
         return [strip.text.rstrip() for strip in self.app.screen._compositor.render_strips()]
 
     @property
     def text(self) -> str:
-        """All lines."""
+        """Return all lines of the screen as one text."""
         return "\n".join(self.lines)
 
     @property
     def rows(self) -> list[str]:
-        """Every line of the list of the view, without its details."""
+        """Return all lines of the view's list, without those of its details."""
         region = self.app.view.lines.region
         return [line[region.x : region.right].rstrip() for line in self.lines[region.y : region.bottom]]
 
     def row(self, part: str) -> str:
-        """The first line of the list that contains a text; ``""`` where none does."""
+        """Return the first line of the list that contains a text; ``""`` if none does."""
         return next((line for line in self.rows if part in line), "")
 
     @property
     def edits(self) -> list[Any]:
-        """The edits of the plan, in their order."""
+        """Return the edits of the plan, in order."""
         return [each.edit for each in self.app.session.plan.staged]
 
     def line(self, part: str) -> str:
-        """The first line that contains a text. Raises AssertionError where none does."""
+        """Return the first line of the screen that contains a text. Raises AssertionError if none does."""
         found = next((line for line in self.lines if part in line), None)
         if found is None:
             raise AssertionError(f"no line contains {part!r} in\n{self.text}")
@@ -113,7 +113,9 @@ class Driven:
 
     @asynccontextmanager
     async def _patiently(self, what: str) -> AsyncIterator[None]:
-        """A wait in the context that takes too long fails with what did not come, and the screen instead of it."""
+        """Limit the waits in the context to `PATIENCE` seconds. Raises AssertionError with the missing text or state,
+        and with the screen.
+        """
         try:
             async with asyncio.timeout(PATIENCE):
                 yield
@@ -121,12 +123,11 @@ class Driven:
             raise AssertionError(f"{what} did not come in {PATIENCE:g} s:\n{self.text}") from None
 
     async def press(self, *keys: str, shows: str | tuple[str, ...] = ()) -> None:
-        """Press keys, all at once, and wait until what they started is done.
+        """Press keys without pauses, and wait until the work that they start is done.
 
         Args:
-            keys: their names in Textual.
-            shows: a text or texts to wait for on the screen after that; ``()`` for none. `type` and `command` have it
-                also.
+            keys: Textual's names of the keys.
+            shows: a text or texts to wait for afterwards; ``()`` for none. `type` and `command` have the same argument.
         """
         driver = self.app._driver
         assert driver is not None
@@ -143,72 +144,79 @@ class Driven:
         await self.shows(*((shows,) if isinstance(shows, str) else shows))
 
     async def type(self, text: str, *keys: str, shows: str | tuple[str, ...] = ()) -> None:
-        """Type a text, and press keys after it."""
+        """Type a text, then press keys."""
         await self.press(*("space" if char == " " else char for char in text), shows=() if keys else shows)
         if keys:
             await self.press(*keys, shows=shows)
 
     async def command(self, text: str, shows: str | tuple[str, ...] = ()) -> None:
-        """Enter a command in the bar."""
+        """Enter a command in the command bar."""
         await self.press("colon")
         self.app.bar.line.open(text=text)
         await self.press("enter", shows=shows)
 
     async def filter(self, text: str, shows: str | tuple[str, ...] = ()) -> None:
-        """Show only the rows with a text."""
+        """Filter the rows by a text."""
         await self.press("slash")
         await self.type(text, "enter", shows=shows)
 
     async def painted(self) -> None:
-        """Wait until all widgets have handled what was sent to them and what that sent in turn, and are laid out."""
+        """Wait until all widgets have handled their messages, and the messages that these cause, and the screen is laid
+        out.
+        """
         async with self._patiently("a painted screen"):
             await self._rest()
             self._lay_out()
             await self._rest()
 
     async def _rest(self) -> None:
-        """Wait until every widget waits for a message, twice in succession, as one may be on its way between two.
+        """Wait until every widget waits for a message, twice in succession, because a message may be on its way between
+        two.
 
-        A pilot sends each widget a message, and Textual takes longer to dispatch those than all else that a test does.
+        This does not use the pilot: it sends each widget a message, and Textual takes longer to dispatch those messages
+        than to do everything else in a test.
         """
         checks, rested = 0, 0
         while rested < 2 and not self.app._exception_event.is_set():
             await asyncio.sleep(0 if checks < MANY else SPELL)
             checks += 1
-            # What a driver sends arrives after some rounds of the loop.
+            # A driver's message arrives after some rounds of the loop.
             rested = rested + 1 if checks > ROUNDS and all(map(waits, self._pumps())) else 0
 
     def _pumps(self) -> list[MessagePump]:
-        """Return all that handle messages of the screen, as long as there is one."""
+        """Return the app, the screen and its widgets; empty if there is no screen."""
         with suppress(ScreenError):
             return [self.app, *self.app.screen.walk_children(with_self=True)]
         return []
 
     def _lay_out(self) -> None:
-        """Do at once what the screen does in its next sixtieth of a second."""
+        """Lay out now; the screen would do so within a sixtieth of a second."""
         with suppress(ScreenError):
             self.app.screen._on_timer_update()
 
     async def settle(self) -> None:
-        """Wait until everything that is under way has been shown."""
+        """Wait until all work in progress is done and shown."""
         while True:
             await self.painted()
             under_way = any(worker.name in PASSING and not worker.is_finished for worker in self.app.workers)
-            # Not for the end of a worker: it may ask, once it has read, and then waits for an answer itself.
+            # Do not wait for a worker while the bar is open: after its reads it may ask a question, and wait for the
+            # answer.
             if (under_way and not self.app.bar.line.is_open) or self.app.applying.busy:
                 await asyncio.sleep(2 * SPELL)
             else:
                 return
 
     async def until(self, holds: Callable[[], bool], what: str = "") -> None:
-        """Wait for something that the console does by itself. A line that is not there may come."""
+        """Wait until a condition holds. An AssertionError in it, as for a missing line, means that it does not hold
+        yet.
+        """
 
         def is_so() -> bool:
             with suppress(AssertionError):
                 return holds()
             return False
 
-        # A look draws the whole screen: the longer it takes, the more seldom.
+        # Each check draws the whole screen, so the pauses grow.
         pause = 2 * SPELL
         async with self._patiently(what or "what is waited for"):
             while not is_so():
@@ -216,11 +224,11 @@ class Driven:
                 self._lay_out()
                 pause = min(1.5 * pause, 10 * SPELL)
         assert holds(), what or self.text
-        # What came along with it, as the row's mark with the message, is painted too before a test looks on.
+        # Paint also other changes of the same moment, such as the mark of a row, before the test reads the screen.
         await self.painted()
 
     async def watches(self, *parts: Part) -> None:
-        """Wait until triage has read parts: it knows what changes from then on."""
+        """Wait until triage has read parts. It detects later changes in them."""
 
         def has_read() -> bool:
             observations = self.app.triage.observations
@@ -229,15 +237,16 @@ class Driven:
         await self.until(has_read, f"the first read of {', '.join(parts)}")
 
     async def fix(self) -> None:
-        """Stage the way back of the cause under the cursor. If the cursor came to it by itself, the pane says so first,
-        at most for two reasons."""
+        """Stage the fix of the cause under the cursor. If the cursor moved there by itself, the first F only names the
+        cause, at most twice.
+        """
         for _ in range(3):
             if not self.edits:
                 await self.press("F")
         assert self.edits, self.text
 
     async def shows(self, *parts: str) -> None:
-        """Wait until texts are on the screen, for one after the other."""
+        """Wait until texts are on the screen, one after the other."""
         for part in parts:
             await self.until(lambda part=part: part in self.text, repr(part))  # type: ignore[misc]
 
@@ -249,7 +258,7 @@ async def driven(
     settings: ConsoleSettings | None = None,
     **changes: Any,
 ) -> AsyncIterator[Driven]:
-    """Open the console; it has read its topics."""
+    """Open the console on a model cluster, and wait until it shows the topics."""
     client = client or ModelClient(cluster(), groups={"billing": lag("orders", 5, 0, 37)})
     app = Console(Session(client, context(**changes)), settings or ConsoleSettings(start_pane="topics", refresh=0.2))
     async with app.run_test(size=size) as pilot:
@@ -260,11 +269,11 @@ async def driven(
 
 
 class HasBootstrap(Protocol):
-    """A cluster, embedded or real."""
+    """An embedded or a real cluster."""
 
     @property
     def bootstrap(self) -> str:
-        """``host:port,…``."""
+        """Return ``host:port,…``."""
         ...
 
 
@@ -277,8 +286,12 @@ async def driven_on(
     shows: str | tuple[str, ...] = (),
     **changes: Any,
 ) -> AsyncIterator[Driven]:
-    """Open the console on a cluster, over sockets. shows: texts to wait for. changes: of its context, and of its
-    connection ``schemas``, ``connect`` and ``request_timeout``."""
+    """Open the console on a cluster, with a real client.
+
+    Args:
+        shows: texts to wait for.
+        changes: settings of the context, and of the connection: ``schemas``, ``connect`` and ``request_timeout``.
+    """
     named = ("schemas", "connect", "request_timeout")
     connected = {name: changes.pop(name) for name in named if name in changes}
     with AdminClient(worlds.settings(cluster, **connected)) as client:

@@ -1,4 +1,4 @@
-"""A client over the model cluster: what a session asks it, the model answers at once."""
+"""A client that answers a session's operations at once, from the model cluster."""
 
 from __future__ import annotations
 
@@ -27,9 +27,14 @@ DOCUMENTATION = "<p>How long a <code>log</code> is kept &amp; what then.</p>"
 class ModelClient:
     """Answers the operations of `console.admin` from a `ModelCluster`.
 
-    lost: raised by every operation. silent: brokers that do not answer. refused: key or target text -> why a check or
-    change of it fails. partitions: of a topic, where they are not plain. groups: with their lags; described: where they
-    are not plain. asked: the operations in their order.
+    Args:
+        lost: an error that all operations raise; None for no error.
+        silent: ids of brokers that do not answer.
+        refused: key or target name -> the reason for which a check or a change of it fails.
+        partitions: topic -> its partitions, if they are not the default ones.
+        groups: name -> lags.
+        described: name -> description, if it is not the default one.
+        asked: the names of the operations, in order.
     """
 
     cluster: ModelCluster
@@ -46,10 +51,10 @@ class ModelClient:
     sent: list[tuple[ChangeRequest, bool]] = field(default_factory=list)
 
     async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
-        """The answer of the model."""
+        """Return the model's answer to an operation."""
         name = operation.__name__
         if name in ("count_throttled", "throttled_ms"):
-            return 0  # it asks no broker
+            return 0  # no request to a broker
         self.asked.append(name)
         if self.lost is not None:
             raise self.lost
@@ -190,7 +195,7 @@ class ModelClient:
         return tuple(self._judged(Outcome(outcome.target, status), request) for outcome in outcomes)
 
     def _judged(self, outcome: Outcome, request: ChangeRequest) -> Outcome:
-        """Refused where a key of the target, or its name, is."""
+        """Return the outcome, or a failure if a key or the name of the target is in `refused`."""
         keys = [op.key for op in getattr(request, "ops", {}).get(outcome.target, ()) if hasattr(op, "key")]
         why = next(
             (self.refused[key] for key in (*keys, str(getattr(outcome.target, "name", ""))) if key in self.refused),
@@ -206,7 +211,7 @@ def _copy(cluster: ModelCluster) -> ModelCluster:
 
 
 def lag(topic: str, *lags: int) -> model_cluster.GroupLag:
-    """A group that is behind so much, by partition."""
+    """Return the lags of a group by partition."""
     return model_cluster.GroupLag(
         tuple(model_cluster.PartitionLag(topic, n, 100, 100 + behind, behind, "m-1") for n, behind in enumerate(lags))
     )

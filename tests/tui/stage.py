@@ -1,4 +1,4 @@
-"""A bare app around one widget: what stands on its screen, and what the widget told."""
+"""A bare app around widgets, for tests of their screen and their messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ W = TypeVar("W", bound=Widget)
 
 
 class Stage(App[None]):
-    """Shows the widgets that `make` gives, and keeps the messages of the kinds in `hear`."""
+    """Shows the widgets that `make` returns, and keeps their messages of the types in `hear`."""
 
     def __init__(
         self, *make: Callable[[], Widget], hear: tuple[type[Message], ...] = (), theme: str = DARK.name
@@ -33,11 +33,11 @@ class Stage(App[None]):
         self.theme = theme
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """The meanings, as an app gives them."""
+        """Return the variables of the themes, as the console does."""
         return DEFAULTS
 
     def compose(self) -> ComposeResult:
-        """The widgets."""
+        """Yield the widgets."""
         for make in self._make:
             yield make()
 
@@ -47,16 +47,16 @@ class Stage(App[None]):
         await super()._dispatch_message(message)
 
     def screen_lines(self) -> list[str]:
-        """The text of every line of the screen, without the blanks at its end."""
+        """Return all lines of the screen, without trailing blanks."""
         return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
 
     def widths(self) -> set[int]:
-        """How many cells the lines of the screen take."""
+        """Return the widths of the lines of the screen, in cells."""
         return {strip.cell_length for strip in self.screen._compositor.render_strips()}
 
 
 @asynccontextmanager
 async def shown(app: Stage, kind: type[W], size: tuple[int, int]) -> AsyncIterator[tuple[Stage, Pilot[Any], W]]:
-    """Run the app at a size: itself, what presses its keys, and its widget of a kind."""
+    """Run the app at a size; yield the app, its pilot and its widget of a type."""
     async with app.run_test(size=size) as pilot:
         yield app, pilot, app.query_one(kind)

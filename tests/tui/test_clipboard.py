@@ -1,4 +1,4 @@
-"""What is copied, on its way through tmux, screen and other terminals: sequences, and what reaches a real one."""
+"""Tests of copies to the clipboard through tmux, screen and other terminals: the sequences and their effect."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_sequences_are_wrapped_for_what_stands_between() -> None:
 
 
 def reached(command: list[str], environ: Mapping[str, str]) -> tuple[list[bytes], str]:
-    """What a terminal's clipboard is set to by a command, and what it shows, once the program in it said so."""
+    """Run a command in a terminal until its program copies and prints; return the copied texts and the output."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.execvpe(command[0], command, {**os.environ, **environ, "TERM": "xterm-256color"})
@@ -79,7 +79,7 @@ def reached(command: list[str], environ: Mapping[str, str]) -> tuple[list[bytes]
             if select.select([terminal], [], [], 0.1)[0]:
                 data += os.read(terminal, 65_536)
     except OSError:
-        """The program is over."""
+        """The program has ended."""
     finally:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
@@ -104,7 +104,7 @@ def test_it_reaches_the_terminal_around_tmux(tmp_path: Path, option: str, times:
         took, shown = reached(
             [*tmux, "new-session", " ".join(program(tmp_path, times))], {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
         )
-    finally:  # its server outlives the terminal
+    finally:  # the server of tmux outlives the terminal
         subprocess.run([*tmux, "kill-server"], capture_output=True, check=False, timeout=PATIENCE)
     assert took
     assert set(took) == {b"orders" * times}

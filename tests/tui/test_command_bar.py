@@ -1,4 +1,4 @@
-"""The line to type in: editing, completing, looking back, errors in their place, secrets unseen."""
+"""Tests of the command bar: editing, completion, history, places of errors, and hidden secrets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEYS = ["cleanup.policy", "retention.bytes", "retention.ms"]
 
 
 def complete(text: str, cursor: int) -> Sequence[command_bar.Candidate]:
-    """Verbs, then `topic`, then keys."""
+    """Return candidates: verbs for the first word, `topic` for the second one, then keys."""
     start = text.rfind(" ", 0, cursor) + 1
     word, words = text[start:cursor], text[:start].split()
     choices = {0: ["set ", "show ", "unset "], 1: ["topic "]}.get(len(words), [f"{key}=" for key in KEYS])
@@ -37,7 +37,7 @@ def complete(text: str, cursor: int) -> Sequence[command_bar.Candidate]:
 
 
 def highlight(text: str) -> Iterable[tuple[int, int, str]]:
-    """The first word is a keyword, numbers are numbers."""
+    """Yield the spans of the first word, as a keyword, and of numbers."""
     for match in re.finditer(r"^\w+|\d+", text):
         yield *match.span(), "number" if match[0].isdigit() else "keyword"
 
@@ -59,7 +59,7 @@ def stage() -> Stage:
 async def opened(
     mode: Any, text: str = "", *, prompt: str | None = None, size: tuple[int, int] = (60, 10)
 ) -> AsyncIterator[tuple[Stage, Pilot[Any], command_bar.CommandBar]]:
-    """The bar above a table, open in a mode with a text, once it is drawn."""
+    """Run the bar above a table, open in a mode with a text; yield the app, its pilot and the bar."""
     async with shown(stage(), command_bar.CommandBar, size) as (app, pilot, bar):
         bar.open(mode, text, prompt=prompt)
         await pilot.pause()
@@ -349,7 +349,7 @@ async def test_a_candidate_that_stands_there_already_is_taken_back_once() -> Non
         assert not bar.is_open
 
 
-# -- looking back ------------------------------------------------------------------------------------------------------
+# -- history -----------------------------------------------------------------------------------------------------------
 
 
 async def test_up_and_down_look_for_what_begins_so() -> None:

@@ -1,4 +1,4 @@
-"""An analysis on the screen: begun from a topic, stopped by Esc, kept next to the topic, and used by lint."""
+"""Tests of the analysis on the screen: started from a topic, stopped by Esc, shown with the topic, and used by lint."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.support.changing import make_topic
 from tests.tui.console_app import driven_on
 
 many = worlds.cluster(ClusterSpec(scenario="quiet"), scope="module")
-"""`FAILED_ORDERS`: 400 records in each of three partitions, led by three brokers."""
+"""The topic `FAILED_ORDERS` has 400 records in each of three partitions, led by three brokers."""
 SLOW = Fault(Delay(15.0), api="fetch", broker=1)
-"""A broker that does not answer Fetch for a while."""
+"""Broker 1 delays its answers to Fetch by 15 s."""
 
 
 @contextmanager
 def hot() -> Iterator[ThreadedCluster]:
-    """`orders`: three of four records have the same key."""
+    """Yield a cluster with the topic `orders`, in which three of four records have the same key."""
     with run_in_thread(ClusterSpec(brokers=3)) as running:
         asyncio.run(_fill(running))
         yield running

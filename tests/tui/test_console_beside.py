@@ -1,5 +1,6 @@
-"""Details beside their table on a wide screen, and below it on a narrow one: of each pane, without a read of the
-cluster."""
+"""Tests of the details next to a table on a wide screen, and below it on a narrow one, in each pane, without further
+requests.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ cluster = worlds.cluster(ClusterSpec(scenario="incident"), scope="module")
 
 
 def beside(it: Driven) -> list[str]:
-    """Return the lines that stand beside the table."""
+    """Return the lines of the details next to the table; empty if they are hidden."""
     below = it.app.view.query_one(".details")
     region = below.region
     return [line[region.x :].rstrip() for line in it.lines[region.y : region.bottom]] if below.display else []
 
 
 def below(it: Driven) -> list[str]:
-    """Return the lines that stand below the table, over the whole width."""
+    """Return the lines of the details below the table, over the whole width; empty if they are elsewhere."""
     region = it.app.view.query_one(".details").region
     shown = it.app.view.query_one(".details").display and region.x == 0 and region.width == it.app.size.width
     return it.lines[region.y : region.bottom] if shown else []
@@ -64,7 +65,7 @@ async def test_what_is_wrong_with_a_topic_what_it_sets_and_who_reads_it(cluster:
 async def test_a_narrow_screen_has_the_details_in_the_lines_that_the_list_leaves(
     cluster: ThreadedCluster, size: tuple[int, int]
 ) -> None:
-    """And what the table has no space for before all else."""
+    """The details begin with the columns that the table has no space for."""
     async with driven_on(cluster, size=size) as it:
         await it.press("5")
         await it.until(lambda: any("grants" in line for line in below(it)))
@@ -73,7 +74,7 @@ async def test_a_narrow_screen_has_the_details_in_the_lines_that_the_list_leaves
         await it.until(lambda: bool(below(it)) and "checkout.payments ─" in below(it)[0])
         assert any("min.insync.replicas" in line for line in below(it))
         hidden = not any("Grps" in line for line in it.lines[:4])
-        # The groups are read meanwhile.
+        # The console reads the groups at the same time.
         await it.until(lambda: any(line.startswith(" ") and "Grps " in line for line in below(it)) is hidden)
         await it.press("escape", "3")
         await it.filter("checkout.payments")
@@ -99,7 +100,7 @@ async def test_a_wide_table_of_few_rows_keeps_its_columns_and_has_its_details_be
         await it.settle()
         assert "Over" in it.lines[3]
         assert "›" not in it.lines[3]
-        # In fewer lines than the details need, they stand next to it.
+        # If the lines below are too few for the details, they are next to the table.
         await it.press("5")
         await shows_beside(it, "grants")
 

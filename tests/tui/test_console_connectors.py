@@ -1,4 +1,6 @@
-"""The pane of connectors: states, tasks, traces, configs, offsets, workers, plugins, loggers, and a silent cluster."""
+"""Tests of the pane of connectors: states, tasks, traces, configs, offsets, workers, plugins, loggers, and a silent
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ running = worlds.cluster(SPEC, after=with_connectors, scope="module")
 async def opened(
     settings: ConnectionSettings, size: tuple[int, int] = (140, 40), **context: bool
 ) -> AsyncIterator[Driven]:
-    """The console on a cluster with Connect."""
+    """Open the console on a cluster with Connect."""
     with AdminClient(settings) as client:
         session = Session(client, Context("dev", "tests", client.settings, **context))
         app = Console(session, ConsoleSettings(start_pane="topics", refresh=0.2))
@@ -178,7 +180,7 @@ async def test_a_revert_asks_for_the_secret_that_no_one_keeps() -> None:
             await it.command("apply")
             await it.press("y", shows="applied")
             assert ask(url, "GET", "/connectors/archive/config").body["db.password"] == OTHER
-            # Of an edit whose former value is secret also.
+            # The former value of the edited config is also a secret.
             await it.command("set connector main/archive db.password=?", shows="db.password")
             await it.type(SECRET)
             await it.press("enter", shows="staged")

@@ -1,4 +1,6 @@
-"""A cluster that does not answer: the screen says so and since when, concludes nothing, and comes back by itself."""
+"""Tests of a cluster that does not answer: the console shows the time of the loss, draws no conclusions, and reconnects
+by itself.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +33,21 @@ NO_ANSWER = RequestTimedOut(Failure("TIMED_OUT", "no answer within 5 s", "Look a
 
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a screen, in less time."""
+    """Shorten the patience with a silent cluster."""
     monkeypatch.setattr(polling, "PATIENCE", 0.3)
 
 
 incident = worlds.cluster(ClusterSpec(scenario="incident"))
-"""A cluster with under-replicated partitions, in which nobody changes anything."""
+"""A cluster with under-replicated partitions, in which nothing changes."""
 
 
 def declare(running: ThreadedCluster, effect: Effect, **which: object) -> None:
-    """A fault from now on."""
+    """Inject a fault."""
     running.call(lambda one: one.faults.add(Fault(effect, **which)))  # type: ignore[arg-type]
 
 
 def colors(it: Driven) -> set[str]:
-    """The colours that text of the view has on the screen."""
+    """Return the colours of the view's text on the screen."""
     top, bottom = it.app.view.region.y, it.app.view.region.bottom
     strips = it.app.screen._compositor.render_strips()[top:bottom]
     return {
@@ -81,7 +83,8 @@ async def test_a_cluster_that_is_gone_is_stale_and_nothing_is_concluded(
     end: Callable[[ThreadedCluster], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # On a busy machine brokers that are well may take longer than the short patience: it begins with the silence.
+    # On a busy machine healthy brokers may answer later than the short patience, so shorten it only when they fall
+    # silent.
     short = polling.PATIENCE
     monkeypatch.setattr(polling, "PATIENCE", ON_A_SCREEN)
     async with driven_on(incident, size=(120, 24), shows=("URP 12", "live")) as it:
@@ -113,7 +116,7 @@ async def test_answers_that_are_older_than_the_loss_do_not_make_the_cluster_live
 
         async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
             late = self.answer
-            if late is not None and operation.__name__ == "describe_configs":  # the last that the view asks for
+            if late is not None and operation.__name__ == "describe_configs":  # the view's last request
                 await late.wait()
                 return self._describe_configs(*args, **options)
             return await super().run(operation, *args, **options)
@@ -125,7 +128,7 @@ async def test_answers_that_are_older_than_the_loss_do_not_make_the_cluster_live
         await it.shows("live")
         answer = client.answer = asyncio.Event()
         await it.until(lambda: SINCE.search(it.lines[0]) is not None)
-        client.lost, client.answer = NO_ANSWER, None  # for what is asked from here on
+        client.lost, client.answer = NO_ANSWER, None  # for all further requests
         states: list[bool] = []
         write_header = it.app.frame.write_header
 
@@ -143,7 +146,7 @@ async def test_answers_that_are_older_than_the_loss_do_not_make_the_cluster_live
 
 
 async def test_what_answered_is_live_while_a_broker_hangs_at_the_first_poll(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The brokers are asked twice at the start, by the header and by triage: the header's request never ends."""
+    """At the start the header and triage both ask for the brokers; the header's request never ends."""
 
     class Hanging(ModelClient):
         async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The console where controllers are asked: it opens on the quorum, and asks them nothing that brokers alone know."""
+"""Tests of the console on controllers: it opens on the quorum, and sends them no requests that only brokers answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NODES = (101, 102, 103, 104)
 
 
 class Controllers:
-    """Answers what controllers answer; brokers fetched last `ago` seconds before. refused: what else was asked."""
+    """A client of controllers. The brokers' last fetch is `ago` seconds old. refused: names of other operations."""
 
     lost = None
 
@@ -29,7 +29,7 @@ class Controllers:
         self.refused: list[str] = []
 
     async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **_options: Any) -> Any:
-        """The answer, or that they know nothing of it."""
+        """Return the answer. Raises Unsupported if controllers don't have the operation."""
         answer = getattr(self, f"_{operation.__name__}", None)
         if answer is None:
             self.refused.append(operation.__name__)
@@ -82,7 +82,7 @@ async def test_it_opens_on_the_quorum_and_names_what_stands_still(size: tuple[in
     settings = ConsoleSettings(start_pane="topics", refresh=0.2)
     async with driven(client, size, settings, connection=AT_CONTROLLERS) as it:  # type: ignore[arg-type]
         await it.shows("leader 101", "4 controllers", "does not fetch")
-        # Causes are counted before Now was opened.
+        # Triage counts causes before Now is opened.
         await it.until(lambda: ". Now!" in it.lines[1])
         await it.press(".", shows=("no broker runs: nothing is served", "start broker 1 first"))
         assert set(client.refused) == set()

@@ -1,4 +1,4 @@
-"""Leaders are elected, and a move is cancelled, from the rows that show the trouble."""
+"""Tests of elections, and of the cancellation of a move, from the rows that show the trouble."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def trouble(cluster: EmbeddedCluster) -> None:
 
 
 cluster = worlds.cluster(ClusterSpec(brokers=4), trouble)
-"""Brokers 1 and 2 were away, one after the other: others lead for them. Of topic lost no replica in sync is alive;
-topic moved waits for broker 4, which is down."""
+"""Brokers 1 and 2 were down, one after the other, so others lead their partitions. The topic lost has no live replica
+in sync; the topic moved waits for broker 4, which is down.
+"""
 
 
 def write(cluster: EmbeddedCluster, count: int) -> None:
@@ -51,7 +52,7 @@ def write(cluster: EmbeddedCluster, count: int) -> None:
 
 
 async def on_topic(it: Driven, name: str) -> None:
-    """The cursor on a topic."""
+    """Move the cursor to a topic."""
     await it.press("2", shows=name)
     names = sorted(("away", "lost", "moved", "well"))
     await it.until(lambda: all(each in it.text for each in names))

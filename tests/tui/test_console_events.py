@@ -1,4 +1,4 @@
-"""Events on the screen: changes of others and of this console, their details, and the way back."""
+"""Tests of the pane of events: changes by others and by this console, their details, and their revert."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ cluster = worlds.cluster(
 
 
 async def watched(it: Driven) -> None:
-    """Go to the events, and wait until everything has been read once."""
+    """Go to the events, and wait until all parts have been read once."""
     await it.press("comma", shows="nothing has changed since")
     await it.until(lambda: not it.app.journal.events.gaps())
 
@@ -31,7 +31,7 @@ async def watched(it: Driven) -> None:
 async def test_a_change_of_another_client_is_taken_back(cluster: ThreadedCluster, it: Driven) -> None:
     await watched(it)
     cluster.call(lambda c: c.state.alter_config(AUDIT, {"retention.ms": "3600000"}))
-    await it.press("3", "comma")  # the configs' pane reads them at once
+    await it.press("3", "comma")  # the pane of configs reads the configs at once
     await it.app.session.read_configs([AUDIT])
     await it.shows("topic identity.audit retention.ms")
     line = it.line("topic identity.audit retention.ms")
@@ -108,7 +108,7 @@ async def test_kinds_the_filter_and_what_has_no_way_back(cluster: ThreadedCluste
 
 
 async def test_the_newest_is_followed_until_the_cursor_leaves_it(cluster: ThreadedCluster, it: Driven) -> None:
-    """New rows land above: on the first row the cursor goes with them, else what is out of sight is counted."""
+    """New rows come in at the top. The cursor on the first row follows them, else the pane counts the hidden ones."""
     await watched(it)
     table: RowTable = it.app.view.table  # type: ignore[attr-defined]
 
@@ -133,13 +133,13 @@ async def test_the_newest_is_followed_until_the_cursor_leaves_it(cluster: Thread
     assert table.cursor_index == 0
     assert "newer" not in it.text
 
-    # What came under the cursor by itself is named before its way back is staged.
+    # If the cursor came to a row by itself, the first Enter only names the row.
     await it.press("enter", shows="again stages its way back")
     assert not it.app.session.plan.staged
     await it.press("enter")
     await it.until(lambda: len(it.app.session.plan.staged) == 1)
 
-    # What came there by the user's own filter is not.
+    # If the user's own filter moved the cursor, the first Enter stages.
     first = it.app.session.plan.staged
     await it.press("slash")
     await it.type("20", "enter", "enter")

@@ -1,4 +1,4 @@
-"""A way to the cluster that exposes the credentials is said on the screen."""
+"""Test that the console shows a connection that exposes the credentials."""
 
 from __future__ import annotations
 

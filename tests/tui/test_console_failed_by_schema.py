@@ -1,5 +1,6 @@
-"""A sink fails as the schema of its topic changed: the pane Now names that, leads to the schema, and mends both. On a
-real worker and a real registry: tests/broker/test_schema_walk.py."""
+"""Tests of a sink that fails after the schema of its topic changed: Now names the cause, leads to the schema, and fixes
+both. tests/broker/test_schema_walk.py does the same with a real worker and a real registry.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ TRACE = """org.apache.kafka.connect.errors.ConnectException: Tolerance exceeded 
 Caused by: java.lang.IllegalArgumentException: Unknown field: email
 \tat org.apache.kafka.connect.transforms.ExtractField.apply(ExtractField.java:90)
 """
-"""As a worker of Kafka 4.3 writes it."""
+"""The trace of a worker of Kafka 4.3."""
 
 
 def schema(*fields: object) -> str:
@@ -46,7 +47,7 @@ def create(cluster: ThreadedCluster, name: str) -> None:
 
 
 def fail(cluster: EmbeddedCluster) -> None:
-    """Fail the task of the sink that needs the field."""
+    """Fail the tasks of the sink that needs the field."""
     assert cluster.connect is not None
     workers = cluster.connect
     sink = workers.state.connectors["emails"]

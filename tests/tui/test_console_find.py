@@ -1,4 +1,4 @@
-"""`find`: what contains a text, in all panes; Enter goes to the row there, Esc back."""
+"""Tests of `find`, which searches all panes for a text: Enter goes to the row, Esc goes back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ACL = "allow User:checkout READ on topic orders"
 
 @pytest.fixture
 def cluster() -> Iterator[ThreadedCluster]:
-    """Two topics, of which one sets a key."""
+    """A cluster with two topics; `payments` sets a config."""
 
     def seed(running: EmbeddedCluster) -> None:
         for name in ("checkout.orders", "payments"):
@@ -30,7 +30,7 @@ def cluster() -> Iterator[ThreadedCluster]:
 
 
 async def found(it: Driven, text: str) -> None:
-    """Look for a text, and wait until all panes were searched."""
+    """Search for a text, and wait until all panes have been searched."""
     await it.command(f"find {text}")
     await it.until(lambda: "find " in it.lines[2] and "looking" not in it.text)
 

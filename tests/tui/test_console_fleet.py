@@ -1,4 +1,4 @@
-"""The fleet on the screen: all contexts at once, read gently and only while they are looked at."""
+"""Tests of the fleet: all contexts in one pane, read at a low rate, and only while the pane is open."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ locked = worlds.cluster(ClusterSpec(brokers=1, super_users=frozenset({"User:a"})
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """An address that accepts connections and answers nothing."""
+    """The address of a listener that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
@@ -67,7 +67,7 @@ def clients() -> int:
 
 
 def row(it: Driven, name: str) -> str:
-    """The line of a context, without the cursor."""
+    """Return the line of a context, without the cursor."""
     return next((line[1:] for line in it.lines[4:] if line[1:].startswith(f"{name} ")), "")
 
 
@@ -154,7 +154,7 @@ async def test_clients_are_read_only_and_closed_when_the_pane_is_left(
         assert all(each.settings.read_only for each in made)
         await it.press("2")
         await it.until(lambda: clients() == before, "the end of the clients")
-        # What was seen is still there, and is not read again so soon.
+        # The last results are still shown, and are not read again so soon.
         await it.press("ctrl+x")
         assert "CRIT" in row(it, "bad")
         assert len(made) == 2
@@ -190,7 +190,7 @@ async def test_a_cluster_is_read_again_at_its_pace_and_only_while_it_is_looked_a
 
 
 async def test_wrong_credentials_are_sent_once(healthy: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sent again and again, they would lock the account. A cluster with another id is not asked again either."""
+    """Repeated logins would lock the account. The console also does not retry a cluster with the wrong id."""
     monkeypatch.setattr(fleet, "PACE", Pace(0.05, rest=0.0, from_begin=True))
     tried: list[str] = []
     look = fleet.Looks.look
@@ -214,7 +214,9 @@ EXEC = ASKS.replace("${prompt:its password}", "${exec:sh secret}")
 
 
 def logged_in(cluster: ThreadedCluster, folder: Path, *passwords: str) -> fleet.Looks:
-    """Looks at a cluster whose secret a command prints: each password once, and the last one ever after."""
+    """Return looks at a cluster whose secret comes from a command, which prints the passwords in order and then repeats
+    the last one.
+    """
     (folder / "secret").write_text(
         "echo ran >> ran\nn=$(wc -l < ran)\nset -- "
         + " ".join(passwords)
@@ -226,7 +228,7 @@ def logged_in(cluster: ThreadedCluster, folder: Path, *passwords: str) -> fleet.
 
 
 async def looked(looks: fleet.Looks) -> Health:
-    """A look at a busy machine's pace: a broker that answers late is asked again."""
+    """Look at the cluster, and repeat the look if a broker on a busy machine answers too late."""
     async with asyncio.timeout(PATIENCE):
         while True:
             with suppress(RequestTimedOut, Unreachable, Disconnected):
@@ -244,12 +246,12 @@ async def test_a_secret_is_fetched_once_and_again_only_after_a_refused_login(
             assert (await looked(looks)).brokers == 1
             await looks.close()
         assert ran.read_text().count("ran") == 1
-        # The command issues another one, which is worth a login.
+        # The command prints another secret, so the console logs in again.
         PASSWORDS["a"] = Secret("second")
         assert (await looked(looks)).brokers == 1
         await looks.close()
         assert ran.read_text().count("ran") == 2
-        # The command has no other one: the refused one is not sent again.
+        # The command prints the same secret: the console does not send the refused one again.
         PASSWORDS["a"] = Secret("third")
         with pytest.raises(AuthenticationFailed, match="refused"):
             await looked(looks)
@@ -274,7 +276,7 @@ async def test_a_secret_that_was_refused_as_well_is_not_kept(
         assert (await looked(looks)).brokers == 1
         await looks.close()
         PASSWORDS["a"] = Secret("third")
-        with pytest.raises(AuthenticationFailed):  # neither the first nor the second
+        with pytest.raises(AuthenticationFailed):  # not with the first secret, nor with the second
             await looked(looks)
         await looks.close()
         refused, tried = sent[-1], len(sent)

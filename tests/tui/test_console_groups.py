@@ -1,4 +1,6 @@
-"""The panes of groups: trends, stuck partitions, members and their targets, on an embedded cluster and a model."""
+"""Tests of the panes of groups: trends, stuck partitions, members and their targets, on an embedded cluster and a
+model.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ kinds = worlds.cluster(ClusterSpec(scenario="groups"), scope="module")
 
 
 class Clock:
-    """The time at which polls happen: so many seconds after a moment."""
+    """A clock that shows the given number of seconds after 2026-01-01."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -38,7 +40,7 @@ class Clock:
 
 @pytest.fixture
 def clock() -> Clock:
-    """Polls are as far apart as a test says: a trend needs six seconds, a stuck partition twenty."""
+    """A clock for the times of polls: a trend needs six seconds, a stuck partition twenty."""
     return Clock()
 
 
@@ -47,7 +49,7 @@ def row(topic: str, number: int, committed: int, end: int, member: str = "m-1") 
 
 
 async def polled_with(it: Driven, clock: Clock, seconds: float, lag: GroupLag) -> None:
-    """Let the time pass, and a poll find this lag of `billing`."""
+    """Set the clock, and wait until a poll has found this lag of `billing`."""
     clock.seconds = seconds
     it.app.session.clock = snapshot_reader.Clock(clock, time.monotonic)
     it.client.groups["billing"] = lag
@@ -85,7 +87,7 @@ async def test_a_share_groups_partition_has_several_members_and_a_streams_group_
         await it.command("groups refund", shows="refund-workers")
         await it.press("enter", shows="worker-1@10.0.4.11 +1")
         await it.command("groups fraud-scores")
-        await it.shows("Reconciling")  # its row: the name stands in the filter too
+        await it.shows("Reconciling")  # text of its row; the filter contains the group's name
         await it.press("enter", shows=("task 0_0", "subtopology 0 reads checkout.payments"))
         await it.shows("keeps its stores in fraud-scores-score-store-changelog")
         await it.shows("active scores-1@10.0.5.11", "standby scores-2@10.0.5.12")
@@ -120,7 +122,7 @@ async def test_partitions_stand_next_to_each_other_where_they_are_more_than_the_
     lag = GroupLag(tuple(row("orders", number, 0, 100 - number) for number in range(20)))
     async with driven(ModelClient(cluster(), groups={"billing": lag}), (120, 24)) as it:
         await it.press("6", shows="orders/19")
-        # By descending lag, row by row.
+        # By descending lag, one row after the other.
         assert it.line("orders/0 ").index("orders/0 ") < it.line("orders/0 ").index("orders/1 ")
         assert "…" not in it.line("orders/19")
     async with driven(ModelClient(cluster(), groups={"billing": lag}), (120, 50)) as it:
@@ -142,7 +144,9 @@ async def test_a_lag_that_shrinks_says_how_long_it_takes(clock: Clock) -> None:
 
 
 async def test_hostile_names_and_counts() -> None:
-    """A group with 100,000 partitions and 10,000 members, with control characters in every name, on any screen."""
+    """A group with 100,000 partitions, 10,000 members and control characters in all names is drawn on small and large
+    screens.
+    """
     evil = "\x1b[31m\u202e[bold]\x07"
     places = tuple((f"t{evil}", number) for number in range(100_000))
     members = tuple(
@@ -168,7 +172,7 @@ async def test_hostile_names_and_counts() -> None:
 
 
 standing = worlds.running(poisoned)
-"""A group stands at a record that was written long ago."""
+"""A group whose next record was written long ago."""
 
 
 async def test_a_group_that_is_opened_says_when_the_record_was_written_that_waits(standing: ThreadedCluster) -> None:

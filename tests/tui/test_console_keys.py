@@ -1,4 +1,4 @@
-"""Keys, the command bar, filters, the live refresh, and what goes wrong."""
+"""Tests of keys, the command bar, filters, the live refresh, and errors."""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +23,7 @@ REFUSED = Failure("UNREACHABLE", "127.0.0.1:9: nothing listens there (connection
 
 
 async def test_what_is_typed_ahead_goes_where_the_key_before_it_led(it: Driven) -> None:
-    # All at once, as over a slow link: none of these letters may be taken for a key of the table.
+    # Send all keys at once, as over a slow link: the table must not get any of these letters.
     await it.press("7", "colon", *"delete", "space", *"topic", "space", *"orders", "enter")
     await it.shows("staged: topic orders")
     assert it.app.navigator.place.view == "plan"
@@ -31,21 +31,23 @@ async def test_what_is_typed_ahead_goes_where_the_key_before_it_led(it: Driven) 
 
 
 SILENT = {"refresh", "back", "last", "topics", "internal"}
-"""They change nothing here: all is read, there is no place to go back to, the pane is open, no topic is internal."""
+"""Keys without effect here: all parts are read, there is no former place, the pane is open, all topics are shown."""
 
 
 def shown(it: Driven) -> tuple[object, ...]:
-    """What a key can change: the screen, the place, the command bar and what is above the panes."""
+    """Return everything that a key can change: the screen, the place, the command bar, the screens above the panes, the
+    plan.
+    """
     return it.lines, it.app.navigator.place, it.app.bar.line.is_open, len(it.app.screen_stack), it.app.session.plan
 
 
 def asks(it: Driven) -> bool:
-    """Whether something is under way that may end with a question."""
+    """Return whether work that may end with a question is in progress."""
     return any(worker.name == "question" and not worker.is_finished for worker in it.app.workers)
 
 
 brokers = worlds.cluster(ClusterSpec(scenario="quiet", live=False))
-"""With something in each pane."""
+"""A cluster with rows in each pane."""
 
 
 async def test_every_key_of_every_view_does_something_or_says_why_not(brokers: ThreadedCluster) -> None:
@@ -62,7 +64,7 @@ async def test_every_key_of_every_view_does_something_or_says_why_not(brokers: T
                 it.app.message_line.forget()
                 before = shown(it)
                 await it.press(key.keys.split(",")[0])
-                # A key that first reads what it asks about has no answer yet.
+                # A key that reads before it asks a question has no effect on the screen yet.
                 await it.until(lambda before=before: shown(it) != before or not asks(it))  # type: ignore[misc]
                 if shown(it) != before:
                     pressed.add(key.id)

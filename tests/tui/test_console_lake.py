@@ -1,4 +1,6 @@
-"""History, drift and usage on the screen: over the sample lake, over none, and what Enter stages."""
+"""Tests of history, drift and usage on the screen: with the sample lake and without a lake, and the edits that Enter
+stages.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,12 @@ def lake(sample: Lake, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 async def says(it: Driven, part: str) -> None:
-    """Wait until a text is on the screen, wherever it is wrapped."""
+    """Wait until a text is on the screen, with or without line breaks."""
     await it.until(lambda: part in " ".join(it.text.split()), part)
 
 
 async def to(it: Driven, part: str) -> None:
-    """Move the cursor to the first row that holds a text."""
+    """Move the cursor to the first row that contains a text."""
     view = it.app.view
     assert isinstance(view, TableView)
 
@@ -223,7 +225,9 @@ async def test_without_a_lake_what_changed_since_the_start_is_aligned(it: Driven
 
 
 async def test_older_changes_of_the_lake_stand_below_the_events(lake: str, it: Driven) -> None:
-    """Those seen since the start come first; Enter takes back either; other kinds than all leave the lake's out."""
+    """Changes since the start come first, then the lake's. Enter reverts both. A filter by another kind hides the
+    lake's.
+    """
     await it.until(lambda: it.app.journal.events.record is not None and not it.app.journal.events.gaps())
     it.client.cluster.configs[ORDERS]["retention.ms"] = "1000"
     await it.app.session.read_configs([ORDERS])
@@ -263,7 +267,7 @@ async def test_what_a_run_brings_is_shown_by_itself_and_the_cursor_stays(
         assert sum("1 d → 7 d" in line for line in it.lines) == 1
         await to(it, "7 d 1 s")
         await it.press("enter")
-        await says(it, "as the lake says")  # the model has not changed
+        await says(it, "as the lake says")  # the model client still has the old value
 
 
 async def test_the_run_is_shown_where_there_is_room(lake: str) -> None:

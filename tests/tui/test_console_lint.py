@@ -1,4 +1,4 @@
-"""The pane of what stands wrong before it hurts, and its row in Now, on a cluster with a few things that do."""
+"""Tests of the pane of findings, and of their row in Now, on a cluster with a few risks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ cluster = worlds.cluster(ClusterSpec(brokers=3, racks=RACKS, static_configs=FILE
 
 
 def wrong(running: EmbeddedCluster) -> None:
-    """A topic of one replica, and one whose minimum in sync is its number of replicas."""
+    """Put a topic with one replica, and one whose min.insync.replicas equals its replicas."""
     running.state.put_topic(new_topic("cards", striped([1, 2, 3], 2, 1), [1, 2, 3]))
     running.state.put_topic(new_topic("carts", striped([1, 2, 3], 2, 3), [1, 2, 3]))
     running.state.alter_config(topic_resource("carts"), {"min.insync.replicas": "3"})
@@ -99,7 +99,7 @@ async def test_now_counts_them_in_one_row_that_is_no_trouble(
 
 
 async def test_what_a_finding_is_about_has_a_place(cluster: ThreadedCluster) -> None:
-    """A quota and a feature open their own panes."""
+    """Enter on a finding about a quota or a feature opens its pane."""
 
     def more(running: EmbeddedCluster) -> None:
         running.state.alter_quota(QuotaEntity.of({"user": "alice"}), {"producer_byte_rate": 1.0})

@@ -1,4 +1,4 @@
-"""Where there are too many quotas to read them all, the tree reads a user's clients when somebody looks at the user."""
+"""Tests of a cluster with too many quotas to read them all: the tree reads a user's clients when the user is shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.tui.model_client import ModelClient
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> ModelClient:
-    """A cluster of which four entities are many."""
+    """A client of a cluster in which the number of quotas counts as too many."""
     monkeypatch.setattr(refresh, "MANY_QUOTAS", 2)
     made = cluster()
     made.quotas[QuotaEntity.of({"user": "bob"})] = {"request_percentage": 50.0}
@@ -40,7 +40,7 @@ async def test_what_holds_for_a_user_is_told_once_it_is_known(client: ModelClien
     async with driven(client) as it:
         await opened(it)
         await it.press("j", shows="effective for user alice")
-        # The default client's limit beats that of all users: it is known only after a poll of alice.
+        # The default client's limit is stronger than the user's. The console learns it from a poll of alice.
         await it.shows("user alice client <default>  over user")
 
 

@@ -1,4 +1,6 @@
-"""What looks at all topics runs beside the screen where they are many, and shows the same a moment later."""
+"""Tests of clusters with many topics: work on all topics runs outside the event loop, and the screen shows the same a
+moment later.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ ALL = "exclamation_mark"
 
 @pytest.fixture(autouse=True)
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One topic is many."""
+    """Let one topic count as many."""
     for module in (rate_reading, snapshot_reader, only_trouble, quotas, usage, table):
         monkeypatch.setattr(module, "MANY", 0)
 
@@ -33,7 +35,7 @@ cluster = worlds.cluster(
     worlds.topic("wide", striped([1, 2], 9, 2), brokers=[1, 2, 3]),
     down=(3,),
 )
-"""Broker 3 is down: of three topics one has replicas on it."""
+"""Three topics, and broker 3 is down; only the topic orders has replicas on it."""
 
 
 async def test_rows_are_put_in_order_and_in_their_own_again(it: Driven) -> None:

@@ -1,4 +1,6 @@
-"""What is marked is meant where it is shown; what a filter hides is named and left out; marks end with the apply."""
+"""Tests of marked rows: keys act on the shown ones, messages name the ones that a filter hides, and an apply ends the
+marks.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ SET = "set retention.ms=1d"
 
 
 def staged(it: Driven) -> list[str]:
-    """The topics that the plan changes."""
+    """Return the names of the topics whose configs the plan sets."""
     return sorted(str(s.edit.target.name) for s in it.app.session.plan.staged if isinstance(s.edit, SetConfig))
 
 
@@ -59,7 +61,9 @@ async def test_internal_topics_that_are_hidden_again_are_left_out_too() -> None:
 
 
 async def test_a_deletion_of_all_that_is_marked_spares_kafkas_own() -> None:
-    """As a pattern does: remote storage's topic is none that brokers call internal, and so is shown and marked."""
+    """A deletion of all marked topics leaves Kafka's own out, as with a pattern. Brokers do not call the topic of
+    remote storage internal, so the pane shows and marks it.
+    """
     made = cluster()
     made.topics |= {"__remote_log_metadata": 1, "__consumer_offsets": 1}
     async with driven(ModelClient(made, internal={"__consumer_offsets"}), size=(160, 24)) as it:

@@ -1,4 +1,4 @@
-"""The pane of moves: how far each is, which are stuck and why, and the operation that they belong to."""
+"""Tests of the pane of moves: their progress, stuck moves with the reasons, and the operation that owns a move."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RATE = "follower.replication.throttled.rate"
 
 @pytest.fixture
 def moving() -> Iterator[ThreadedCluster]:
-    """Partition 0 moves to a broker that is down, partition 1 to one that is alive."""
+    """A cluster in which partition 0 moves to a dead broker, and partition 1 to a live one."""
     with run_in_thread(ClusterSpec(brokers=4)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", PLACES, (1, 2, 3, 4))))
         running.run(lambda c: c.broker_down(4))
@@ -34,7 +34,9 @@ def moving() -> Iterator[ThreadedCluster]:
 
 
 async def on(cluster: ThreadedCluster, number_of: str) -> int:
-    """Begin a drain as another process does, or read what is open and what was asked of it."""
+    """Begin a drain in another session if `number_of` is ``begun``, and return its number; else count open operations
+    and requests to them.
+    """
     addresses = tuple((host, int(port)) for host, port in (a.rsplit(":", 1) for a in cluster.bootstrap.split(",")))
     with AdminClient(ConnectionSettings(addresses)) as client:
         session = Session(client, Context("test", "tests", client.settings), "moves")
@@ -65,7 +67,7 @@ async def test_a_move_that_is_stuck_says_why_and_is_cancelled(moving: ThreadedCl
 
 
 async def test_leaders_that_others_should_be_are_elected(moving: ThreadedCluster) -> None:
-    """A broker was away, and does not lead what it should."""
+    """A restarted broker is the preferred leader of a partition that it does not lead."""
     moving.run(lambda c: c.broker_down(3))
     moving.run(lambda c: c.broker_up(3))
     async with driven_on(moving, shows="orders") as it:
@@ -76,7 +78,9 @@ async def test_leaders_that_others_should_be_are_elected(moving: ThreadedCluster
 
 
 async def test_an_operation_is_in_the_header_and_asked_to_cancel(moving: ThreadedCluster) -> None:
-    """The first x says what it does; with the second the console does it, as no other process works on it."""
+    """The first x explains the cancellation. The second one cancels in this console, because no other process works on
+    the operation.
+    """
     number = await on(moving, "begun")
     async with driven_on(moving, shows=f"op {number} waiting") as it:
         await it.press("w", shows=f"operation {number}")
@@ -90,7 +94,9 @@ async def test_an_operation_is_in_the_header_and_asked_to_cancel(moving: Threade
 
 
 async def test_the_throttle_of_an_operation_is_changed_and_given_up_by_keys(moving: ThreadedCluster) -> None:
-    """Through the command bar: what is asked for is seen before it is. It counts with the next poll of who works."""
+    """The keys write commands into the bar, which the user sees before entering them. They take effect at the next poll
+    of the process that works.
+    """
     number = await on(moving, "begun")
     async with driven_on(moving, shows=f"op {number} waiting") as it:
         await it.press("w", shows="10 kB/s; t changes it")
@@ -116,7 +122,7 @@ async def test_a_key_for_an_operation_says_where_there_is_none(moving: ThreadedC
 
 
 async def test_a_throttle_that_holds_up_a_copy_is_raised(moving: ThreadedCluster) -> None:
-    """The command is written into the bar; it ends by itself."""
+    """F writes a command with a time limit into the bar."""
     moving.run(lambda c: c.broker_up(4))
     moving.call(lambda c: c.state.alter_config(broker_resource(3), {RATE: "1000"}))
     async with driven_on(moving) as it:
@@ -134,7 +140,7 @@ async def test_a_throttle_that_holds_up_a_copy_is_raised(moving: ThreadedCluster
 
 
 def stuck_row() -> object:
-    """A copy without a byte for five minutes, under a throttle."""
+    """Return the row of a copy that has not grown for five minutes, under a throttle."""
     from datetime import UTC, datetime, timedelta
 
     from console.present.moves import MoveRow

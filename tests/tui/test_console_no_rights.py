@@ -1,4 +1,4 @@
-"""The console of a principal without rights: no pane shows a number or a statement that it can't know."""
+"""Tests of the console of a principal without rights: no pane shows a number or a statement that kac can't know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong, on the screen: named while it lasts, looked at, mended from its row, and green again."""
+"""Tests of the pane Now: a cause is shown while it lasts, leads to its evidence, and can be fixed from its row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def test_a_healthy_cluster_says_what_was_looked_at(it: Driven) -> None:
 
 
 MOST_KEYS = 8
-"""From the alarm to green."""
+"""The maximum number of keys from the alarm to the applied fix."""
 
 
 def throttled(running: EmbeddedCluster) -> None:
@@ -50,8 +50,9 @@ SKEW = "broker 3 does not lead 2 partitions"
 
 @pytest.mark.parametrize("title", [*TROUBLES, SKEW])
 async def test_from_the_alarm_to_green(cluster: ThreadedCluster, title: str) -> None:
-    """All three stand there; one of them is found by its place, its fix staged, applied, and gone: the keys are
-    counted."""
+    """Of three causes one is selected, its fix staged and applied, and its row disappears, with at most `MOST_KEYS`
+    keys.
+    """
     for trouble in TROUBLES.values():
         cluster.call(trouble)
     cluster.run(lambda running: running.broker_down(3))
@@ -174,7 +175,7 @@ async def test_a_broker_goes_down_while_it_is_watched(cluster: ThreadedCluster, 
     assert "start" not in line, "it began while the console watched"
     await it.shows("6 under-replicated")
     assert "its process, host, disk, network" in it.line("Look at")
-    await it.press("g")  # seen: for a moment it may have been six partitions that nothing explained
+    await it.press("g")  # marks the row as seen: for a moment it may have been six unexplained partitions
     await it.shows("F opens")
     await it.press("F", shows=": drain broker 3")
     await it.press("escape", "enter", shows="active controller")
@@ -185,7 +186,9 @@ async def test_a_broker_goes_down_while_it_is_watched(cluster: ThreadedCluster, 
 
 
 async def test_a_key_changes_nothing_for_a_row_that_the_cursor_fell_on(cluster: ThreadedCluster) -> None:
-    """What it was on is gone, by another's hand, right before the key: the first one says so, the next one counts."""
+    """If another client removes the row under the cursor, the next key only says so, and the key after that acts on the
+    new row.
+    """
     cluster.call(impossible)
     cluster.call(throttled)
     async with driven_on(cluster, start_pane="now", shows="2 troubles") as it:
@@ -207,7 +210,7 @@ async def test_the_cursor_is_on_the_worst_cause_until_it_is_moved(cluster: Threa
         await it.until(lambda: it.line("a throttle is left over").startswith("▸"))
         cluster.call(impossible)
         await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
-        await it.press("F")  # what came a moment before was not read
+        await it.press("F")  # the new cause was on the screen for too short a time to be read
         await it.shows("a worse cause came, and the cursor is on it now")
         assert "Plan*" not in it.text
         await it.press("j")
@@ -241,7 +244,7 @@ async def test_a_key_that_moves_shows_that_the_row_was_seen(cluster: ThreadedClu
 
 
 async def test_the_cursor_stays_with_what_has_another_name_now(cluster: ThreadedCluster) -> None:
-    """A move is work at first; then its broker is down, and another trouble stands above."""
+    """The cursor stays on a move whose row changes: its broker goes down, and another cause comes in above."""
     cluster.call(throttled)
     cluster.call(lambda running: running.state.put_topic(new_topic("moved", [(1, 2)], [1, 2, 3])))
     cluster.call(in_a_move)
@@ -272,7 +275,7 @@ async def test_the_worst_cause_has_the_cursor_also_when_the_one_before_has_anoth
 
 
 def in_a_move(running: EmbeddedCluster) -> None:
-    """moved/0 goes from 2 to 3; nothing is copied yet."""
+    """Move moved/0 from 2 to 3; nothing is copied yet."""
     topic = running.state.topics["moved"]
     moving = topic.partitions[0]._replace(replicas=(1, 3, 2), adding=(3,), removing=(2,))
     running.state.put_topic(replace(topic, partitions=(moving,)))

@@ -1,4 +1,6 @@
-"""Operations from the screen: forecast, question, work in the background, and the next console that goes on with it."""
+"""Tests of operations on the screen: forecast, question, work in the background, and a later console that continues
+them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ SIZE = 3_000_000
 
 @pytest.fixture
 def cluster() -> Iterator[ThreadedCluster]:
-    """Four brokers in three racks; each partition holds 3 MB."""
+    """A cluster with four brokers in three racks. Each partition has 3 MB."""
     with run_in_thread(ClusterSpec(brokers=4, racks={1: "a", 2: "b", 3: "c", 4: "c"})) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", PLACES, (1, 2, 3, 4))))
         logs = {("orders", number): PartitionLog(older_bytes=SIZE) for number in range(len(PLACES))}
@@ -43,7 +45,7 @@ async def agreed(it: Driven, goal: str) -> None:
 
 
 async def test_a_goal_shows_what_it_does_and_is_asked(cluster: ThreadedCluster, it: Driven) -> None:
-    """Nothing is sent before the answer; on a terminal of 80×24 the whole question is seen."""
+    """kac sends nothing before the answer. The whole question fits a terminal of 80×24."""
     await it.command("drain broker 3 throttle 50MB/s", shows="Begin on test: drain 3?")
     await it.shows("3 partitions, ≈ 8.58 MiB to copy; at least 1 s at the throttle")
     row = it.line("1 → 4").split()
@@ -66,14 +68,14 @@ async def test_why_it_has_to_wait_is_read_to_its_end(cluster: ThreadedCluster) -
 
 
 async def test_a_drain_from_the_alarm_to_its_end(cluster: ThreadedCluster) -> None:
-    """F on the cause writes the command; the operator's own plan stays as it is."""
+    """F on the cause writes the command into the bar, and the user's own plan stays as it is."""
     async with driven_on(cluster, start_pane="now") as it:
         await it.command("set topic orders retention.ms=1h")
         await it.until(lambda: len(it.app.session.plan) == 1)
         cluster.run(lambda c: c.broker_killed(3))
         await it.shows("broker 3 is down")
         cluster.call(lambda c: c.fence(3))
-        await it.press("g")  # seen: for a moment it may have been three partitions that nothing explained
+        await it.press("g")  # marks the row as seen: for a moment it may have been three unexplained partitions
         await it.shows("F opens")
         await it.press("F")
         await it.until(lambda: it.app.bar.line.is_open)
@@ -88,7 +90,7 @@ async def test_a_drain_from_the_alarm_to_its_end(cluster: ThreadedCluster) -> No
 
 
 async def test_a_console_that_is_closed_leaves_it_to_the_next(cluster: ThreadedCluster) -> None:
-    """The header says how far it is; leaving asks; the next console offers to go on, with one key."""
+    """The header shows the progress, leaving asks first, and W in the next console continues the operation."""
     async with driven_on(cluster) as it:
         await agreed(it, "drain broker 3 throttle 100kB/s")
         await it.until(lambda: moving(cluster) == 3)
@@ -122,7 +124,7 @@ async def test_where_nothing_is_to_be_done_that_is_said(it: Driven) -> None:
 
 
 async def test_keys_write_the_goal(cluster: ThreadedCluster) -> None:
-    """On a broker, on the cluster default, and in the pane of moves."""
+    """M writes the goal on a broker and on the cluster default, and n in the pane of moves."""
     async with driven_on(cluster, start_pane="brokers") as it:
         await it.until(lambda: it.app.view.lines.cursor_index >= 0)
         await it.press("M")
@@ -143,7 +145,7 @@ async def test_a_context_that_asks_for_its_name_or_is_read_only_begins_nothing(c
 
 
 async def test_a_directory_is_drained_and_its_copies_are_seen() -> None:
-    """The forecast names directories; the pane has a row for each copy, and x on it stages that it stays."""
+    """The forecast names directories. The pane has a row for each copy, and x on it stages that the replica stays."""
     with run_in_thread(ClusterSpec(brokers=2, static_configs={"log.dirs": "/data1,/data2"})) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", ((1, 2),), (1, 2))))
         running.call(lambda c: c.state.logs.update({("orders", 0): PartitionLog(older_bytes=SIZE)}))

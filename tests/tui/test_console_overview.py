@@ -1,4 +1,4 @@
-"""The last half hour in graphs on the screen: the overview with its cursor in time, and what other panes draw of it."""
+"""Tests of the graphs of the last half hour: the overview with its cursor in time, and the graphs in other panes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_the_last_half_hour_is_drawn_and_leads_to_what_it_shows(
 async def test_it_begins_with_the_first_answer_whatever_pane_is_shown(
     cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And reads what it needs, as triage does once that has begun."""
+    """The overview reads the parts that it needs, as triage does once it has begun."""
     monkeypatch.setattr(watch, "SETTLES", 0.0)
     async with driven_on(cluster, start_pane="acls") as it:
         await it.until(lambda: "log_dirs" in it.app.session.snapshot.read_at)
@@ -61,7 +61,7 @@ async def test_what_throttles_kac_is_drawn_and_what_would_tell_of_others_said(cl
 
 
 async def test_clients_that_request_logs_name_are_drawn(cluster: ThreadedCluster, tmp_path: Path) -> None:
-    """The logs are read whatever pane is open first."""
+    """The console reads the request logs whichever pane it opens with."""
     log = tmp_path / "kafka-request.log"
     log.write_bytes(b"".join(line("loader", 20, second) + b"\n" for second in range(9)))
     async with driven_on(cluster, start_pane="topics") as it:
@@ -84,18 +84,18 @@ def throttled(it: Driven) -> object:
 
 
 FIRST = 99_999_996
-"""A sample that begins a column on each screen, some decades ago."""
+"""The slot, decades in the past, of a sample with which a column begins at every width."""
 
 
 def put(it: Driven, values: list[float]) -> None:
-    """Let the console know so many samples."""
+    """Replace the console's samples by these values."""
     samples = tuple(Sample(FIRST + n, {Measure("offline"): value}) for n, value in enumerate(values))
     it.app.cluster.half_hour.known = HalfHour(samples)
     it.app.view.update()
 
 
 async def unwatched(it: Driven) -> None:
-    """Let no poll come between."""
+    """Stop the polls, so that the samples stay."""
     for each in (it.app.triage, it.app.cluster.half_hour):
         each.begin = lambda: None  # type: ignore[method-assign]
     for worker in it.app.workers:
@@ -116,7 +116,8 @@ async def test_the_cursor_in_time_shows_each_value_and_the_changes_of_its_moment
         put(it, [float(number) for number in range(12) for _ in range(each_has)])
         await it.until(lambda: it.line("offline").split()[-2:] != [] and "Last" in it.lines[3])
         await it.press("left", shows="at the cursor")
-        # The value at the cursor is beside the graph: of the column before the newest, then of the one before that.
+        # The value at the cursor is next to the graph: that of the last column but one, then that of the column before
+        # it.
         await it.until(lambda: value(it) == "10")
         await it.press("left", "h")
         await it.until(lambda: value(it) == "8")
@@ -137,7 +138,7 @@ async def test_the_cursor_in_time_shows_each_value_and_the_changes_of_its_moment
 
 
 def value(it: Driven) -> str:
-    """Return the value beside the graph: in one line with the title, else in its last one."""
+    """Return the value next to the graph: in the line of the title, or in the graph's last line."""
     y = it.lines.index(it.line("offline"))
     first, *others = it.lines[y : y + 6]
     last = next((line for line in others if not line[1:20].strip() or line[1:2].isdigit()), "")
@@ -146,7 +147,7 @@ def value(it: Driven) -> str:
 
 
 async def test_enter_on_a_moment_asks_for_a_screen_to_replay_on(cluster: ThreadedCluster) -> None:
-    """Where there is none: `tests/tui/test_look_back.py` has one."""
+    """This console has no terminal to suspend; `tests/tui/test_look_back.py` has one."""
     async with driven_on(cluster, size=(120, 40), start_pane="now") as it:
         await it.until(lambda: it.app.triage.verdict is not None)
         await it.press("ctrl+g", shows="under-replicated")
@@ -188,7 +189,7 @@ async def test_the_cursor_in_time_moves_in_the_graphs_of_every_pane(
             assert half_hour.moment == at
             assert "nothing changed  Enter: replay from here" in it.text
             assert "replay" in it.lines[-1]
-        # The time is kept from pane to pane: the last one has the cursor where the first one began.
+        # All panes share the cursor's time: the last pane shows the time that the first one chose.
         await it.press("enter")
         await it.until(lambda: "nothing is recorded here" in it.text or "can't be suspended" in it.text)
         assert it.app.navigator.place.view == "watch"
@@ -213,7 +214,7 @@ async def test_where_no_graph_is_on_the_screen_the_keys_say_so(cluster: Threaded
 async def test_the_keys_move_in_nothing_that_is_not_drawn(
     incident: ThreadedCluster, pane: str, height: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a list leaves a few lines, which its details fill."""
+    """The graph is not drawn if the list leaves only a few lines, which its details fill."""
     monkeypatch.setattr(overview.half_hour, "own_values", sample_half_hour.own_values)
     async with driven_on(incident, size=(80, height), start_pane="now") as it:
         await it.until(lambda: it.app.triage.verdict is not None)
@@ -236,7 +237,7 @@ async def test_over_a_slow_link_graphs_are_sentences_that_stay_while_values_wave
     async with driven_on(cluster, size=(200, 60), settings=settings) as it:
         await it.until(lambda: it.app.triage.verdict is not None)
         await unwatched(it)
-        # Nothing else comes between: what is put is drawn at once.
+        # Without polls the samples are drawn at once.
         put(it, [100.0, 104.0])
         await it.painted()
         assert "the number of offline partitions is steady at 104 since " in it.text
@@ -251,7 +252,7 @@ async def test_over_a_slow_link_graphs_are_sentences_that_stay_while_values_wave
         put(it, [100.0, 104.0, 101.0, 300.0, 290.0])
         await it.painted()
         assert "the number of offline partitions rose from 100 to 300 since " in it.text
-        # Another place tells what is.
+        # When the place changes, the present values are drawn.
         await it.press("ctrl+g", shows="the number of offline partitions rose from 100 to 290 since ")
         assert not any(block in it.text for block in BLOCKS)
         await it.press("left", shows="slow_link = true")
@@ -259,11 +260,11 @@ async def test_over_a_slow_link_graphs_are_sentences_that_stay_while_values_wave
         await it.until(lambda: it.app.navigator.place.view == "topics")
 
 
-# -- beside the causes -------------------------------------------------------------------------------------------------
+# -- next to the causes ------------------------------------------------------------------------------------------------
 
 
 async def painted_of(it: Driven, values: list[float]) -> tuple[list[str], int]:
-    """Draw so many samples. Return the lines of the half hour, and how many parts of the screen were painted."""
+    """Draw these samples. Return the lines of the half hour, and the number of regions that were painted."""
     parts: list[object] = []
     lines = it.app.view.query_one(".half-hour")
     lines.refresh = lambda *regions, **_: parts.extend(regions)  # type: ignore[assignment, method-assign]
@@ -309,11 +310,11 @@ async def test_beside_the_causes_it_is_drawn_from_where_details_stand_beside_the
         await it.until(lambda: not it.app.view.query_one(".half-hour").display)
 
 
-# -- of a topic, a group, a broker -------------------------------------------------------------------------------------
+# -- graphs of a topic, a group, a broker ------------------------------------------------------------------------------
 
 
 async def draw_own(it: Driven) -> None:
-    """Give each topic, group and broker two samples of what is shown."""
+    """Give each topic, group and broker two samples with the present values."""
     known = HalfHour().after(it.app.session.snapshot, it.app.session.clock.now())
     (last,) = known.own
     it.app.cluster.half_hour.known = known._replace(own=(last._replace(slot=last.slot - 1), last))
@@ -326,7 +327,7 @@ async def test_a_broker_and_a_topic_have_their_own_graphs(cluster: ThreadedClust
     async with driven_on(cluster, size=size, start_pane="now") as it:
         await it.until(lambda: it.line("broker 3") != "" and it.app.triage.observations is not None)
         await unwatched(it)
-        await it.press("1", "down", "down", "down")  # past the default and two brokers
+        await it.press("1", "down", "down", "down")  # to the third broker, after the default and two brokers
         await draw_own(it)
         await it.until(lambda: it.line("leaders  ").rstrip()[-1:] in {*BLOCKS})
         assert it.line("out of sync  ").split("out of sync")[1].split()[0] == "2"
@@ -353,7 +354,7 @@ async def test_beside_a_table_that_leaves_no_lines_stand_its_graphs(cluster: Thr
 
 
 async def test_below_a_cause_stand_the_graphs_of_what_it_is_about(cluster: ThreadedCluster) -> None:
-    """And below these those of the cluster, where the screen has lines for them."""
+    """Below a cause are the graphs of its subject, and below these the cluster's if the screen has lines for them."""
     async with driven_on(cluster, size=(120, 40), start_pane="now") as it:
         await it.until(lambda: it.line("broker 3") != "")
         await unwatched(it)

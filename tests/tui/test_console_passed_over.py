@@ -1,5 +1,6 @@
-"""Records that are passed over from the command bar: their letters and files, with several statements on a line and
-while the screen reads on."""
+"""Tests of skips and deletions of records by commands: letters and files, with several statements on a line, and with
+reads of the screen in between.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +33,12 @@ link = worlds.link("cluster")
 
 @pytest.fixture(autouse=True)
 async def filled(link: Link) -> None:
-    """`orders`: two records; the group billing stands before the second. `orders.dlt`: none."""
+    """Write two records to `orders`, and commit the second's offset for the group billing. `orders.dlt` is empty."""
     await dead_letters.write(link, "orders", 0, [NewRecord(b"a", b"0"), NewRecord(b"b", b"1")])
 
 
 def letters(it: Driven) -> list[WriteRecords]:
-    """The staged batches of records."""
+    """Return the staged batches of records."""
     return [each for each in it.edits if isinstance(each, WriteRecords)]
 
 
@@ -45,8 +46,8 @@ async def test_statements_on_one_line_write_all_their_records(cluster: ThreadedC
     async with driven_on(cluster, size=(120, 30), shows="orders.dlt") as it:
         await it.command(f"{DELETE} 1 {TO}; {SKIP} {TO}; produce topic orders.dlt value p", shows="staged: 5 edits")
         assert [each.number for each in letters(it)] == [0, 1, 2]
-        await it.press("u", shows="undone; 0 edits")  # one step
-        # Both pass over records of one place, and only one of them sends them.
+        await it.press("u", shows="undone; 0 edits")  # one step takes back the whole line
+        # Both skips are of the same record, and only one of them sends a letter.
         await it.command(f"{SKIP} {TO}; {SKIP} 1", shows="staged: 2 edits")
         await it.press("u", shows="undone; 0 edits")
         await it.command(f"{SKIP} {TO}; reset group billing topic orders partition 0 to offset 0", shows="refused")
@@ -55,7 +56,7 @@ async def test_statements_on_one_line_write_all_their_records(cluster: ThreadedC
 
 async def test_letters_and_the_deletion_are_of_one_snapshot(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, size=(120, 30), shows="orders.dlt") as it:
-        # As by the tick of a pane, after a producer has written a third record.
+        # A pane's poll reads the log's range after a producer has written a third record.
         longer = dead_letters.with_range(("orders", 0), LogRange(0, 3))
         has_read = dead_letters.learnt_meanwhile(cluster, it.app.session, longer)
         await it.command(f"{DELETE} latest {TO}", shows="staged: 2 edits")
@@ -65,7 +66,7 @@ async def test_letters_and_the_deletion_are_of_one_snapshot(cluster: ThreadedClu
 
 
 async def test_a_skip_is_not_staged_once_its_group_went_on(cluster: ThreadedCluster) -> None:
-    """The group goes on after the letters were read, while a later statement on the line reads what it needs."""
+    """The group commits after the letters were read, while a later statement of the line reads."""
     async with driven_on(cluster, size=(160, 30), shows="orders.dlt") as it:
         went_on = dead_letters.gone_on("billing", ("orders", 0), 2)
         has_read = dead_letters.learnt_meanwhile(cluster, it.app.session, went_on)

@@ -1,4 +1,4 @@
-"""What was changed before, on the screen: conflicts, the list of changes, the way back, what is due."""
+"""Tests of former changes on the screen: conflicts, the list of changes, reverts, and edits that are due."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def journal() -> list[dict[str, Any]]:
 
 
 def make_due() -> None:
-    """As if the time of the first edit had run out a minute ago."""
+    """Change the journal so that the first edit's time ended a minute ago."""
     (path,) = folder().iterdir()
     intent, *rest = path.read_text().splitlines()
     data = json.loads(intent)
@@ -145,7 +145,7 @@ async def test_without_a_journal_where_that_is_said() -> None:
 
 
 async def test_an_outcome_that_is_unknown_is_said_and_settled_by_a_read_that_shows_it() -> None:
-    """The process was killed before the answer came, and the request is still on its way."""
+    """The process was killed before the response came, and its request is still on the way."""
     client = ModelClient(cluster())
     async with driven(client) as it:
         await it.command("set topic payments retention.ms=1d")

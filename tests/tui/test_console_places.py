@@ -1,4 +1,4 @@
-"""Where the cursor stands when another entity is opened, and how old what is shown is."""
+"""Tests of the cursor in another entity, of the age of shown values, and of proposals for misspelt verbs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_lag_is_read_on_each_tick_and_says_when_it_was_where_it_is_older()
 
 
 def proposed(word: str) -> str:
-    """The verb that is proposed for a word that is no verb."""
+    """Return the verb that kac proposes for a misspelt one; ``""`` if it proposes none."""
     try:
         parse(word, Where.BAR)
     except LanguageError as error:

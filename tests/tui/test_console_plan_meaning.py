@@ -1,4 +1,4 @@
-"""What the plan means stands below its rows, and in the question before it is applied."""
+"""Tests of the effects of a plan, which are shown below its rows and in the question before an apply."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def test_below_a_row_stands_what_is_deleted(it: Driven) -> None:
     await it.press("7", shows="MiB are deleted within minutes")
     place = next(number for number, line in enumerate(it.lines) if "retention.ms" in line)
     assert it.lines[place + 1].strip() == "10 MiB are deleted within minutes"
-    assert it.text.count("deleted") == 1  # 30 days are longer than before
+    assert it.text.count("deleted") == 1  # the new retention of 30 days is longer than the old one
 
 
 async def test_below_a_row_stands_who_else_is_changed_and_what_is_wrong(it: Driven) -> None:
@@ -25,7 +25,7 @@ async def test_below_a_row_stands_who_else_is_changed_and_what_is_wrong(it: Driv
     await it.press("7", shows="2 brokers inherit it, 0 shadow it")
     await it.shows("on each of 2 brokers: up to 2 MB/s in all", "2 entities have a stronger limit and do not move")
     await it.shows("! throttles-everyone: it holds for every user that has no limit")
-    # The row of another value has another meaning, and the old one does not stay.
+    # With another value the row has other effects, and the former ones disappear.
     await it.command("set user <default> producer_byte_rate=20MB/s")
     await it.until(lambda: "throttles-everyone" not in it.text)
     await it.shows("up to 40 MB/s in all")
@@ -50,7 +50,7 @@ async def test_what_can_not_be_read_is_said() -> None:
 
 
 class Slow(ModelClient):
-    """Tells of log directories only when it may."""
+    """A client that answers `log_spans` only after `goes_on` is set."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -63,7 +63,7 @@ class Slow(ModelClient):
 
 
 class Denied(ModelClient):
-    """Shows no log directories."""
+    """A client that may not read the log directories."""
 
     def _describe_log_dirs(self, *_: Any) -> Any:
         raise BrokerError(Failure("CLUSTER_AUTHORIZATION_FAILED", "", "Ask for DESCRIBE on the cluster."))

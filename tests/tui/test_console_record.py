@@ -1,4 +1,4 @@
-"""The record of the last half hour, which every console has in memory, goes into a file."""
+"""Tests of the flight record of the last half hour, which each console has in memory and can write to a file."""
 
 from __future__ import annotations
 

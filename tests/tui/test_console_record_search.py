@@ -1,4 +1,4 @@
-"""A search on the screen: its progress, Esc and going on; following; and the keys of a record."""
+"""Tests of a search on the screen: its progress, Esc, continuation, following, and the keys of a record."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tests.support import worlds
 from tests.tui.console_app import Driven, driven_on
 
 many = worlds.cluster(ClusterSpec(scenario="quiet"), scope="module")
-"""`FAILED_ORDERS`: 400 records in each of three partitions, led by three brokers."""
+"""The topic `FAILED_ORDERS` has 400 records in each of three partitions, led by three brokers."""
 poison = worlds.running(poisoned, scope="module")
 SEARCH = f"records {FAILED_ORDERS} where 'value.state == \"failed\"'"
 SLOW = Fault(Delay(15.0), api="fetch", broker=1)
-"""A broker that does not answer Fetch for a while."""
+"""Broker 1 delays its answers to Fetch by 15 s."""
 
 
 @asynccontextmanager
 async def slow(cluster: ThreadedCluster) -> AsyncIterator[None]:
-    """One of three brokers answers no Fetch while the block lasts."""
+    """Let one of three brokers delay its answers to Fetch inside the context."""
     cluster.call(lambda each: each.faults.add(SLOW))
     try:
         yield

@@ -1,4 +1,6 @@
-"""Records on the screen: from a topic, a partition and a group's position; hidden ones; what is wrong with one."""
+"""Tests of records on the screen: from a topic, a partition or a group's offset, with hidden contents, and undecodable
+ones.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ from tests.support import worlds
 from tests.tui.console_app import Driven, driven_on
 
 records = worlds.running(poisoned, scope="module")
-"""A group stands on a record that is not JSON."""
+"""A cluster with a group that has stopped at a record that is not JSON."""
 own_records = worlds.running(poisoned)
-"""The same, for a test that writes to it."""
+"""A separate cluster of this kind for tests that write to it."""
 
 
 def rows(it: Driven) -> list[str]:
-    """The first lines of records: what is longer goes on below."""
+    """Return the first line of each record, without the lines that continue it."""
     return [line for line in it.rows[1:] if line[:8].strip()]
 
 
@@ -62,7 +64,7 @@ async def test_newest_and_oldest_text_json_and_hex(records: ThreadedCluster) -> 
         await it.press("2", shows="orders")
         await it.press("v", shows="10 records, 2 partitions")
         assert len(rows(it)) == 10
-        # Hostile text is harmless: no control character, no override, brackets as they are.
+        # Hostile text is harmless: control and override characters are escaped, and brackets stay.
         assert HOSTILE not in it.text
         await it.press("o", shows="from start")
         await it.press("t", shows="[red]")

@@ -1,4 +1,6 @@
-"""Dead letters on the screen: what is in the topic, the question with the warnings, the operation, and its end."""
+"""Tests of dead letters on the screen: the content of the topic, the question with warnings, and the operation to its
+end.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ link = worlds.link("cluster")
 
 @pytest.fixture(autouse=True)
 async def filled(link: Link) -> None:
-    """`orders.dlt`: 12 letters of orders, which the groups billing and audit read, and one without headers."""
+    """Write 13 letters to `orders.dlt`: 12 from orders, which the groups billing and audit read, and one without
+    headers.
+    """
     letters = [NewRecord(b"k", b'{"n": %d}' % n, dead_letters.spring("orders", 0, n)) for n in range(12)]
     await dead_letters.write(link, "orders.dlt", 0, [*letters, NewRecord(b"k", b"plain")])
 
@@ -77,12 +81,12 @@ async def test_a_row_is_chosen_and_only_its_letters_are_sent(cluster: ThreadedCl
         await it.press("escape", shows="nothing was sent")
         await it.press("slash")
         await it.type("IOException")
-        await it.press("enter", "v", shows="io")  # the letters of the row
-        await it.press("minus", shows="14 letters, 13 can be sent")  # Esc would stop a search that still runs
+        await it.press("enter", "v", shows="io")  # show the letters of the row
+        await it.press("minus", shows="14 letters, 13 can be sent")  # not Esc: it would stop a running search
         await it.press("enter", "enter", shows="Type orders, the subject of read-again")
         await it.type("orders")
         await it.press("enter", shows="is done: 1 sent, 13 stay, 0 left")
-        # Another selection may have those letters too: that is a warning to accept.
+        # Another selection may contain the sent letters, which is a warning to accept.
         await it.command("redrive topic orders.dlt where 'has(value.n)'")
         await it.shows("! sent-before: other selections of the topic sent 1 letter", "subject of read-again")
         await it.type("orders")

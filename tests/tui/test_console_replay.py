@@ -1,4 +1,4 @@
-"""The console on a flight record: as of each time what was so then, and nothing that could be sent."""
+"""Tests of the console on a flight record: it shows the state of the chosen time, and can't stage or send edits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(60)
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three brokers; the third goes and comes back, and a topic is made."""
+    """A record of three brokers; the third goes down and comes back, and a topic is created."""
     file = tmp_path_factory.mktemp("record") / "a.flight"
     with run_in_thread(ClusterSpec(brokers=3, static_configs=SHORT_SESSIONS)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
@@ -39,7 +39,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if number == 2:
                 cluster.run(lambda c: c.broker_killed(3))
             if number == 9:
-                cluster.call(lambda c: c.fence(3))  # its session ended long ago, unless the machine stood still
+                cluster.call(lambda c: c.fence(3))  # the session has ended long ago, unless the machine was paused
             if number == 11:
                 cluster.run(lambda c: c.broker_up(3))
             if number == 13:
@@ -66,7 +66,7 @@ def app_of(it: Driven) -> ReplayConsole:
 
 
 async def test_steps_and_jumps(record: Path) -> None:
-    """To the next change and back the screen is the same; at the ends it says so."""
+    """A step forward and back shows the same screen; at the ends of the record the console says so."""
     async with replaying(record) as it:
         await it.until(lambda: app_of(it)._shown is not None)
         first = app_of(it).at_ms
@@ -90,7 +90,7 @@ async def test_steps_and_jumps(record: Path) -> None:
 
 
 async def test_it_opens_where_brokers_had_answered(record: Path, tmp_path: Path) -> None:
-    """What a console keeps begins with its connections, before anything is known."""
+    """A record begins with failed connections, but the replay opens at the first answer."""
     reader, file = FlightReader(record), tmp_path / "b.flight"
     first = reader.answer(0)
     writer = FlightWriter(file, structs.replace(reader.header, began_ms=first.at_ms - 9_000))
@@ -104,7 +104,7 @@ async def test_it_opens_where_brokers_had_answered(record: Path, tmp_path: Path)
 
 
 async def test_every_pane_and_the_events_are_of_that_time(record: Path) -> None:
-    """A topic that was made later is not there before, and there again after."""
+    """A topic is shown only at times after its creation."""
     async with replaying(record) as it:
         await it.press("2", shows="orders")
         assert "refunds" not in it.text
@@ -143,7 +143,7 @@ async def test_what_is_not_in_the_record_is_said_and_nothing_can_be_staged_or_se
 
 
 def test_nothing_is_tried_again_in_a_replay() -> None:
-    """Where no broker answered the keys of a replay are named, and elsewhere the next try."""
+    """If no broker answers, the console announces another try, and the replay names the keys of other times."""
     gone = Contact(lost=Failure("UNREACHABLE", "no broker answers", ""))
     assert "trying again by itself" in unread_text(gone, False, 80)
     assert unread_text(gone, False, 80, "replay").endswith("[ ] { } and :at TIME show other times of the record")
@@ -161,7 +161,9 @@ async def test_the_half_hour_beside_the_causes_is_that_before_the_time_that_is_s
     async with replaying(record, (200, 60)) as it:
 
         def ends() -> set[int]:
-            """Seconds of the day at which the drawings end: of all causes, and of the one under the cursor."""
+            """Return the times at which the drawings end, as seconds of the day: the one of all causes and that of the
+            selected cause.
+            """
             titles = [line.split() for line in it.lines if " Last 2" in line]
             clocks = [next(word for word in words[words.index("Last") :] if word.count(":") == 2) for words in titles]
             return {3600 * h + 60 * m + s for h, m, s in (map(int, clock.split(":")) for clock in clocks)}
@@ -176,7 +178,7 @@ async def test_the_half_hour_beside_the_causes_is_that_before_the_time_that_is_s
             return sum(topic.under_replicated for topic in it.app.session.snapshot.topics.values())
 
         def value() -> str:
-            """The value of the graph: beside its title, or on the last of its lines."""
+            """Return the value of the graph: next to its title, or in its last line."""
             first, behind = (it.lines.index(it.line(title)) for title in ("under-replicated  ", "offline  "))
             return it.lines[behind - 1].split()[0] if behind - first > 1 else it.lines[first].split()[1]
 
@@ -188,6 +190,6 @@ async def test_the_half_hour_beside_the_causes_is_that_before_the_time_that_is_s
             await it.until(lambda: ends() == shown())
             if "topics" in it.app.session.snapshot.read_at:
                 seen.add(out_of_sync())
-                # Not of the sample that was taken when the column's ten seconds began.
+                # the value at the cursor's time, not of the sample at the start of the column's ten seconds
                 assert value() == str(out_of_sync())
         assert len(seen) > 1

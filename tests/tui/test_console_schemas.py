@@ -1,4 +1,4 @@
-"""Records by their schemas on the screen: as hex first, and decoded once the registry has answered."""
+"""Tests of records with schemas on the screen: as hex first, and decoded once the registry has answered."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_hex_until_the_registry_answers(cluster: ThreadedCluster, schemas:
     schemas.bad["/schemas/ids/1"] = Bad(silent=True)
     async with driven_on(cluster, size=(120, 24), schemas=schemas.settings) as it:
         await it.command("records orders", shows=("(id 1) 00 00 00 00 01", "its schema is asked for"))
-        await it.press("j")  # no key waits for it
+        await it.press("j")  # keys work before the registry answers
         del schemas.bad["/schemas/ids/1"]
         schemas.released.set()
         await it.shows("value, schema id 1: ")

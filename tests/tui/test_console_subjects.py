@@ -1,4 +1,4 @@
-"""The pane of schemas: subjects, what uses them, and two versions side by side."""
+"""Tests of the pane of schemas: subjects, their uses, and two versions next to each other."""
 
 from __future__ import annotations
 

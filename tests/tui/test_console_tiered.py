@@ -1,4 +1,4 @@
-"""What of a tiered topic is in remote storage, beside its partitions; other topics have no word of it."""
+"""Tests of tiered topics on the screen: partitions show their remote offsets, and other topics do not mention tiers."""
 
 from __future__ import annotations
 

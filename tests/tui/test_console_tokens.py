@@ -1,4 +1,4 @@
-"""The pane of delegation tokens; what proves one is shown to the operator once, and is in no file afterwards."""
+"""Tests of the pane of delegation tokens. The operator sees a token's HMAC once, and no file contains it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cluster(running: ThreadedCluster) -> ThreadedCluster:
 
 @asynccontextmanager
 async def as_alice(cluster: ThreadedCluster, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Driven]:
-    """The console with a record in memory, as `kac` opens it."""
+    """Open the console of the user alice, with a flight record in memory like kac's."""
     settings = ConnectionSettings(
         parse_bootstrap(cluster.bootstrap), "SASL_PLAINTEXT", SaslSettings("PLAIN", "alice", ALICE["alice"])
     )
@@ -55,7 +55,7 @@ async def as_alice(cluster: ThreadedCluster, size: tuple[int, int] = (80, 24)) -
 
 
 async def made(it: Driven, words: str) -> str:
-    """Make a token by the pane's key; its id."""
+    """Create a token with the pane's key; return its id."""
     before = it.app.session.snapshot.tokens.keys()
     await it.press("ctrl+k", shows="delegation tokens")
     await it.press("n")
@@ -96,14 +96,14 @@ async def test_tokens_that_come_and_go_are_events(cluster: ThreadedCluster) -> N
 
 
 def written(folder: Path) -> dict[Path, bytes]:
-    """What is in all files of a folder."""
+    """Return path -> content of all files in a folder."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 async def test_what_proves_a_token_is_in_no_file(
     cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not in the journal, the log, the history of commands, nor what was recorded of the brokers' answers."""
+    """The HMAC is not in the journal, the log, the command history or the flight record."""
     for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
     record = tmp_path / "mine.kacflight"

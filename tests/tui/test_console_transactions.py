@@ -1,4 +1,6 @@
-"""The pane of transactions: what hangs is seen, explained and staged; what does not is refused with the reason."""
+"""Tests of the pane of transactions: it shows and explains hanging ones and stages their end, and refuses others with
+the reason.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ from tests.support import worlds
 from tests.tui.console_app import driven_on
 
 hanging = worlds.cluster(clusters_of("transactions", ClusterSpec())["transactions"])
-"""Two transactions hang, one is young, two are healthy."""
+"""A cluster with two hanging transactions, a young one and two healthy ones."""
 
 
 def stable_offset(cluster: ThreadedCluster) -> tuple[int, int]:
-    """The last stable offset and the end of the partition in which the first one hangs."""
+    """Return the last stable offset and the end offset of the partition with the first hanging transaction."""
 
     def both(running: object) -> tuple[int, int]:
         log = running.state.logs[HANGING]  # type: ignore[attr-defined]

@@ -1,4 +1,6 @@
-"""`!` in every pane: only what is in trouble is shown, by the rule of triage, and all again."""
+"""Tests of the key `!`, which in every pane shows only the rows in trouble, by the rules of triage, and then all rows
+again.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ cluster = worlds.cluster(
     worlds.topic("safe", striped([1, 2], 4, 2), brokers=[1, 2, 3]),
     down=(3,),
 )
-"""Broker 3 is down: of two topics one has replicas on it."""
+"""Two topics, and broker 3 is down; only the topic orders has replicas on it."""
 
 
 async def test_topics_and_partitions_in_trouble(it: Driven) -> None:

@@ -1,4 +1,4 @@
-"""The diff: what it shows, where the cursor may stand, and that a hundred thousand changes are only numbers."""
+"""Tests of the diff: its lines, the places of its cursor, and its speed with a hundred thousand changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of docs/start.md, pressed on the demo: each line shows what the page says."""
+"""Test of docs/start.md: its keys, pressed on the demo, show the texts that the page names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMED = {"/": "slash", ":": "colon", ".": "full_stop", "?": "question_mark", "En
 
 
 def steps() -> Iterator[tuple[list[str], list[str]]]:
-    """Of each row what is pressed, and the texts that the screen has to show."""
+    """Yield the keys of each row, and the texts that the screen has to show."""
     for press, shown in re.findall(r"^\| ([^|]*) ?\| ([^|]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE):
         if press.strip() == "press":
             continue
@@ -37,7 +37,7 @@ def steps() -> Iterator[tuple[list[str], list[str]]]:
 
 @pytest.mark.parametrize("begins", ["whole", "with a broker down"])
 async def test_every_key_shows_what_the_page_says_while_things_go_wrong(begins: str) -> None:
-    """On the cluster of `make demo` itself: a broker flaps, others change things, and each pane is polled."""
+    """On the cluster of `make demo` a broker flaps, other clients change configs, and each pane polls."""
     (spec,) = cluster_specs(demo_parser().parse_args([])).values()
     walk = list(steps())
     assert spec.live

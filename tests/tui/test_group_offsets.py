@@ -1,4 +1,4 @@
-"""A group's offsets from the row that shows them: staged, foreseen, applied and taken back, at 80×24."""
+"""Tests of resets of a group's offsets from its row: staged, predicted, applied and reverted, at 80×24."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ cluster = worlds.cluster(
 
 @pytest.fixture(autouse=True)
 async def written(cluster: ThreadedCluster) -> None:
-    """`orders`: ten records."""
+    """Write ten records to `orders`."""
     await write(cluster.bootstrap, "orders", {0: 10})
 
 

@@ -1,4 +1,4 @@
-"""Keys that a terminal and its shell have for themselves: Ctrl-Z, Ctrl-S and the Ctrl-Q behind it."""
+"""Tests of keys that terminals and shells reserve: Ctrl-Z, Ctrl-S, and Ctrl-Q after it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_ctrl_z_waits_for_a_change_that_is_on_its_way(cluster: ThreadedClu
             await pilot.press("A", "y")
             async with asyncio.timeout(PATIENCE):
                 await arrived.wait()
-            await asyncio.sleep(0.2)  # longer than what counts as typed ahead
+            await asyncio.sleep(0.2)  # longer than the pause after which a key no longer counts as typed ahead
             await pilot.press("ctrl+z")
             await seen(app, "a change is on its way: Ctrl-Z once that is over", pilot.pause)
             await seen(app, "applied", pilot.pause)
@@ -74,7 +74,7 @@ async def test_ctrl_z_waits_for_a_change_that_is_on_its_way(cluster: ThreadedClu
 def test_ctrl_z_gives_the_shell_its_turn_and_fg_draws_all_again(
     cluster: ThreadedCluster, tmp_path: Path, own_home: Path
 ) -> None:
-    """Behind make, too, which waits for the console: the whole job stops."""
+    """Make runs the console and waits for it: Ctrl-Z stops both."""
     (tmp_path / "Makefile").write_text(f"look:\n\t@{sys.executable} -m console -b {cluster.bootstrap}\n")
     environ = {"HOME": str(own_home), "PYTHONPATH": str(ROOT), "PS1": "> "}
     with Tmux(tmp_path, environ) as tmux:

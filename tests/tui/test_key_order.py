@@ -1,4 +1,4 @@
-"""A key typed ahead sees the screen as the key before it left it, and no failure keeps it back."""
+"""Tests of keys typed ahead: each sees the screen after the key before it, and arrives even if the wait fails."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Made(Widget):
 
 
 class Hands(Widget, can_focus=True):
-    """`a` has a worker mount a widget, `b` notes its height."""
+    """A widget: `a` starts a worker that mounts another widget, and `b` records that one's height."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Hands(Widget, can_focus=True):
 
 
 class Mounting(KeysInOrder[None]):
-    """Many widgets, as a pane has."""
+    """Many widgets, as in a pane."""
 
     CSS = f"Hands {{ height: 1 }} Made {{ height: {HEIGHT} }}"
 
@@ -56,7 +56,7 @@ class Mounting(KeysInOrder[None]):
 
 
 class Line(KeysInOrder[None]):
-    """A line of text. is_full: `abc` stands in it."""
+    """A line of text. is_full: set once the line is `abc`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class Line(KeysInOrder[None]):
 
 
 def type_in(app: KeysInOrder[None], keys: str) -> None:
-    """Send keys at once."""
+    """Send keys without pauses."""
     for key in keys:
         event = events.Key(key, key)
         event.set_sender(app)

@@ -1,4 +1,6 @@
-"""The page on the keys has every key that does something; the pages' pictures are those that a script takes."""
+"""Tests of the page of keys, which lists every key with an effect, and of the pictures in the docs, which a script
+takes.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def test_every_key_is_on_the_page_and_every_picture_is_taken_by_the_script() -> 
 
 
 def bound() -> list[str]:
-    """Every key that a widget or a screen of ours handles, the keymap aside, as the page writes it."""
+    """Return each key that kac's widgets and screens handle outside the keymap, as the page writes it."""
     views = {view for key in KEYS for view in key.where} - {EVERYWHERE} | {FIND}
     places = (LineView, LazyTree, CommandBar, BarInput, Confirm, TextScreen)
     bindings = [each for place in places for each in place.BINDINGS if isinstance(each, Binding)]

@@ -1,4 +1,6 @@
-"""The tree: lines by opened nodes, children fetched when they are wanted, and a cursor that stays on its node."""
+"""Tests of the tree: one line for each visible node, children that are fetched when a node is opened, and a cursor that
+stays on its node.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,11 @@ COLUMNS = [
 ]
 
 Names = Mapping[str, Sequence[str]]
-"""The children of every node by its name, the roots under ""; a node that is no key can't be opened."""
+"""Name of a node -> names of its children; "" -> names of the roots. Only nodes with an entry can be opened."""
 
 
 class NamedNodes:
-    """Nodes that are their names. Children of those in `unread` have to be fetched first."""
+    """A tree whose nodes are their names. Nodes in `unread` have children that must be fetched first."""
 
     def __init__(self, names: Names, unread: Sequence[str] = ()) -> None:
         self.names = names
@@ -45,7 +47,7 @@ class NamedNodes:
 
 
 class Many:
-    """A branch of a million leaves that are made when they are asked for."""
+    """A branch with a million leaves, each created when the tree asks for it."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -65,7 +67,7 @@ class Many:
 
 
 class ManyLeaves:
-    """Two roots, the first with a million children."""
+    """A tree with two roots, the first with a million children."""
 
     def __init__(self) -> None:
         self.leaves = Many()
@@ -95,7 +97,7 @@ def stage(names: Names, unread: Sequence[str] = (), opened: Sequence[tuple[str |
 
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[dict[str, list[str]], set[str], set[str]]:
-    """Return a tree of up to 30 nodes, those that are open, and those of them whose children are unread."""
+    """Return a tree of up to 30 nodes, its open nodes, and those of them whose children are unread."""
     count = draw(st.integers(0, 30))
     names: dict[str, list[str]] = {"": []}
     for number in range(count):
@@ -110,7 +112,7 @@ def trees(draw: st.DrawFn) -> tuple[dict[str, list[str]], set[str], set[str]]:
 def naive(
     names: Names, opened: set[str], unread: set[str], name: str = "", depth: int = 0
 ) -> Iterator[tuple[Hashable, int]]:
-    """Yield key and depth of each line, the whole tree walked."""
+    """Yield key and depth of each line, by a walk of the whole tree."""
     for child in names.get(name, ()):
         yield child, depth
         if child in opened and child in unread:
@@ -279,7 +281,7 @@ async def test_labels_are_folded_beside_their_sign_where_there_are_lines_to_spar
             "  short                 5 MB/s",
         ]
         tree = app.query_one(lazy_tree.LazyTree)
-        await pilot.click(offset=Offset(1, 3))  # beside the rest of the label there is no sign
+        await pilot.click(offset=Offset(1, 3))  # next to the second line of the label there is no sign
         assert tree.is_open("user team-of.many-words.production")
         await pilot.click(offset=Offset(1, 1))
         assert not tree.is_open("user team-of.many-words.production")

@@ -1,4 +1,6 @@
-"""A moment of the last half hour as a replay: the console's own record in another process, on the same terminal."""
+"""Test of the replay of a moment of the last half hour: another process opens the console's own record on the same
+terminal.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures in the tree are what the console shows: on a cluster that is the same each time, times of day aside."""
+"""Tests of the pictures in the repository: they equal the console's present ones, except for times of day and ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--plain``: the console as lines, on a terminal and in a pipe: nothing is drawn, and nothing needs to be seen."""
+"""Tests of ``--plain``, the console as lines, on a terminal and in a pipe: it draws nothing, and all of it is text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OTHERS = ("overview", "moves", "connectors", "schemas", "tokens", "transactions"
 
 
 def surroundings(**more: str) -> Mapping[str, str]:
-    """Return the environment of a console of this tree."""
+    """Return the environment of a console of this working tree."""
     return {**os.environ, "PYTHONPATH": str(ROOT), **more}
 
 
@@ -97,7 +97,7 @@ def test_a_trouble_is_heard_understood_mended_and_heard_to_be_gone() -> None:
 @pytest.mark.takes(16)
 @pytest.mark.usefixtures("own_home")
 def test_every_pane_is_a_numbered_list() -> None:
-    """In a pipe each line waits for the work of the line before."""
+    """In a pipe each line waits for the work of the line before it."""
     steps = [f"{pane}\n1\n" for pane in (*PANES, *OTHERS)]
     done = piped("".join([*steps, "topics\n/payments\n1\nenter\nback\nmore\nkeys\nkeys all\ngraphs\n"]), "--plain")
     assert done.returncode == 0, done.stderr
@@ -111,7 +111,7 @@ def test_every_pane_is_a_numbered_list() -> None:
     assert any(line.startswith("Topics; only rows with payments; ") for line in lines)
     assert any(line.startswith("1. checkout.payments, partitions 24, replication 3, ") for line in lines)
     assert "the word enter: open" in lines
-    assert any(re.match(r"F or fix: ", line) for line in lines) is False  # the pane has no such key
+    assert any(re.match(r"F or fix: ", line) for line in lines) is False  # the pane does not have this key
     assert any(line.startswith("D or delete: ") for line in lines)
 
 
@@ -119,7 +119,7 @@ def test_every_pane_is_a_numbered_list() -> None:
 @pytest.mark.takes(6)
 @pytest.mark.usefixtures("own_home")
 def test_a_record_is_read_in_an_editor(tmp_path: Path) -> None:
-    """The editor has the terminal to itself: it reads the line that is typed meanwhile, and kac reads the next one."""
+    """The editor has the terminal for itself: it gets the line that is typed while it runs, and kac the next one."""
     seen, editor = tmp_path / "seen", tmp_path / "editor"
     editor.write_text(f'#!/bin/sh\necho opened\nread typed\necho "$typed" > {seen}\ncat "$1" >> {seen}\n')
     editor.chmod(0o700)
@@ -148,7 +148,7 @@ def test_a_record_is_read_in_an_editor(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("own_home")
 @pytest.mark.parametrize("mode", ["--plain", ""])
 def test_keys_that_interrupt_the_editor_do_not_end_kac(tmp_path: Path, mode: str) -> None:
-    """The terminal sends the signals of Ctrl-C and Ctrl-\\ to kac too, in lines and on the screen."""
+    """The terminal sends the signals of Ctrl-C and Ctrl-\\ also to kac, with lines and on the screen."""
     editor = tmp_path / "editor"
     # "read" fails when a signal comes.
     wait = "until read typed; do :; done"
@@ -175,7 +175,7 @@ def test_keys_that_interrupt_the_editor_do_not_end_kac(tmp_path: Path, mode: str
             terminal.wait_for(said)
         terminal.send("a\n")
         terminal.wait_for("the file of the editor is gone")
-        # One that can't be run leaves the terminal to kac, which hears Ctrl-C again.
+        # If the editor can't be run, kac has the terminal, and Ctrl-C reaches it again.
         editor.write_text("#!/no/interpreter\n")
         terminal.send("E\n" if mode else "E")
         terminal.wait_for("editor can't be run: No such file or directory")
@@ -209,7 +209,9 @@ def test_what_a_pipe_stages_is_not_kept() -> None:
 
 @pytest.mark.usefixtures("own_home")
 def test_rows_are_sorted_by_the_names_that_are_told() -> None:
-    """And by the titles on the screen. A wrong name tells the right ones, and not the pane again."""
+    """`sort` also takes the titles of the screen's columns. For a wrong name kac lists the right ones, without the
+    pane.
+    """
     lines = "topics\nsort partitions\nsort part\nsort nonsense\ngroups\nsort behind\nsort lag\n"
     done = piped(lines, "--plain", "--scenario", "quiet")
     assert done.returncode == 0, done.stderr
@@ -219,12 +221,12 @@ def test_rows_are_sorted_by_the_names_that_are_told() -> None:
     assert by_name == sorted(opened, reverse=True) != opened
     assert by_title == sorted(opened)
     assert "sort by one of: name, partitions, " in told[2]
-    # The lag in records and the one in seconds are two columns.
+    # The lag in records and the lag in seconds are two columns.
     assert "sort by one of" not in told[4]
     lags = [int(each.replace(",", "")) for each in re.findall(r"lag ([\d,]+)", told[5])]
     assert len(lags) >= 4
     assert lags == sorted(lags, reverse=True)
-    # The one in seconds is known once the group was read twice.
+    # The lag in seconds is known once the group was read twice.
     with Terminal(
         [*DEMO, "--plain", "--scenario", "quiet"], cwd=ROOT, environment=surroundings(COLUMNS="400")
     ) as terminal:

@@ -1,4 +1,4 @@
-"""The first reads: nothing is sent before they begin, and each is given out once."""
+"""Tests of the first reads: they send nothing before they begin, and each result is used once."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ async def test_they_begin_when_they_are_told_to() -> None:
         sessions = SessionFactory(_started)
         try:
             session = sessions.session(context)
-            assert not await sessions.arrived(PATIENCE)  # there is nothing to wait for
+            assert not await sessions.arrived(PATIENCE)  # no read to wait for
             sessions.begin()
             assert await sessions.arrived(PATIENCE)
             await session.read_cluster()
             await session.read_topics()
             assert {"cluster", "topics"} <= session.snapshot.read_at.keys()
-            assert not await sessions.arrived(PATIENCE)  # both were given out
+            assert not await sessions.arrived(PATIENCE)  # both results were used
         finally:
             sessions.close()
 
 
 def test_the_first_frame_waits_for_no_broker(tmp_path: Path) -> None:
-    # Something takes the connection and never answers: the chrome is drawn, and says that it connects.
+    # The listener never answers: the screen is drawn, and says that it connects.
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(PATIENCE)
         host, port = silent.getsockname()

@@ -1,4 +1,4 @@
-"""The table: what it shows, what it tells, and that it keeps its place whatever happens to the rows."""
+"""Tests of the table: its lines, its messages, and a cursor that keeps its row when rows change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def topics(numbers: Sequence[int]) -> ListRows[int]:
 
 
 class Counted(RowTable):
-    """Remembers which lines were painted."""
+    """A table that records the lines that it paints."""
 
     def __init__(self, columns: Sequence[Column], rows: ListRows[int]) -> None:
         super().__init__(columns, rows)
@@ -52,7 +52,7 @@ def stage(rows: ListRows[int], empty: str = "") -> Stage:
     return Stage(lambda: RowTable(COLUMNS, rows, empty=empty), hear=(LineView.Highlighted, LineView.Selected))
 
 
-# -- what is shown -----------------------------------------------------------------------------------------------------
+# -- lines of the screen -----------------------------------------------------------------------------------------------
 
 
 async def test_labels_cells_and_the_cursor_stand_in_their_columns() -> None:
@@ -180,7 +180,7 @@ def test_columns_fit_their_width_and_the_important_ones_stay(
     assert all(place.gap in (0, GAP) for place in layout.placed)
 
 
-# -- what is told, and where the cursor goes ---------------------------------------------------------------------------
+# -- messages, and moves of the cursor ---------------------------------------------------------------------------------
 
 
 async def test_keys_move_the_cursor_and_each_place_is_told_once() -> None:
@@ -261,7 +261,7 @@ async def test_sorting_is_asked_for_by_key_and_by_click_and_shown() -> None:
         assert app.screen_lines()[0].startswith("   Name▾")
 
 
-# -- what is painted ---------------------------------------------------------------------------------------------------
+# -- painted lines -----------------------------------------------------------------------------------------------------
 
 
 async def test_only_lines_that_changed_are_painted() -> None:
@@ -296,7 +296,7 @@ async def test_only_rows_on_screen_are_asked_for() -> None:
         assert len(asked) < 300
 
 
-# -- keeping the place -------------------------------------------------------------------------------------------------
+# -- the cursor when rows change ---------------------------------------------------------------------------------------
 
 
 async def test_the_cursor_comes_back_when_a_filter_goes() -> None:
@@ -403,7 +403,7 @@ words = st.text(alphabet="abAB-. ", max_size=6)
 
 
 def matches(query: str, text: str) -> bool:
-    """What a query means, told naively."""
+    """Return whether a text matches a filter, by a simple implementation."""
     import re
 
     negated = query.startswith("!")
@@ -452,7 +452,7 @@ def test_a_view_finds_what_it_shows(order: list[int], chosen: set[int]) -> None:
 
 
 def value_of(text: str) -> float:
-    """What a rounded number says."""
+    """Return the value of a rounded number with a unit."""
     unit = "kMGTPEZY".find(text[-1])
     return float(text[:-1]) * 1000.0 ** (unit + 1) if unit >= 0 else float(text)
 
@@ -486,7 +486,7 @@ def test_a_sorted_column_shows_its_arrow_and_numbers_are_largest_first() -> None
         assert arrow in "".join(text for text, _ in table.header(40) or ())
 
 
-# -- texts that are longer than their columns --------------------------------------------------------------------------
+# -- texts longer than their columns -----------------------------------------------------------------------------------
 
 WHY = [Column("what", "What", flex=1, min_width=10), Column("times", "Times", width=5, align="right")]
 REASONS = ("the disk of broker 2 is full", "short", "a/name/that/has/no/blank/at/all")
@@ -544,7 +544,7 @@ async def test_rows_that_fill_the_window_take_a_line_each() -> None:
 
 
 def test_a_column_is_not_stretched_far_beyond_its_texts_and_one_long_text_cuts_no_other() -> None:
-    """Else the eye loses the line between the first column and the next one."""
+    """If a column were wider, the eye would lose the row on the way to the next column."""
     placed = lay_out(WHY, [30, 5], 190).placed
     assert placed[0].width == 30 + MOST_BLANK
     key = Column("key", "Key", min_width=28, max_width=60)

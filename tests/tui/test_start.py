@@ -1,7 +1,7 @@
-"""A start makes little: own modules that are imported, and dataclasses, of which each takes a millisecond to define.
+"""Tests of a start's size: its modules of kac, and its dataclasses, each of which takes a millisecond to define.
 
-`benchmarks/start.py` has the times. Where a limit is exceeded the failure lists everything that was made: import it
-later, or make the value a `msgspec.Struct`.
+`benchmarks/start.py` has the times. If a limit is exceeded, the failure lists the modules or classes: import them
+later, or make the values `msgspec.Struct`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ def bootstrap() -> Iterator[str]:
 
 
 RECORD = frozenset(f"console.flight.{name}" for name in ("memory", "record_file", "store"))
-"""What the record's thread loads a second after the first answer: on a slow machine that is before the first rows."""
+"""Modules that the thread of the flight record loads a second after the first answer: on a slow machine before the
+first rows.
+"""
 
 
 def assert_small(made: StartCounts, *, modules: int, dataclasses: int) -> None:
-    # What is counted is there: a count of nothing would pass too.
+    # First check that the counts are not empty.
     assert "console.cli.main" in made.modules
     assert made.others > 0
     assert len(made.modules - RECORD) <= modules, "\n".join(sorted(made.modules - RECORD))
@@ -43,8 +45,8 @@ def test_the_screen_until_its_first_rows(bootstrap: str) -> None:
     assert "console.tui.panes.now" in made.modules
     assert not any(name.startswith("console.triage") for name in made.modules)
     assert made.structs > 20
-    # Four of them take what brokers answer for the flight record, from the first answer on: 2 ms. Two say
-    # which parts there are, and when each is read; two have the targets of edits of connectors and of schemas.
+    # Four of them receive the brokers' answers for the flight record, from the first answer on: 2 ms. Two list the
+    # parts and their paces; two have the targets of edits of connectors and of schemas.
     assert_small(made, modules=132, dataclasses=8)
 
 

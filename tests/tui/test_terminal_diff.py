@@ -1,4 +1,4 @@
-"""Sending differences: whatever frames were drawn, the terminal shows what the frames alone would have made it show."""
+"""Tests of frames sent as differences: the terminal shows the same as if it had received each frame in full."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ ROOT = Path(__file__).parents[2]
 
 
 class Cell(NamedTuple):
-    """A character and how it is drawn; of a blank only what can be seen of that."""
+    """A character with its style. A blank has only the visible part of the style."""
 
     char: str
     pen: terminal_diff.Pen
 
 
 class ScreenModel:
-    """A terminal without autowrap, as ECMA-48 and VT102 describe it; `colored_erase` fills with the background."""
+    """A terminal without autowrap, as ECMA-48 and VT102 describe it. colored_erase: erased cells get the background
+    colour.
+    """
 
     def __init__(self, *, colored_erase: bool) -> None:
         self.colored_erase = colored_erase
@@ -78,7 +80,7 @@ class ScreenModel:
 
     @staticmethod
     def part(row: list[Cell], place: int) -> None:
-        """Half of a wide character that is written over leaves a blank."""
+        """Replace the other half of a wide character by a blank, if one half is overwritten."""
         halves = [place - 1] if row[place].char == "" else []
         halves += [place + 1] if place + 1 < WIDTH and row[place + 1].char == "" else []
         for half in halves:
@@ -133,7 +135,7 @@ class ScreenModel:
         self.rows[self.y : self.bottom + 1] = [*new, *region[: len(region) - count]]
 
 
-# -- frames as Textual makes them --------------------------------------------------------------------------------------
+# -- frames like Textual's ---------------------------------------------------------------------------------------------
 
 styles = st.sampled_from(
     ["", "1", "7", "4;31", "38;2;1;2;3;48;2;9;9;9", "39;49", "33;48;2;9;9;9", "2;48;5;7", "97;104"]
@@ -143,7 +145,7 @@ line_texts = st.text(alphabet="ab  日é\u0301→", min_size=1, max_size=WIDTH)
 
 @st.composite
 def segments(draw: st.DrawFn) -> str:
-    """Some segments, each with its own colours and a reset behind it, no longer than the terminal is wide."""
+    """Return segments, each with its colours and a reset after it, no longer than a line of the terminal."""
     parts, left = [], WIDTH
     for _ in range(draw(st.integers(1, 4))):
         text = ""
@@ -164,12 +166,12 @@ def whole_lines(draw: st.DrawFn) -> str:
 
 
 moved = st.tuples(st.integers(-4, 4), st.integers(0, 3), st.integers(0, 3))
-"""A scroll by lines, with so many lines above and below that stay."""
+"""The arguments of a scroll: lines to scroll by, and lines above and below that stay."""
 
 
 @st.composite
 def sessions(draw: st.DrawFn) -> list[str]:
-    """A full frame, then parts of frames and scrolls, as the frames of an app come one after another."""
+    """Return a full frame, and then parts of frames and scrolls, like the frames of an app."""
     lines = [draw(segments()) for _ in range(HEIGHT)]
     frames = ["\n".join(f"\x1b[{y + 1};1H{line}" for y, line in enumerate(lines)) + "\x1b[1;1H"]
     for _ in range(draw(st.integers(1, 5))):
@@ -217,7 +219,7 @@ graphs = st.lists(
 def test_a_graph_that_moves_to_the_left_between_other_texts(
     cells: list[str], by: int, start: int, behind: str, colored_erase: bool
 ) -> None:
-    """Whatever stands before and behind it stays."""
+    """The texts before and after the graph stay."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(terminal_diff, "LONG_LINE", 0)
         plain, lean = (ScreenModel(colored_erase=colored_erase) for _ in range(2))
@@ -232,7 +234,7 @@ def test_a_graph_that_moves_to_the_left_between_other_texts(
 
 
 def test_a_column_further_takes_a_few_bytes_for_each_line() -> None:
-    """Beside other texts, and whatever the graph shows."""
+    """This holds next to other texts, and for any graph."""
     diff = terminal_diff.TerminalDiff(200, 10, erases_in_color=True)
 
     def frame(first: int) -> str:
@@ -292,7 +294,7 @@ def test_terminals_that_erase_in_colour_are_known(term: str, erases: bool) -> No
 # -- in a real pseudo-terminal -----------------------------------------------------------------------------------------
 
 FRAME_END = b"\x1b[1;1H"
-"""Where every frame leaves the cursor."""
+"""The cursor's position after each frame."""
 
 APP = """
 from textual.app import App
@@ -338,7 +340,7 @@ Table().run()
 
 @contextmanager
 def table_in(folder: Path, *, mouse: bool = True) -> Iterator[Terminal]:
-    """The table in a terminal of 100×30, once it is drawn."""
+    """Run the table in a terminal of 100×30; yield the terminal once the table is drawn."""
     script = folder / "table.py"
     script.write_text(APP.replace("run()", f"run(mouse={mouse})"))
     environment = {"PYTHONPATH": str(ROOT), "COLORTERM": "truecolor", "PATH": os.environ["PATH"], "HOME": str(folder)}
@@ -369,7 +371,7 @@ def test_keys_and_changes_cost_few_bytes(tmp_path: Path) -> None:
 
 
 def test_the_mouse_is_reported_where_it_does_something(tmp_path: Path) -> None:
-    """Presses and the wheel are; not each move, which would be 11 bytes for each cell that the pointer passes."""
+    """Presses and the wheel are reported. Moves are not: each cell that the pointer passes would take 11 bytes."""
     with table_in(tmp_path) as terminal:
         assert b"\x1b[?1002h" in terminal.written
         assert b"\x1b[?1003h" not in terminal.written

@@ -1,4 +1,4 @@
-"""The themes: every meaning in each of them, legible in all."""
+"""Tests of the themes: each has all styles, and all texts are legible."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_ansi_uses_the_terminals_own_colours_only(theme: Theme) -> None:
     styles = {value for name, value in theme.variables.items() if name.endswith("-text-style")}
     assert all(color is not None and color.startswith("ansi_") for color in colors - styles)
     assert theme.variables["cursor-text-style"] == "reverse"
-    assert "dim" not in styles  # too dark on the Linux console
+    assert "dim" not in styles  # "dim" would be too dark on the Linux console
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ async def test_widgets_can_be_shown_in_any_theme(theme: str) -> None:
 
 
 async def test_a_new_theme_recolours_what_has_the_same_ground() -> None:
-    """A terminal with 16 colours may say that it is light after the first lines are drawn."""
+    """A terminal with 16 colours may report a light background after the first lines are drawn."""
     bar = CommandBar(highlight=lambda text: [(0, len(text), "key")])
     lines = TextLines()
     app = Stage(lambda: lines, lambda: bar, theme=ANSI.name)
@@ -127,20 +127,20 @@ def written(terminal: Terminal, sequence: str) -> None:
 
 @pytest.mark.usefixtures("own_home")
 def test_a_light_terminal_is_asked_and_answers() -> None:
-    """On a real one: the answer is no key, and what is typed around it is."""
+    """On a real terminal the report of the background is no key, and the keys around it are."""
     white = "48;2;255;255;255"
     kept = {name: value for name, value in os.environ.items() if name not in ("COLORFGBG", "KAC_THEME", "NO_COLOR")}
     environment = {**kept, "TERM": "xterm-256color", "COLORTERM": "truecolor", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "console", "demo", "--still", "--scenario", "quiet"]
     with Terminal(command, cwd=ROOT, environment=environment) as terminal:
         written(terminal, ASK)
-        terminal.send("\x1b")  # a key, and perhaps the beginning of an answer
+        terminal.send("\x1b")  # a key, or the beginning of the terminal's report
         terminal.read_for(0.5)
         assert white.encode() not in terminal.written
         terminal.send("2\x1b]11;rgb:ffff/ffff/ffff\x1b\\/")
         written(terminal, white)
         terminal.send("payments\r\r")
-        terminal.wait_for("2592000000")  # the retention of checkout.payments, which alone passes the filter
+        terminal.wait_for("2592000000")  # the retention of checkout.payments, the only topic that passes the filter
     with Terminal(command, cwd=ROOT, environment={**environment, "KAC_THEME": "light"}) as terminal:
         written(terminal, white)
         assert ASK.encode() not in terminal.written

@@ -1,4 +1,4 @@
-"""Every documented walk, typed in one write to a terminal, does what it does key by key."""
+"""Tests of each documented walk, typed in one write to a terminal: it has the same effect as key by key."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from widgets.lean_driver import EscapeKeys
 
 ROOT = Path(__file__).parents[2]
 WRITE_DOWN = "\x1b[24~"
-"""F12."""
+"""The key F12."""
 NAMED = {"slash": "/", "colon": ":", "enter": "\r", "escape": "\x1b", "minus": "-", "tab": "\t", "plus": "+"}
 CHANGES_BY_ITSELF = re.compile(r"\d\d:\d\d(:\d\d)?|127\.0\.0\.1:\d+|\d+ ms|▸")
 STEPS = re.compile(r"(?<=[:/])[^\r\t\x1b]+|[^\r\t\x1b]|[\r\t\x1b]")
 HOME = "\x1b\x1b\x1b2\x1bg"
-"""From wherever a walk ended, to where all begin."""
+"""The keys that lead from the end of any walk to the start of the next one."""
 SET = ":set topic checkout.orders retention.ms=1d\r"
 
 
 def _pictures() -> list[str]:
-    """The walk of the README's pictures, up to where somebody else sets something."""
+    """Return the walk of the README's pictures, up to the change by another client."""
     typed = ""
     for name, steps in take.WALKS["incident"].items():
         if name == "conflict":
@@ -42,7 +42,7 @@ def _pictures() -> list[str]:
 
 
 def _keys() -> list[str]:
-    """Each key of docs/keys.md in the panes that have it; what ends the console aside."""
+    """Return each key of docs/keys.md in the panes that have it, without the keys that end the console."""
     walks = []
     for number, pane in enumerate(PANE_KEYS[:-2], 1):  # the last ones, Now and the events, change by the clock
         names = {"configs": "entities"}
@@ -81,7 +81,7 @@ WALKS = [
 
 
 class Typist:
-    """A console in a terminal, and what it wrote down."""
+    """A console in a terminal, and the file to which it writes its screen."""
 
     def __init__(self, folder: Path) -> None:
         self._into = folder / "shown.jsonl"
@@ -92,7 +92,7 @@ class Typist:
         self.terminal = Terminal(command, cwd=ROOT, environment=environment)
 
     def shown(self) -> dict[str, object]:
-        """What stands on the screen once all is done, without what changes by itself."""
+        """Return the content of the screen once all work is done, without the values that change by themselves."""
         self.terminal.send(WRITE_DOWN)
         deadline = time.monotonic() + PATIENCE
         while not self._into.exists() or self._into.read_text().count("\n") <= self._seen:
@@ -103,12 +103,12 @@ class Typist:
         return dict(json.loads(CHANGES_BY_ITSELF.sub("…", last)))
 
     def at_once(self, keys: str) -> dict[str, object]:
-        """Type everything in one write."""
+        """Type all keys in one write."""
         self.terminal.send(keys)
         return self.shown()
 
     def slowly(self, keys: str) -> dict[str, object]:
-        """Type key by key, each when the one before is done; text that goes into an open line all at once."""
+        """Type key by key, each after the previous one is done; text in an open line in one write."""
         shown: dict[str, object] = {}
         for step in STEPS.findall(keys):
             self.terminal.send(step)
@@ -131,7 +131,7 @@ def test_a_walk_typed_in_one_write_does_what_it_does_slowly(tmp_path: Path, walk
             shown, expected = hasty.at_once(keys), patient.slowly(keys)
             deadline = time.monotonic() + PATIENCE
             while shown != expected and time.monotonic() < deadline:
-                # What is read in the background comes when it comes.
+                # Background reads may end at any time.
                 shown, expected = hasty.shown(), patient.shown()
             print(f"{keys!r:.70}", flush=True)
             assert (keys, shown) == (keys, expected)

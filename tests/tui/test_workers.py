@@ -1,4 +1,4 @@
-"""Workers of the screen: what is left of one that ends before it began."""
+"""Test of a screen's worker that ends before it began: nothing is left of it."""
 
 from __future__ import annotations
 

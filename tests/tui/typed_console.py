@@ -1,6 +1,6 @@
-"""The console on an embedded cluster in this terminal; F12 appends what stands on the screen, and the plan, to a file.
+"""A console on an embedded cluster in this terminal, for tests: F12 appends the screen and the plan to a file.
 
-``python -m tests.tui.typed_console FILE``: each F12 writes a line of JSON, once all that the keys before it began is
+``python -m tests.tui.typed_console FILE``: each F12 writes a line of JSON, after all work of the keys before it is
 done.
 """
 
@@ -31,21 +31,21 @@ from widgets.line_view import LineView
 
 
 class TypedConsole(Console):
-    """Writes down what it shows."""
+    """A console that writes its screen to a file."""
 
     CSS_PATH = str(Path(sys.modules[Console.__module__].__file__ or "").with_name("app.tcss"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("f12", "write_down", priority=True)]
     into: Path
 
     def action_write_down(self) -> None:
-        """Beside the keys: those of a burst are all carried out before."""
+        """Start a worker that writes the screen, after all keys of the same burst."""
         self.run_worker(self._write_down(), group="writing", name="writing")
 
     async def _write_down(self) -> None:
-        """Wait until nothing is under way any more, and write.
+        """Wait until no work is in progress, and write the screen.
 
-        Lines that come in while keys are typed leave the cursor's line where it is on the screen: how far a list is
-        scrolled depends on when they came. So lists are written with the cursor in the middle, and put back.
+        If rows come in while keys are typed, the cursor's line stays at its place on the screen, so the scroll offset
+        depends on the time. Therefore lists are written with the cursor in the middle, and then scrolled back.
         """
         before = None
         moved: Counter[LineView] = Counter()
@@ -78,14 +78,14 @@ class TypedConsole(Console):
 
 
 def main() -> None:
-    """Until it is ended."""
-    half_hour.own_values = lambda *_: {}  # how much of it a console has seen depends on when it began
+    """Run the console until it is ended."""
+    half_hour.own_values = lambda *_: {}  # its samples depend on the console's start time
     logging.basicConfig(filename=Path(sys.argv[1]).with_suffix(".log"), level=logging.INFO)
     with run_in_thread(ClusterSpec(scenario="incident", cluster_id="typed-console-000000")) as cluster:
         context = context_of("demo", cluster.bootstrap, 1)
         client = AdminClient(context.settings)
         client.start()
-        settings = ConsoleSettings(start_pane="topics")  # what is wrong changes by itself
+        settings = ConsoleSettings(start_pane="topics")  # not Now, whose causes change by themselves
         app = TypedConsole(Session(client, context), settings, contexts=Given([context]))
         app.into = Path(sys.argv[1])
         app.run()
