@@ -295,8 +295,7 @@ ENDS = st.builds(journal_entries.Ended, STATUSES, st.sampled_from([None, LOST]))
 
 @st.composite
 def journals(draw: st.DrawFn) -> list[journal_entries.Numbered | journal_entries.Note]:
-    """Return a strategy for mixed lines of several changes, with one to three requests each, and the outcomes as far as
-    they were written."""
+    """Draw the mixed lines of several changes, with one or two requests each, and the outcomes as far as written."""
     threads: list[list[journal_entries.Numbered | journal_entries.Note]] = []
     for number in range(1, draw(st.integers(1, 5)) + 1):
         chosen = draw(st.lists(st.sampled_from(THAT_SET), min_size=1, max_size=4))

@@ -531,7 +531,7 @@ def _shown(known: kraft.RecordSchema, given: dict[str, Any]) -> dict[str, Any]:
     if known.name == "UserScramCredentialRecord":
         return given | dict.fromkeys(("salt", "storedKey", "serverKey"), "[hidden]")
     if known.name == "ConfigRecord" and given["value"] is not None:
-        return given | {"value": "[hidden]"}  # no random name is that of a harmless config
+        return given | {"value": "[hidden]"}  # a random name is never that of a harmless config
     return given
 
 
