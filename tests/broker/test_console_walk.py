@@ -38,7 +38,7 @@ async def walk(plain_cluster: KafkaCluster, name: str) -> AsyncIterator[Driven]:
         context = Context("walk", "test", settings)
         app = Console(Session(client, context), ConsoleSettings(start_pane="topics", refresh=1.0))
         async with app.run_test(size=(80, 24)) as pilot:
-            yield Driven(app, pilot, None)  # type: ignore[arg-type]  # only what stays within the app is used
+            yield Driven(app, pilot, None)  # type: ignore[arg-type]  # only parts of Driven without a client are used
 
 
 async def test_the_walk(walk: Driven, plain_cluster: KafkaCluster, name: str) -> None:

@@ -74,7 +74,8 @@ class Clients:
         self._send(DeleteTopics((TOPIC,)))
 
     async def limited(self, limits: Limits) -> None:
-        """Set limits, and wait until the broker uses them: until it throttles a client of its own for this."""
+        """Set limits, and wait until the broker uses them: until it throttles a client with a limit set for this
+        purpose."""
         self._sentinels += 1
         pair = (NOBODY, f"sentinel-{self._sentinels}")
         self.set([*limits, ({"user": pair[0], "client-id": pair[1]}, LOW)])
@@ -103,7 +104,7 @@ class Clients:
             await producer.stop()
 
     async def throttled(self, producer: AIOKafkaProducer, pair: Pair, value: bytes) -> bool:
-        """Send a record; return whether the broker throttles the client, by the broker's request log."""
+        """Send a record; return whether the broker throttles the client, as its request log shows."""
         mark = self._cluster.request_log.mark()
         await producer.send_and_wait(TOPIC, value)
         (logged,) = self._cluster.request_log.wait_for(1, "PRODUCE", since=mark, client_id=pair[1])

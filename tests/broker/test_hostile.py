@@ -47,7 +47,7 @@ async def test_an_assignment_of_any_bytes_is_read_from_a_real_broker(kafka39: Ka
 
 TEXT = "".join((*SEQUENCES, *INVISIBLE, *MARKUP))
 LISTED = "x\x1b[2J\u202ey"
-"""Text for the inside of a config's value: Kafka trims the ends."""
+"""Text for the inside of a config's value: Kafka trims the ends of values."""
 
 KEPT = """\
 version: 1

@@ -130,7 +130,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sides() -> Iterator[tuple[Side, Side]]:
     """The broker of kafka-configs and that of kac."""
-    # A case sets fewer than half of Kafka's default number of threads.
+    # A case sets a number of threads below half of Kafka's default.
     properties = {"num.io.threads": "8"}
     for theirs in real_clusters.running(lambda: kafka_cluster.KafkaCluster(brokers=1, properties=properties)):
         for ours in real_clusters.running(lambda: kafka_cluster.KafkaCluster(brokers=1, properties=properties)):
@@ -268,7 +268,7 @@ def test_says_and_does_what_kafka_configs_does(number: int, sides: tuple[Side, S
 
 
 def _lines() -> st.SearchStrategy[list[str]]:
-    """Return a strategy for a command line: mostly a meaningful one in any spelling, sometimes with a part too many.
+    """Draw a command line: mostly a meaningful one in any spelling, sometimes with a part too many.
 
     At most one key of several is wrong: kafka-configs reports the first error in the order of Java's hashes.
     """

@@ -131,7 +131,7 @@ async def test_many_connections_at_once(cluster: KafkaCluster, realm: Kdc, confi
 
 
 async def test_tickets_of_a_keytab_are_renewed(cluster: KafkaCluster, realm: Kdc, configure: Configure) -> None:
-    """Tickets end after ten seconds, and the session continues."""
+    """The tickets end after ten seconds, and the session continues."""
     realm.add("erin", PASSWORD)
     realm.administer(f'modprinc -maxlife "10 seconds" erin@{REALM}')
     context = configure(keyed(realm.keytab("erin"), f"erin@{REALM}"))

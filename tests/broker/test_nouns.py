@@ -397,7 +397,7 @@ def test_a_read_only_start_changes_nothing(process_of: Any, name: str) -> None:
 BAD = {"retention.ms": "1000", "segment.bytes": "2097152", "retention.bytes": "1048576", "flush.messages": "1"}
 FOUND = {"retention-tiny", "retention-below-segment", "flush-each-batch"}
 QUICK_START = {"auto-create", "log-dir-in-tmp"}
-"""Findings on a quick start: any name creates a topic, and the records are in a directory that hosts clear."""
+"""The findings on a quick start: any name creates a topic, and hosts clear the directory of the records."""
 FACTOR = "transaction.state.log.replication.factor"
 COMPOSE = {
     "offsets.topic.replication.factor": "1",

@@ -161,7 +161,8 @@ def without_placement(snapshot: Snapshot) -> Snapshot:
 
 
 def becomes(is_so: Callable[[], bool]) -> bool:
-    """Wait until a condition holds, as brokers lag behind the controller. Return False after `SETTLE_SECONDS`."""
+    """Return True as soon as a condition holds, False after `SETTLE_SECONDS`: brokers learn of changes after the
+    controller."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while not is_so():
         if time.monotonic() > deadline:

@@ -58,7 +58,10 @@ async def test_groups(kafka: KafkaCluster, link: Link, consumed: str) -> None:
 
 
 def joining(protocol: str, group: str, topic: str = "") -> kafka_messages.Build:
-    """Return the builder of a member's first heartbeat to a group of a newer protocol. topic: "" for the group's."""
+    """Return the builder of a member's first heartbeat to a group of a newer protocol.
+
+    topic: the topic of the subscription; "" for a topic with the group's name.
+    """
     topic = topic or group
     member: dict[str, Any] = {"group_id": group, "member_id": f"{group}-member", "member_epoch": 0, "client_id": "x"}
     if protocol == "share":

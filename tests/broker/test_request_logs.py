@@ -206,6 +206,7 @@ def test_every_byte_that_was_produced_and_fetched_is_counted_once(cluster: Kafka
 
 
 def used_until(cluster: KafkaCluster, since: Mark, client_id: str, api: str, requests: int) -> list[Row]:
-    """Return the client's rows of an API after so many are logged: a broker logs a request after its response."""
+    """Return the client's rows of an API as soon as the log has so many requests: a broker logs a request after its
+    response."""
     cluster.request_log.wait_for(requests, api, since=since, client_id=client_id)
     return [row for row in used(cluster, since, client_id) if row["api"] == api]

@@ -1,4 +1,4 @@
-"""Tests of restarts under load: a rolling restart of real brokers has no causes, and a broker that fails is named."""
+"""Tests of restarts under load: a rolling restart of real brokers is no trouble, and a broker that fails is named."""
 
 import asyncio
 import contextlib

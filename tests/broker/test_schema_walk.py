@@ -64,7 +64,7 @@ class Stage(NamedTuple):
         assert producer.flush(patience.PATIENCE) == 0
 
     def end(self, topic: str) -> int:
-        """Return the end of a topic of one partition."""
+        """Return the end offset of a topic with one partition."""
         consumer = Consumer({"bootstrap.servers": self.brokers.bootstrap, "group.id": "of-the-test"})
         try:
             return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=patience.PATIENCE)[1])
@@ -72,7 +72,7 @@ class Stage(NamedTuple):
             consumer.close()
 
     def create_sink(self, name: str, topic: str, **more: str) -> Path:
-        """Create a sink into a file; return the file."""
+        """Create a sink that writes to a file; return the file."""
         file = self.connect.folder / name
         converter = {
             "": "io.apicurio.registry.utils.converter.AvroConverter",

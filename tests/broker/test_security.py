@@ -217,7 +217,8 @@ async def test_encrypted_keys_of_each_form(
 async def test_certificates_that_are_renewed_while_the_console_runs(
     secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path
 ) -> None:
-    """The next connection uses them. As long as a new certificate has no key, it uses the former pair."""
+    """The next connection uses the new certificates. As long as the new certificate has no key, it uses the former
+    pair."""
     alice, admin = secure_cluster.identity("alice"), secure_cluster.identity("admin")
     file, trust = tmp_path / "identity.pem", tmp_path / "trust.pem"
     file.write_bytes(alice.pem.read_bytes())

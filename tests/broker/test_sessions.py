@@ -148,7 +148,7 @@ def no_change(kio: ModuleType) -> Any:
 
 
 async def change_nothing(link: Link) -> None:
-    """Send it on the connection for changes, which is separate from that for reads."""
+    """Send an empty change on the connection for changes, which is separate from that for reads."""
     await link.call("incremental_alter_configs", no_change, change=True)
 
 
@@ -184,7 +184,8 @@ async def test_a_password_that_is_changed(short_sessions: KafkaCluster) -> None:
 
 
 async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: Path) -> None:
-    """The names of sessions of cloud roles change like this: "Cannot change principals during re-authentication"."""
+    """A principal may change in this way, as cloud roles have a new name in each session: "Cannot change principals
+    during re-authentication"."""
     file = tmp_path / "token"
     file.write_text(jwt.unsecured_token("admin"))
     options = {"token.endpoint.url": file.as_uri()}
@@ -288,7 +289,7 @@ KEYED = {"delegation.token.secret.key": "x" * 32}
 
 
 class ToolToken(NamedTuple):
-    """A line of Kafka's tool. Times have minutes, and are in the host's time zone."""
+    """A line of Kafka's tool. Times are in the host's time zone, without seconds."""
 
     id: str
     hmac: str

@@ -137,7 +137,7 @@ async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator
     )
     writing = asyncio.create_task(write_on(plain_cluster, name, name, 20_000, 0.05))
     try:
-        for each, rate in rates.items():  # each broker takes its own alone
+        for each, rate in rates.items():  # each broker accepts only its own config
             assert await applied(
                 link, changes.AlterConfigs({each: (changes.ConfigOp(FOLLOWER_RATE, codes.SET, rate),)}, int(each.name))
             )
@@ -272,7 +272,7 @@ async def produce(kafka: KafkaCluster, topic: str) -> None:
                 await producer.send(topic, os.urandom(BYTES), partition=sent % 2)
                 sent += 1
             await producer.flush()
-            await asyncio.sleep(0.05)  # the producer's pace, no wait for a condition
+            await asyncio.sleep(0.05)  # the producer's pace
     finally:
         await producer.stop()
 
@@ -304,7 +304,7 @@ async def _rate(session: Session, topic: str) -> Rate:
         await session.rates.read([(topic, 0), (topic, 1)])
         if not number:
             assert topic_rate(session.snapshot.rates, session.snapshot.topics[topic]) == Rate()
-        await asyncio.sleep(2 * SHORTEST)  # the test is about this interval
+        await asyncio.sleep(2 * SHORTEST)  # the interval that the test is about
     return topic_rate(session.snapshot.rates, session.snapshot.topics[topic])
 
 

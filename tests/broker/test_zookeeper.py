@@ -27,7 +27,7 @@ USER = codes.ScramMechanism(1)
 
 @pytest.fixture(params=[1, 2])
 async def session(request: pytest.FixtureRequest, kafka28: ZooKeeperCluster) -> AsyncIterator[Session]:
-    """A session that knows only one broker at first: the controller, or the other broker."""
+    """A session that knows only one broker at first: the controller, or the other one."""
     with worlds.session_on(
         ConnectionSettings(bootstrap=(kafka28.addresses[request.param - 1],)), "console", journal=False
     ) as made:

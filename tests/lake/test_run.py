@@ -87,7 +87,7 @@ class Running:
         return before != self._seen
 
     def retentions(self) -> list[str]:
-        """The values of the changed config that history has."""
+        """Return the values of the changed config in the history."""
         rows = held(self.lake, "history")
         return [row["new_value"] for row in rows if (row["entity_key"], row["attr"]) == ("orders", "retention.ms")]
 

@@ -1,4 +1,4 @@
-"""Tests of separate controllers.
+"""Tests of controllers that are separate nodes.
 
 Embedded controllers give the answers of real ones, and elect a leader after kills. Real controllers, read directly
 (KIP-919), show the same as Kafka's own commands.
@@ -427,7 +427,7 @@ def test_the_quorum_is_what_kafkas_command_says(
         assert endpoints[node] == f"CONTROLLER {host}:{port}"
     notes = {row["node"]: row["note"] for row in rows}
     assert notes == dict.fromkeys((1, 2, 101, 102, 103)) | {104: "a controller: may be added as a voter"}
-    # Brokers show the same, except the listener of a controller that is not a voter.
+    # Brokers return the same rows, but do not know the listener of a controller that is not a voter.
     by_brokers = quorum_of(capsys, "-b", real.bootstrap)
     keys = ("role", "node", "directory_id", "note")
     assert [[row[key] for key in keys] for row in by_brokers] == [[row[key] for key in keys] for row in rows]
@@ -464,7 +464,7 @@ def test_what_a_controller_is_configured_with(real: QuorumCluster, capsys: pytes
     for described in ("describe broker 1 node.id", "describe broker 1"):
         assert run(["run", *where, "-e", described]) != 0
         assert "there is no controller 1" in "".join(capsys.readouterr())
-    # The defaults of all nodes have the keys of controllers too.
+    # The common default of all nodes also has the keys of controllers.
     staged = kac_on_real(capsys, "run", *where, "-e", "set broker <default> max.connections=99", code=3)
     assert "2147483647 (default)" in staged
 
@@ -553,7 +553,7 @@ def test_voters_come_and_go(real: QuorumCluster, kafka: KafkaCommands, capsys: p
     assert voters_by_kafka(kafka, real) == {101, 102, 104}
     (row,) = (row for row in quorum_of(capsys, *where) if row["node"] == 103)
     assert (row["role"], row["note"]) == ("observer", "a controller: may be added as a voter")
-    # Add and remove the controller by Kafka's own command, then by a revert.
+    # Kafka's own command adds controller 103 and removes it; a revert adds it again.
     file = str(real.properties_file(103))
     assert kafka.run(QUORUM, ["--command-config", file, *where, "add-controller"]).code == 0
     assert 103 in voters_by_kafka(kafka, real)
@@ -650,8 +650,7 @@ def test_killed_one_by_one(
             patched.setattr(module, "ELECTION_SECONDS", 0.5)  # no leader will be elected
         refused(capsys, real, f"remove voter {first}", "add voter 104")
 
-    # Start the controller that the verdict names first: the quorum has a majority. After all others the cluster is
-    # healthy.
+    # The controller that the verdict names first makes a majority again. With all other nodes the cluster is healthy.
     real.start_again(first)
     assert until_led(capsys, kafka, real) > later
     for node in (third, *real.broker_ids):
@@ -663,8 +662,8 @@ def test_killed_one_by_one(
 
 
 def until_led(capsys: pytest.CaptureFixture[str], kafka: KafkaCommands, real: QuorumCluster) -> int:
-    """Return the epoch as soon as kac and Kafka's own command name the same leader. A first election may be split, so a
-    leader may have the office only briefly."""
+    """Return the epoch as soon as kac and Kafka's own command name the same leader. The votes of a first election may
+    be split, so the first leader may be replaced at once."""
     deadline = time.monotonic() + patience.PATIENCE
     while True:
         capsys.readouterr()

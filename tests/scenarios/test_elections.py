@@ -1,5 +1,5 @@
 """Tests of elections and cancelled moves: the embedded cluster does what the forecast says, and on real brokers, 4.3
-and 3.9, kac has the effect of Kafka's own commands."""
+and 3.9, kac's changes have the effect of Kafka's own commands."""
 
 import asyncio
 import json
@@ -599,7 +599,7 @@ async def test_the_same_leaders_as_kafkas_own_command_elects(
 async def test_a_preferred_replica_that_is_away_stays_away(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str
 ) -> None:
-    """kac names the partitions and stages no election; brokers refuse the request for one."""
+    """kac reports these partitions and stages no elections; brokers refuse a request for such an election."""
     made = changes.CreateTopics((changes.NewTopic(name, assignments=((SECOND, FIRST), (FIRST, SECOND))),))
     assert (await client.run(send, made, validate_only=False))[0].ok
     await asyncio.to_thread(racked_cluster.stop, SECOND)

@@ -133,7 +133,7 @@ QUICK = dict.fromkeys(parts.FOR_EVENTS, 0.1)
 
 
 class Followed:
-    """A session whose events are followed."""
+    """A session, and the queue of events that the session reports."""
 
     def __init__(self, session: Session, feed: event_feed.EventFeed, made: asyncio.Queue[Event]) -> None:
         self.session = session

@@ -92,7 +92,7 @@ async def resets_and_their_ways_back(client: AdminClient, bootstrap: str, topic:
 
 
 async def a_member_stops_it(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
-    """Brokers refuse the reset if a member joins after the plan was made, also if the user chooses to overwrite."""
+    """Brokers refuse the reset if a member joins after the plan was made, even if the user forces the apply."""
     group = await _group(bootstrap, topic)
     session = session_of(client)
     report = await stage(session, f"reset group {group} to earliest")
@@ -402,8 +402,8 @@ tool = worlds.running(kafka_commands.KafkaCommands, scope="module")
 async def test_every_form_is_what_kafkas_own_tool_exports(
     kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: kafka_commands.KafkaCommands, tmp_path: Path
 ) -> None:
-    """kac stages the offsets of the CSV that kafka-consumer-groups writes in a dry run; from a file, the CSV gives the
-    same."""
+    """kac stages the offsets of the CSV that kafka-consumer-groups writes in a dry run; the same CSV as a file gives
+    the same edits."""
     await changing.make_topic(link, name, partitions=2, retention_ms="-1")
     await write(kafka.bootstrap, name, {0: 10, 1: 20})
     group = f"group of {name}"

@@ -1,5 +1,5 @@
-"""Tests of `kac mcp` by the protocol's own client, with a process, or with a server in this process if only answers
-matter. Also, the requests to real brokers: a proposal changes nothing until a person applies it."""
+"""Tests of `kac mcp` with the protocol's own client, on a process, or on a server in this process if only answers
+matter. On real brokers they also check the requests: a proposal changes nothing until a person applies it."""
 
 import asyncio
 import json
@@ -290,7 +290,7 @@ async def test_a_proposal_is_a_plan_file_that_a_person_applies(
 
 
 async def test_a_proposal_that_says_two_things_says_which_counts(cluster: ThreadedCluster, own_home: Path) -> None:
-    """The notes show which of two statements counts: the agent may explain the other one to a person."""
+    """The notes say that the last of two statements counts: the agent may explain the other one to a person."""
     async with answers(cluster) as session:
         found = await asked(
             session, "propose", statements="set topic orders retention.ms=2h; set topic orders retention.ms=3h"

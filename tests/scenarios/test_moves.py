@@ -95,7 +95,7 @@ async def test_a_move_that_may_not_be_meant_is_refused(
 
 
 async def test_a_move_of_another_tool_that_starts_meanwhile_is_a_conflict(capsys: pytest.CaptureFixture[str]) -> None:
-    """kac never replaces another tool's move without a conflict."""
+    """If another tool starts a move meanwhile, the apply reports a conflict, and does not replace the move."""
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2, 3, 4)))
         await cluster.broker_down(4)
@@ -127,7 +127,8 @@ async def test_the_number_of_replicas_changes_where_it_is_meant(capsys: pytest.C
 
 
 async def stuck(cluster: EmbeddedCluster) -> None:
-    """Move orders/0 from broker 1 to 2 and 3. Broker 2 has copied it; 3 is down, then 1."""
+    """Move orders/0 from broker 1 to 2 and 3 while broker 3 is down. Broker 2 has copied it, then broker 1 goes
+    down."""
     cluster.state.put_topic(new_topic("orders", [(1,)], (1, 2, 3, 4)))
     await cluster.broker_down(3)
     assert start_move(cluster, "orders", 0, (2, 3)).code == 0
@@ -139,7 +140,7 @@ async def stuck(cluster: EmbeddedCluster) -> None:
 
 
 async def test_a_move_back_to_none_that_is_in_sync_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """kac and brokers refuse it; kac names the replicas that have to come back."""
+    """kac and the brokers refuse the cancellation; kac names the replicas that have to come back."""
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         await stuck(cluster)
         assert "unclean leader election" in (start_move(cluster, "orders", 0, None).message or "")
@@ -201,7 +202,7 @@ async def test_a_cancellation_with_a_replica_in_sync_has_no_risk(capsys: pytest.
             "broker 3 stays and is not in sync: before Kafka 4.3 the move does not",
         ),
         ("move topic orders partition 0 to 3 resize", "broker 3 stays and is not in sync: the move does not end"),
-        ("move topic orders partition 0 to 3,1", ""),  # another order takes effect at once
+        ("move topic orders partition 0 to 3,1", ""),  # a new order of the replicas takes effect at once
         ("move topic orders partition 0 to 1,4", ""),
     ],
 )

@@ -155,7 +155,8 @@ async def test_throttles_are_set_while_it_copies_and_in_the_journal_before(world
 
 
 async def test_how_far_it_is_is_in_the_journal(world: World) -> None:
-    """The journal has the bytes that are copied and left, from the log directories; their sum stays the same."""
+    """The journal has the numbers of bytes that were copied and that are left, from the log directories; their sum
+    stays the same."""
     number = await operating.begin(world.session, operations_goals.Drain((3,)), 100_000)
     seen: list[tuple[int, int]] = []
 
@@ -273,8 +274,8 @@ async def test_one_operation_and_one_holder_at_a_time(world: World) -> None:
 
 
 async def test_few_changes_take_throttles_off(world: World) -> None:
-    """Moves end one after another, but each change is recorded in the journal, so only two are made: one sets the
-    throttles, one removes them."""
+    """Moves end one after another, but the journal records each change of throttles, so kac makes only two: one sets
+    the throttles, one removes them."""
     for number in range(len(LAYOUT)):
         world.cluster.state.logs["orders", number] = partition_log.PartitionLog(older_bytes=10**8 * (number + 1))
     number = await operating.begin(world.session, operations_goals.Drain((3,)), 10_000_000)
@@ -285,8 +286,8 @@ async def test_few_changes_take_throttles_off(world: World) -> None:
 
 
 async def test_the_throttle_of_a_broker_that_does_not_come_back_is_given_up(world: World) -> None:
-    """The operation waits for the broker and tells how to end without it; kac knows later that the throttle is the
-    operation's own."""
+    """The operation waits for the broker, and tells how to end without it; later kac knows that the operation owns the
+    throttle."""
     number = await operating.begin(world.session, operations_goals.Drain((3,)), RATE)
 
     async def dies(seconds: float) -> None:
@@ -433,7 +434,7 @@ async def test_preferred_leaders_of_what_it_moved_are_elected_at_the_end(world: 
 
 
 async def test_a_preferred_replica_that_is_down_is_not_waited_for(world: World) -> None:
-    """The goal is reached without it."""
+    """The operation reaches its goal without this election."""
     number = await operating.begin(world.session, operations_goals.Drain((4,)), None)
 
     async def dies(seconds: float) -> None:

@@ -224,7 +224,7 @@ async def test_a_record_a_tombstone_and_a_copy(cluster: ThreadedCluster) -> None
     out, code = await run(cluster, text)
     assert code == 3
     assert "3 records, 20 B, in partitions" in out
-    assert "not in the partition of the key" in out  # by Java's partitioner `a` belongs to partition 0
+    assert "not in the partition of the key" in out  # by Java's partitioner the key `a` belongs to partition 0
     assert "null-not-compacted" in out
     assert (log(cluster), log(cluster, number=1)) == ([], [])
     out, code = await run(cluster, f"{text}; apply --yes --accept null-not-compacted")

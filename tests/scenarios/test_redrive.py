@@ -95,7 +95,7 @@ def stands(cluster: ThreadedCluster, group: str, at: dict[tuple[str, int], int])
 
 
 class Told(list[str]):
-    """The lines that a redrive prints, with a wait for one of them."""
+    """The lines of a redrive; `until` waits for one of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -674,7 +674,7 @@ async def test_what_goes_on_by_the_journal_is_said(
     ran = await asyncio.to_thread(kac, "redrive", DEAD)
     assert f"continues operation {ended.number} by this host's journal, behind the 21 letters sent before" in ran.out
     assert f"the brokers do not have all positions of group {group} any more" in ran.out
-    # Another condition is another selection: it may choose letters that were sent before.
+    # Another condition is another selection, which may choose letters that were already sent.
     ran = await asyncio.to_thread(kac, "redrive", DEAD, "--where", "value.n < 3")
     assert "sent-before" not in ran.out  # the group is gone
     cluster.call(lambda each: each.state.groups.update({group: gone}))

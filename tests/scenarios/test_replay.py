@@ -101,8 +101,8 @@ def test_an_anonymous_record_says_who_reads_what(incident: tuple[Path, list[Verd
 
 
 def test_nothing_is_asked_of_a_broker_in_two_orders(incident: tuple[Path, list[Verdict]]) -> None:
-    """No two requests to a broker ask for the same offsets in another order: an anonymous record could not tell their
-    answers apart, as its order of topics differs."""
+    """No two requests to a broker ask for the same offsets in different orders: in an anonymous record, whose topics
+    have another order, their answers could not be told apart."""
     reader = FlightReader(incident[0])
     asked = {reader.asked(index) for index in range(len(reader))}
     offsets = [each for each in asked if each.api_key == LIST_OFFSETS]
@@ -212,7 +212,7 @@ def test_each_change_of_the_verdict_is_printed(
     lines = out.splitlines()
     assert sum("  +  " in line for line in lines) >= len(stood(live))
     backwards = [(before[:8], after[:8]) for before, after in pairwise(lines) if after[:8] < before[:8]]
-    assert len(backwards) <= 1, backwards  # at midnight
+    assert len(backwards) <= 1, backwards  # the clock may pass midnight once
 
 
 def test_a_time_before_the_record(incident: tuple[Path, list[Verdict]], capsys: pytest.CaptureFixture[str]) -> None:

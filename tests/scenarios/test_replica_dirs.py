@@ -215,7 +215,7 @@ async def test_a_replica_goes_to_the_other_directory_and_back(two_dirs: TwoDirs)
 
 
 async def test_what_a_broker_refuses_says_why(two_dirs: TwoDirs) -> None:
-    """kac's rules refuse such moves before. If kac sends one, the failure has a text, although the brokers' response
+    """kac's rules refuse such moves earlier. If kac sends one, the failure has a text, although the brokers' response
     has none."""
     topic = f"{TOPIC}-refused"
     async with session_on(two_dirs) as session:

@@ -349,7 +349,7 @@ async def test_the_same_schema_is_not_registered_twice(session: Session) -> None
 
 async def test_files_bring_a_registry_to_their_state(session: Session, tmp_path: Path) -> None:
     """One subject refers to another, which the same file registers first; a prune deletes them in reverse order.
-    Apicurio keeps counting references to a deleted subject, so no other test uses that one."""
+    Apicurio keeps counting references to a deleted subject, so no other test uses these subjects."""
     # A registry that had these subjects continues their version numbers after a permanent deletion.
     await registered(session, "parts-value", FIRST)
     number = last(session, "parts-value")

@@ -139,7 +139,8 @@ async def test_what_proves_a_token_is_shown_on_a_terminal_alone(
 
 
 async def test_who_may(cluster: EmbeddedCluster) -> None:
-    """A renewer may renew a token. Others do not see it. Only with the right one creates a token for others."""
+    """A renewer may renew a token, and other users do not see it. Only a user with the right creates one for another
+    owner."""
     async with session_of(cluster) as alice, session_of(cluster, "bob") as bob, session_of(cluster, "admin") as admin:
         (made,) = (await applied(alice, "token create renewers=User:bob")).made
         assert outcome(await applied(bob, f"token renew {made.id}")).status is Status.APPLIED
@@ -157,8 +158,8 @@ async def test_who_may(cluster: EmbeddedCluster) -> None:
 
 
 async def test_a_lost_answer(cluster: EmbeddedCluster) -> None:
-    """If the answer to a creation is lost, its outcome is unknown: another token of the same owner looks the same. That
-    a token has ended is certain."""
+    """If the answer to a creation is lost, its outcome is unknown: another token of the same owner looks the same.
+    After an expiry the token is gone, so its outcome is known."""
     async with session_of(cluster) as session:
         cluster.faults.add(Fault(Cut(Moment.AFTER), "create_delegation_token", times=1))
         assert outcome(await applied(session, "token create")).status is Status.UNKNOWN
@@ -181,7 +182,8 @@ async def test_no_principals(cluster: EmbeddedCluster, text: str) -> None:
 
 
 async def test_tokens_are_watched_once_they_were_read(cluster: EmbeddedCluster) -> None:
-    """Before that kac requests no tokens: most clusters have none, and without a login brokers refuse."""
+    """Until the user reads tokens, kac does not: most clusters have none, and brokers refuse the read without a
+    login."""
     token = Token("late", "User:alice", "User:alice", (), 0, 1 << 42, 1 << 43)
     async with session_of(cluster, "admin") as session:
         watching = asyncio.create_task(event_reads.EventReads(session, dict.fromkeys(FOR_EVENTS, 0.1)).run())

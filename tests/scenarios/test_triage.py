@@ -113,8 +113,8 @@ async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the last in-sync replica went down, the verdict says that only it may lead, and an election of the other is
-    unclean."""
+    """After the last in-sync replica went down, the verdict says that only this replica may lead. An election of the
+    other replica is unclean."""
     paces.poll_often(monkeypatch, 0.2, parts.Part.REPLICA_LOGS)
     place = Subject(topic="orders", partition=0)
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
@@ -162,7 +162,7 @@ async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pyte
 def test_a_broker_that_can_not_make_the_topic_of_offsets(
     factor: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A cluster of one broker, with Kafka's default and with a config for one broker."""
+    """The cluster has one broker, with Kafka's default and with a config for one broker."""
     spec = ClusterSpec(brokers=1, static_configs={"offsets.topic.replication.factor": factor})
     with run_in_thread(spec) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 3, 1), [1])))
@@ -172,7 +172,7 @@ def test_a_broker_that_can_not_make_the_topic_of_offsets(
 
 @pytest.mark.parametrize("kind", ["TRANSACTIONAL_ID", "TOPIC"])
 def test_a_broker_that_can_not_make_the_topic_of_transactions(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The config asks for more replicas than brokers. It is worse if an ACL lets a client begin a transaction."""
+    """The config asks for more replicas than brokers. The cause is worse if ACLs let a client begin a transaction."""
     factors = {f"{each}.replication.factor": "3" for each in ("transaction.state.log", "share.coordinator.state.topic")}
     spec = ClusterSpec(brokers=1, static_configs={"offsets.topic.replication.factor": "1", **factors})
     allowed = worlds.acl("User:pay", "WRITE", kind, "pay", pattern="PREFIXED")
@@ -306,7 +306,8 @@ async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: Kaf
 
 @pytest.mark.broker
 async def test_certificates_that_end_soon_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """They were valid for 70 minutes and have 10 left. kac checks each listener, also one without connections."""
+    """The certificates were valid for 70 minutes and have 10 left. kac checks each listener, also one without
+    connections."""
     monkeypatch.setattr(certificates, "_LIFETIME", timedelta(minutes=10))
     with KafkaCluster(security="secure", brokers=1) as cluster:
         settings = secure(cluster)

@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Asked:
-    """A client that counts operations, and fails or delays those that a test names."""
+    """A client that counts operations, and refuses or delays those that a test names."""
 
     def __init__(self, client: AdminClient) -> None:
         self._client = client
@@ -213,7 +213,7 @@ class Hand:
 async def test_one_slow_answer_holds_up_no_later_read(
     cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch, slow: tuple[bool, ...], *, rests: bool
 ) -> None:
-    """Two slow answers in a row delay the next read: the cluster is large."""
+    """Only two slow answers in a row delay the next read: then the cluster is large."""
     hand = Hand()
     monkeypatch.setattr(triage_polls, "time", hand)
     monkeypatch.setattr(scheduler, "time", hand)
@@ -286,7 +286,7 @@ async def test_without_brokers_there_is_no_verdict(cluster: ThreadedCluster) -> 
 
 
 async def test_throttles_of_an_operation_are_no_leftovers_until_they_are(cluster: ThreadedCluster) -> None:
-    """While the operation works, its throttles are no leftovers, nor after its end until the configs are read again."""
+    """The operation's throttles are no leftovers while it works, nor after its end until the configs are read again."""
     cluster.call(lambda c: c.state.alter_config(broker_resource(1), {RATES[0]: "5000"}))
     async with polling(cluster) as (poller, _, session):
 
