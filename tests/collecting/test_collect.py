@@ -277,7 +277,7 @@ def everything_in(folder: Path) -> str:
 
 
 def journal_lines() -> Iterator[bytes]:
-    """Yield a change that sets secrets, the broker's answer that repeats one, and a line that ends in one."""
+    """Yield a change that sets secrets, an answer of the broker with one of them, and a line that is cut in one."""
     edits = (
         SetConfig(broker_resource(1), "ssl.keystore.password", Secret(PLANTED)),
         SetConfig(broker_resource(1), "plugin.of.ours", PLANTED),

@@ -1,5 +1,5 @@
-"""Tests of the rows that a poll adds: the rows of all polls give the state of each, and no entity is called deleted if
-a poll could not read it."""
+"""Tests of the rows that a poll adds: the rows of all polls give the state of each poll, and no entity is called
+deleted if a poll could not read it."""
 
 from __future__ import annotations
 

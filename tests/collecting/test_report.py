@@ -105,7 +105,7 @@ def test_a_rate_stands_below_its_limit_where_it_is_lower() -> None:
     (rate,) = re.findall(r'class="rate b0" points="([^"]*)"', figure)
     (limit,) = re.findall(r'class="limit" points="([^"]*)"', figure)
     heights, limits = ([float(point.split(",")[1]) for point in line.split()] for line in (rate, limit))
-    # A greater value is further up, and has a smaller coordinate.
+    # Greater values are further up: their coordinates are smaller.
     assert [height > line for height, line in zip(heights, limits, strict=True)] == [n < 5 for n in range(10)]
     assert figure.count('class="throttled"') == 5
     assert figure.count('class="gap"') == 1

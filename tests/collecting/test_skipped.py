@@ -45,8 +45,8 @@ def test_what_a_batch_does_not_have(
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=9))
 def test_what_batches_do_not_have_is_told_once_each(steps: list[tuple[int, int]]) -> None:
-    """After any steps of writes and deletions, the records that were read or reported as skipped are all that were
-    written."""
+    """After any sequence of writes and deletions, the records that were read and those reported as skipped are all that
+    were written."""
     at = end = first = read = told = 0
     for written, deleted in steps:
         end += written

@@ -37,7 +37,7 @@ def test_the_session_is_in_utc_and_on_loopback(spark: SparkSession) -> None:
 
 
 def test_tables_are_of_the_oldest_protocol(spark: SparkSession, tmp_path: Path) -> None:
-    """DuckDB can read them by file names: no deletion vectors, and no column mapping."""
+    """DuckDB can read these tables by the names of their files: they have no deletion vectors and no column mapping."""
     where = str(tmp_path / "table")
     for _ in range(2):
         spark.range(5).write.format("delta").mode("append").save(where)
@@ -90,7 +90,7 @@ def test_a_vacuum_is_a_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_each_core_reads_a_part_of_many_rows_and_one_task_reads_few(spark: SparkSession, tmp_path: Path) -> None:
-    """Eight million rows of requests have 46 MB of files."""
+    """Eight million rows of requests are 46 MB of files."""
 
     def tasks(rows: int, files: int) -> int:
         where = str(tmp_path / f"{rows}")

@@ -49,7 +49,7 @@ def main(told: Told) -> int:
     arm(told.deaths)
     try:
         app.update(runs.Plan(Lake.open(told.lake), told.inputs), lambda: lake_session(os.environ, master="local[2]"))
-    except Exception as wrong:  # noqa: BLE001  # the error is printed
+    except Exception as wrong:  # noqa: BLE001 - the error is printed
         print(runs.message_of(wrong) or f"{type(wrong).__name__}, of which the lake has no words", flush=True)
         return 1
     return 0

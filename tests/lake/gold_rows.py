@@ -33,9 +33,12 @@ def held(
     deleted: bool = False,
     source: str = "kraft_log",
 ) -> dict[str, Any]:
-    """Return a history row for a value of an entity, written as `topic:orders`.
+    """Return a history row for a value of an entity, which is written as `topic:orders`.
 
-    value: None without `deleted` means hidden. since, until: minutes after `START`; until None if the value is current.
+    Args:
+        value: the value; None without `deleted` if it is hidden.
+        since: minutes after `START`.
+        until: minutes after `START`; None if the value is current.
     """
     entity_type, _, key = entity.partition(":")
     return {

@@ -105,8 +105,8 @@ def read_alone(cluster: KafkaCluster) -> None:
 def attempts(cluster: KafkaCluster) -> Iterator[Callable[[], object]]:
     """Yield functions that make refused requests; each raises KafkaError when it is called.
 
-    In between alice's right is removed. Names that look like lines come last: decisions after such a name in a log are
-    uncertain.
+    Between two of them the generator removes alice's right. Names that look like lines come last: decisions after such
+    a name in a log are uncertain.
     """
 
     def produce() -> None:

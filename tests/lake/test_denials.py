@@ -124,7 +124,7 @@ def test_since_is_the_first_denial_after_the_last_allowance(tmp_path: Path) -> N
     rows = [decided(-600, -590), decided(-500, 10, allowed=True), decided(130, 140), decided(200, 210)]
     found = only(lake_of(tmp_path / "lake", rows))
     assert (found.since, found.last, found.last_allowed) == (minutes(130), minutes(210), minutes(10))
-    # If one hour has both, the denials began at the last allowance, at the earliest.
+    # If an hour has a denial and an allowance, the denials began at the last allowance, at the earliest.
     found = only(lake_of(tmp_path / "within", [decided(5, 40), decided(0, 20, allowed=True)]))
     assert (found.since, found.last_allowed) == (minutes(20), minutes(20))
     # The last check was allowed: the lake still has the beginning of the former denials.
@@ -340,7 +340,7 @@ def test_what_it_can_not_answer(lake: str, tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_lake_without_authorizer_logs_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """This does not mean that nothing was denied."""
+    """The output does not claim that nothing was denied."""
     lake = lake_of(tmp_path / "lake", [decided(0, 5, cluster=OTHER)], [acl(-3, READ_ALICE)])
     assert cli.run(["denied", "--lake", lake.where, "--cluster", CLUSTER]) == 0
     out = capsys.readouterr().out
@@ -478,8 +478,8 @@ PIECES = st.sampled_from(
     cut=st.none() | st.integers(1, 400),
 )
 def test_a_client_can_not_speak_for_another(names: list[str], cut: int | None) -> None:
-    """Whatever a name contains, unless its first line ends like a message, each decision that is read has the right
-    principal and result."""
+    """Unless the first line of a name ends like a message, each decision that is read has the right principal and
+    result, whatever the names contain."""
     firsts = (f"{HEAD}{OF_BOB}{name.partition(chr(10))[0]}" for name in names if "\n" in name)
     assume(all(reasons(found_in(first)) == [lines.NO_END] for first in firsts))
     text = "".join(f"{HEAD}{of_bob(name)}{BEHIND}\n" for name in names)
@@ -495,7 +495,7 @@ def test_a_client_can_not_speak_for_another(names: list[str], cut: int | None) -
 @example([TAIL, "\n", "g"])
 @example([TAIL, "\n", HEAD, "Principal = User:root", BEHIND, "\n", "Principal = User:root"])
 def test_a_client_can_not_have_a_log_refused(pieces: list[str]) -> None:
-    """A name is no damage if its end is in the log."""
+    """No name counts as damage if its end is in the log."""
     text = f"{HEAD}{of_bob(''.join(pieces))}{BEHIND}\n".encode()
     assert [
         row for batch in counted(Whose("c", 1, "f"), [(0, text)]) for row in batch.column("damaged").to_pylist() if row
@@ -568,7 +568,7 @@ def test_a_line_behind_a_cut_one_may_have_its_end() -> None:
 
 
 def test_other_messages_of_the_logger_are_no_decisions() -> None:
-    """AclAuthorizer also logs the ACLs that it found, with names of clients in the messages."""
+    """AclAuthorizer also logs the ACLs that it found, with clients' names in the messages."""
     named = "[2026-11-21 10:00:00,123] DEBUG No acl found for resource ResourcePattern(resourceType=GROUP, name={}, "
     named += f"patternType=LITERAL), authorized = false{BEHIND}\n"
     good = decision(AT, "Denied")

@@ -27,7 +27,8 @@ from tests.support.patience import LONG_PATIENCE
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two"), pytest.mark.timeout(1800)]
 MOMENTS = tuple(f"{when}:{name}" for name in schema.TABLES for when in ("before", "after"))
 CHOSEN = ("after:authorization", "before:history", "after:access")
-"""Right after a write of bronze, in the middle of gold, and when only the checkpoint is missing."""
+"""Moments to kill an update: right after a write of bronze, in the middle of gold, and when only the checkpoint is
+missing."""
 
 
 def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Popen[str]:
@@ -48,7 +49,7 @@ def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Pope
 
 
 def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
-    """Return its exit code, and the last line that it printed."""
+    """Return the exit code of an update, and the last line that it printed."""
     try:
         said, _ = update_of.communicate(timeout=LONG_PATIENCE)
     except subprocess.TimeoutExpired:

@@ -68,7 +68,7 @@ MADE_BY_ALL = {
 }
 
 NOT_HEARD_OF = ("does not exist as expected", "Invalid config(s)")
-"""Errors of tools about an entity that was just created: brokers learn of it later."""
+"""Errors of tools about an entity that was just created: brokers learn of new entities later."""
 UNREGISTER_CONTROLLER = 29
 NUMBERS = {schema.name: schema.api_key for schema in known_schemas().values()}
 
@@ -87,7 +87,7 @@ class Recorded:
 
 @pytest.fixture(params=[kafka_jars.KAFKA_4_3, kafka_jars.KAFKA_3_9])
 def logs(request: pytest.FixtureRequest) -> Iterator[Recorded]:
-    """Logs recorded from a real cluster, once for each content of the files that make the recording."""
+    """The logs of a real cluster, recorded again if a file changes that makes the recording."""
     version: str = request.param
     support = Path(kafka_cluster.__file__).parent
     made_by = (Path(__file__), *(support / name for name in ("kafka_cluster.py", "kafka_commands.py", "kafka_jars.py")))
@@ -160,7 +160,7 @@ def test_the_schemas_are_those_of_the_newest_release_and_have_all_of_the_others(
 
 
 def test_a_controller_that_is_unregistered(tmp_path: Path) -> None:
-    """Kafka 4.4's record of it is an ordinary row. 4.4 has no published tool that sends the request."""
+    """Kafka 4.4's record of the change is an ordinary row. 4.4 has no published tool that sends the request."""
     start = contextlib.contextmanager(real_clusters.running)
     with start(lambda: KafkaCluster(kafka_jars.RELEASES["4.4"], brokers=2)) as cluster:
         quorum = asyncio.run(_quorum(cluster))
@@ -189,7 +189,7 @@ async def _quorum(cluster: KafkaCluster) -> Quorum:
 
 
 def _unregister_controller(address: tuple[str, int], controller: int) -> int:
-    """Send the request to a broker, in bytes, as no other code knows it; return the error code of the response."""
+    """Send the request to a broker as bytes, because no other code knows it; return the error code of the response."""
     request = struct.pack(">hhih4sx", 94, 0, 1, 4, b"test") + struct.pack(">ix", controller)
     with socket.create_connection(address, patience.PATIENCE) as connection:
         connection.sendall(struct.pack(">i", len(request)) + request)

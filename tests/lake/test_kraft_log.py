@@ -329,8 +329,8 @@ def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], sp
 
 
 def fetched_in_pieces(batches: Sequence[bytes], pieces: int) -> tuple[list[int], int]:
-    """Return the offsets of a log that is fetched some batches at a time, each time from the next offset, and the next
-    offset."""
+    """Return the offsets of a log that is fetched a few batches at a time, each time from the next offset, and the
+    final next offset."""
     firsts = [int.from_bytes(each[:8], "big") for each in batches]
     end = firsts[-1] + int.from_bytes(batches[-1][23:27], "big") + 1
     start, found = 0, []

@@ -140,7 +140,7 @@ def test_no_plan_has_rows_of_the_driver_but_keys(updated: Lake, events: list[Jso
 
 @SECOND_SESSION
 def test_plans_of_few_rows_are_not_compiled(updated: Lake, events: list[Json]) -> None:
-    """Neither the plans of sources are compiled, nor those of a whole cluster in a new lake."""
+    """This holds for the plans of sources, and for those of a whole cluster in a new lake."""
     assert not [plan for plan in plans(events, updated).values() if "[codegen id" in plan]
 
 

@@ -288,7 +288,7 @@ def minutes(**given: Sequence[Any]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def suggestions() -> dict[str, tuple[float | None, str]]:
-    """The suggestion for each of a few scopes, by a word for the case."""
+    """The suggestions for a few scopes, by the name of the case."""
     cases = {
         "no limit": minutes(quota_value=[None], level=[None], rate_max_10s=[1234.0]),
         "pressed": minutes(

@@ -560,7 +560,7 @@ REQUESTS = st.builds(
 
 
 def rows(content: bytes, *, block: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows by kind; the last row has the counts."""
+    """Return the rows by kind, and the summed counts as `counts`."""
     blocks: list[tuple[int, bytes]] = []
     for line in content.splitlines(keepends=True):
         if blocks and len(blocks[-1][1]) < block:
@@ -788,8 +788,8 @@ def ecs(asked: Logged) -> str:
 
 
 def logstash(asked: Logged) -> str:
-    """Return a line of LogstashJsonEventLayoutV1.json, logback's encoder or log4j 1's JSONEventLayoutV1, with an offset
-    of the zone."""
+    """Return a line of LogstashJsonEventLayoutV1.json, logback's encoder or log4j 1's JSONEventLayoutV1: the time has
+    an offset."""
     zone = timezone(timedelta(hours=-3))
     fields = {"@version": 1, "message": message(asked), "source_host": "b1", "@timestamp": iso(asked, zone)}
     return json.dumps(fields | {"logger_name": "kafka.request.logger", "level": "DEBUG"}, ensure_ascii=False)

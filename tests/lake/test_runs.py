@@ -137,7 +137,7 @@ def test_a_source_that_lost_its_checkpoint_goes_on_where_bronze_ends(lake: Lake,
         assert settings.begin == {"request_log": {**end, "parts": []}}
         source = plans.SOURCES["request_log"](settings)
         assert source.newest(source.initial()) == source.initial()
-    # Until the first batch has ended, Spark asks for its beginning again.
+    # Spark asks for the beginning of the first batch again until the batch has ended.
     for is_ended in (False, True):
         plan_batch(lake, "request_log", 0, dict(end), is_ended=is_ended)
         with runs.settings_of(runs.Plan(lake, inputs)) as settings:

@@ -118,7 +118,7 @@ def test_the_same_sources_make_the_same_bytes(bundle: Bundle, tmp_path: Path) ->
 def test_it_is_as_small_as_promised(bundle: Bundle) -> None:
     most, most_unpacked = LIMITS[False]
     assert bundle.unpacked <= most_unpacked
-    # The file is packed at a fast level, which gives a quarter more than zstd's usual level.
+    # The test packs the file at a fast level, so that it is up to a quarter larger than at zstd's usual level.
     assert bundle.size <= most * 1.25
 
 

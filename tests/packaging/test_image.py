@@ -19,7 +19,7 @@ from tests.support.patience import LONG_PATIENCE, PATIENCE
 
 TOOLS = ("buildah", "debootstrap", "go")
 FILE = "kac-0.0.test-linux-x86_64"
-# The process id keeps these names unique.
+# The process id makes these names unique.
 BASE, IMAGE, CONTAINER = (f"localhost/kac-test-{each}-{os.getpid()}" for each in ("base", "image", "container"))
 pytestmark = [
     pytest.mark.long,
@@ -97,7 +97,7 @@ def test_it_runs_without_rights_on_a_root_that_cannot_be_written(image: Image, t
     said = ran(image, tmp_path, "--version")
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.startswith("kac ")
-    # The image has the unpacked tree, so that kac need not write.
+    # The image has the unpacked tree, so kac writes nothing.
     folder = ran(image, tmp_path, "self", "folder").stdout
     assert folder.startswith("/home/kac/.cache/kac/"), folder
     assert ran(image, tmp_path, "self", "verify").returncode == 0
