@@ -25,10 +25,10 @@ import org.apache.kafka.server.authorizer.Action;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 
 /**
- * Kafka's own authorizer, asked through lines, fields parted by tabs: "set OPEN SUPER;USERS" begins a set of ACLs, "acl
- * TYPE NAME PATTERN PRINCIPAL HOST OPERATION PERMISSION" adds one, "ask PRINCIPAL HOST OPERATION TYPE NAME" is answered
- * by a line "ALLOWED|DENIED RULE", the rule being the place of the ACL in its set, or -1; "any PRINCIPAL HOST OPERATION
- * TYPE" by ALLOWED or DENIED.
+ * Decides requests with Kafka's own authorizer. It reads lines with fields separated by tabs: "set OPEN SUPER;USERS"
+ * begins a set of ACLs, and "acl TYPE NAME PATTERN PRINCIPAL HOST OPERATION PERMISSION" adds one. For "ask PRINCIPAL
+ * HOST OPERATION TYPE NAME" it prints "ALLOWED|DENIED RULE"; RULE is the place of the ACL in its set, or -1. For "any
+ * PRINCIPAL HOST OPERATION TYPE" it prints ALLOWED or DENIED.
  */
 public class AclDecisions {
     private static final Metrics METRICS = new Metrics();
@@ -62,7 +62,7 @@ public class AclDecisions {
         acls.clear();
     }
 
-    /** Newer releases want metrics to count in; releases before have no such method. */
+    /** Gives the authorizer metrics, which newer releases require. Older releases have no such method. */
     private static void count(StandardAuthorizer counting) throws Exception {
         for (Method method : StandardAuthorizer.class.getMethods()) {
             if (method.getName().equals("withPluginMetrics")) {
@@ -95,7 +95,7 @@ public class AclDecisions {
             ResourceType.valueOf(words[4])).toString();
     }
 
-    /** The ACL that the audit log names: StandardAuthorizerData has it in what it keeps to itself. */
+    /** Returns the place of the ACL that the audit log names, or -1. StandardAuthorizerData finds it privately. */
     private static int rule(Context context, Action action) throws Exception {
         Field field = StandardAuthorizer.class.getDeclaredField("data");
         field.setAccessible(true);

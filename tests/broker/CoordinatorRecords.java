@@ -12,15 +12,15 @@ import org.apache.kafka.common.protocol.ObjectSerializationCache;
 import org.apache.kafka.common.protocol.Readable;
 
 /**
- * Kafka's own classes of the coordinators' records. It reads lines "show NAME VERSION BYTES" and "make NAME VERSION
- * JSON", the last word in base64, and prints for each the record's bytes and its JSON, in base64.
+ * Converts coordinators' records with Kafka's own classes. It reads lines "show NAME VERSION BYTES" and "make NAME
+ * VERSION JSON", the last word in base64, and prints the record's bytes and its JSON for each, in base64.
  */
 public class CoordinatorRecords {
     private static final String[] PARTS = {"group", "transaction", "share"};
 
     public static void main(String[] arguments) throws Exception {
         PrintStream out = System.out;
-        System.setOut(System.err); // for what Kafka's classes log
+        System.setOut(System.err); // for log messages of Kafka's classes
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         ObjectMapper json = new ObjectMapper();
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {

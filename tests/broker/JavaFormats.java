@@ -11,11 +11,11 @@ import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.common.config.types.Password;
 import org.apache.kafka.common.security.JaasContext;
 
-/** Reads one text a line, in base64, and prints what Java makes of it: key:value …, in base64, or ! and why not. */
+/** Reads a text from each line, in base64, and prints Java's result: key:value …, in base64, or "!" and the error. */
 public class JavaFormats {
     public static void main(String[] arguments) throws Exception {
         PrintStream out = System.out;
-        System.setOut(System.err); // for what Kafka's classes log
+        System.setOut(System.err); // for log messages of Kafka's classes
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             byte[] text = Base64.getDecoder().decode(line);

@@ -15,7 +15,7 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
-/** Java's client as another side of records: its partitions of keys, what it reads, what it writes. */
+/** Reads and writes records with Java's client, and prints the partitions that it chooses for keys. */
 public class JavaRecords {
     public static void main(String[] words) throws Exception {
         switch (words[0]) {
@@ -25,7 +25,7 @@ public class JavaRecords {
         }
     }
 
-    /** For each key, a line of base64, the partition of the producer's own partitioner. */
+    /** Prints the partition that the producer's own partitioner chooses for each key, which is a line of base64. */
     private static void partitions(int count) {
         Scanner lines = new Scanner(System.in);
         while (lines.hasNextLine()) {
@@ -34,7 +34,7 @@ public class JavaRecords {
         }
     }
 
-    /** Every record of a topic: partition, offset, time, key, value and headers; a dash for null. */
+    /** Prints every record of a topic: partition, offset, time, key, value and headers; a dash for null. */
     private static void read(String bootstrap, String topic) {
         Properties config = new Properties();
         config.put("bootstrap.servers", bootstrap);
@@ -60,7 +60,7 @@ public class JavaRecords {
         }
     }
 
-    /** Writes records, a line each: key and value. */
+    /** Writes a record for each line, which has a key and a value. */
     private static void write(String bootstrap, String topic) throws Exception {
         Properties config = new Properties();
         config.put("bootstrap.servers", bootstrap);

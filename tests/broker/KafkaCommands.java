@@ -10,8 +10,8 @@ import java.util.stream.Stream;
 import org.apache.kafka.common.utils.Exit;
 
 /**
- * Runs one of Kafka's commands for each line of its input, all in one process. A line is a class's name and its
- * arguments, in base64 behind "=", parted by spaces; the answer is one line: exit code, standard output and error.
+ * Runs a command of Kafka for each line of its input, all in one process. A line has a class's name and its arguments,
+ * separated by spaces, in base64 after "=". The answer is a line with the exit code, standard output and error.
  */
 public class KafkaCommands {
     private static final PrintStream ANSWERS = System.out;
@@ -25,7 +25,7 @@ public class KafkaCommands {
         }
     }
 
-    /** What stands there when the command first wants to exit counts: its own handlers catch what ends it here. */
+    /** Runs a command. Its first exit makes the answer: the command's handlers catch the exception that ends it. */
     private static class Run {
         private final ByteArrayOutputStream out = new ByteArrayOutputStream();
         private final ByteArrayOutputStream err = new ByteArrayOutputStream();

@@ -1,4 +1,4 @@
-"""Clients of the real clusters in tests/conftest.py, and a cluster that a test may break."""
+"""Clients of the real clusters in tests/conftest.py, and clusters that a test may break."""
 
 import asyncio
 import uuid
@@ -18,8 +18,8 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder needs brokers; what leaves its traces on the shared ones runs when nobody else will.
-    On each version in turn a commit runs the core alone: recorded contracts hold the embedded cluster to the older one.
+    """Mark all tests in this folder as tests on brokers; run the tests that leave changes on shared clusters last. On
+    the older version only core tests are not marked long: recorded contracts hold the embedded cluster to that version.
     """
     for item in items:
         if item.path.is_relative_to(HERE):
@@ -42,30 +42,29 @@ def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
 
 
 link = worlds.link("kafka")
-"""Connected to it."""
+"""A link to the cluster of `kafka`."""
 
 
 @pytest.fixture
 def name() -> str:
-    """A name that nothing else has."""
+    """A unique name."""
     return f"test-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture
 def own_cluster(breakable_cluster: KafkaCluster) -> Iterator[KafkaCluster]:
-    """Kafka 4.3, three plain brokers, all up, to stop, kill and restart."""
+    """Kafka 4.3 with three plain brokers, all up, for a test to stop, kill and restart."""
     yield from _lent(breakable_cluster)
 
 
 @pytest.fixture
 def racked_cluster(racked_brokers: KafkaCluster) -> Iterator[KafkaCluster]:
-    """Four brokers in three racks, all up, of which any but the first can be stopped and killed."""
+    """Four brokers in three racks, all up; a test may stop or kill all but the first."""
     yield from _lent(racked_brokers)
 
 
 def _lent(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
-    """The body of such a fixture. A topic that the test makes goes with it: one that is in trouble would be the trouble
-    of the next test."""
+    """Lend a cluster to a test. Delete the test's topics at its end: a topic in trouble would disturb the next test."""
     cluster.bring_up()
     there = asyncio.run(_topics(cluster))
     yield cluster
@@ -86,5 +85,5 @@ async def _delete_others(cluster: KafkaCluster, kept: frozenset[str]) -> None:
 
 @pytest.fixture
 def empty_cluster() -> Iterator[KafkaCluster]:
-    """Kafka 4.3, one plain broker that no other test has seen."""
+    """Kafka 4.3 with one plain broker that no other test uses."""
     yield from running(lambda: KafkaCluster(brokers=1))

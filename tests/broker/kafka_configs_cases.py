@@ -1,5 +1,5 @@
-"""Command lines for kafka-configs and `kac configs`. {topic}, {user}, {client}, {group}, {metrics} are a case's own
-names; {folder} holds the files that `FILES` describes. {topic} exists, {missing} does not."""
+"""Command lines for kafka-configs and `kac configs`. {topic}, {user}, {client}, {group} and {metrics} are names of the
+case, and {folder} has the files of `FILES`. {topic} exists, {missing} does not."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Lines that are run one after another. differs: why the last one answers otherwise here, on purpose."""
+    """Command lines that run one after another. differs: the reason for an intended difference of the last result."""
 
     lines: tuple[str, ...]
     differs: str = ""
@@ -41,7 +41,7 @@ def _case(*lines: str, differs: str = "") -> Case:
 
 
 CASES = (
-    # Topics
+    # topics
     _case("--describe --topic {topic}"),
     _case("--describe --topic {topic} --all"),
     _case("--describe --entity-type topics --entity-name {topic}"),
@@ -105,7 +105,7 @@ CASES = (
     _case("--alter --topic {topic} --add-config-file {folder}/bad.properties"),
     _case("--alter --topic {topic} --add-config-file {folder}/none.properties", differs=TRACE_ONLY),
     _case("--describe --topic {topic} --add-config-file {folder}/none.properties"),
-    # Brokers
+    # brokers
     _case("--describe --entity-type brokers"),
     _case("--describe --broker 1 --all"),
     _case("--describe --broker-defaults"),
@@ -135,7 +135,7 @@ CASES = (
     _case("--alter --broker 1 --add-config listener.name.x.ssl.keystore.password=hidden", "--describe --broker 1"),
     _case("--alter --broker 1 --broker-defaults --add-config a=b"),
     _case("--alter --entity-type brokers --entity-name 1 --entity-default --add-config a=b"),
-    # Loggers
+    # loggers
     _case("--describe --broker-logger 1"),
     _case("--describe --entity-type broker-loggers"),
     _case("--describe --broker-logger 2"),
@@ -143,7 +143,7 @@ CASES = (
     _case("--alter --broker-logger 1 --add-config kafka.log.LogManager=debug"),
     _case("--alter --broker-logger 1 --add-config nope.x=DEBUG,b=INFO --delete-config c"),
     _case("--alter --broker-logger 1 --delete-config root"),
-    # Users and clients
+    # users and clients
     _case(f"{_QUOTA} producer_byte_rate=100,request_percentage=12.5", "--describe --user {user}"),
     _case(f"{_QUOTA} producer_byte_rate=1e3", "--describe --entity-type users --entity-name {user}"),
     _case(f"{_QUOTA} producer_byte_rate=1d", "--describe --user {user}"),
@@ -212,7 +212,7 @@ CASES = (
     _case("--describe --entity-type users --entity-name {user} --entity-name {client}"),
     _case("--describe --user {missing}"),
     _case("--describe --user {user} --topic {topic}"),
-    # SCRAM
+    # SCRAM credentials
     _case(f"{_SCRAM}[iterations=8192,password=hidden]", "--describe --user {user}"),
     _case(f"{_SCRAM}[password=hidden]", "--describe --entity-type users"),
     _case(f"{_SCRAM}[iterations=-1,password=hidden]", "--describe --user {user}"),
@@ -238,7 +238,7 @@ CASES = (
     _case("--alter --ip 127.0.0.7 --add-config connection_creation_rate=abc"),
     _case("--alter --ip 127.0.0.7 --add-config foo=1,bar=2"),
     _case("--alter --ip 127.0.0.7 --delete-config connection_creation_rate"),
-    # Groups and client metrics
+    # groups and client metrics
     _case("--alter --group {group} --add-config consumer.session.timeout.ms=50000", "--describe --group {group}"),
     _case("--describe --group {missing}"),
     _case("--describe --group {missing} --all"),
@@ -256,7 +256,7 @@ CASES = (
     _case("--alter --client-metrics {metrics} --add-config interval.ms=5"),
     _case("--alter --client-metrics {metrics} --add-config a=b"),
     _case("--describe --client-metrics {missing}"),
-    # Options
+    # options
     _case("--topic {topic}"),
     _case("--topic {topic} --describe --alter"),
     _case("--topic {topic} --describe --add-config a=b"),

@@ -1,4 +1,4 @@
-"""A voter that is removed and makes itself a voter again, on a real quorum whose controllers join by themselves."""
+"""Tests of a removed voter that makes itself a voter again, in a real quorum with automatic joins."""
 
 import pytest
 
@@ -18,7 +18,7 @@ cluster = lent(lambda: QuorumCluster(KAFKA_4_3, brokers=1, auto_join=True))
 def test_a_voter_that_comes_back_by_itself_is_no_success(
     cluster: QuorumCluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, by_controllers: bool
 ) -> None:
-    # A look ends as soon as it votes again, which on a busy machine takes longer than kac looks.
+    # kac looks until the node votes again, on a busy machine for longer than its usual limit.
     monkeypatch.setattr(voters, "_JOINS_WITHIN", PATIENCE)
     where = ("--bootstrap-controller", cluster.bootstrap_controllers) if by_controllers else ("-b", cluster.bootstrap)
     assert run(["run", *where, "-e", "remove voter 102; plan"]) == 3

@@ -1,4 +1,5 @@
-"""What the plan takes for granted of brokers: update modes, and how much a controller takes in one change."""
+"""Tests of the plan's assumptions about brokers: the update modes of keys, and the number of entities that a controller
+accepts in a change."""
 
 import asyncio
 
@@ -24,21 +25,22 @@ EXTRA = (
     "listener.name.plaintext.sasl.jaas.config",
     "listener.name.plaintext.ssl.keystore.location",
 )
-SINCE_REMOVED = {"advertised.listeners"}  # dynamic up to 3.9 only
+SINCE_REMOVED = {"advertised.listeners"}  # dynamic only up to 3.9
 IN_FLIGHT = 8
 
 client = worlds.client("plain_cluster")
 
 
 async def check(link: Link, resource: ConfigResource, key: str, value: str) -> str:
-    """What validate-only says of a key: ``""``, or the broker's message."""
+    """Return the broker's message for a key in a validate-only request, ``""`` if it accepts the key."""
     request = AlterConfigs({resource: (ConfigOp(key, SET, value),)}, 1 if resource.name else None)
     (outcome,) = await changes.send(link, request, validate_only=True)
     return outcome.failure.message if outcome.failure else ""
 
 
 async def modes(link: Link) -> dict[str, tuple[UpdateMode, UpdateMode]]:
-    """Every key of a broker whose mode is not as this project holds: key -> (held, found)."""
+    """Return the keys of a broker with another mode than in this project's table: key -> (mode in the table, mode
+    found)."""
     listing = await describe_configs(link, [BROKER_1])
     entries: dict[str, ConfigEntry | None] = {entry.name: entry for entry in listing.sets[BROKER_1]}
     entries |= dict.fromkeys(EXTRA)
@@ -72,7 +74,7 @@ async def modes(link: Link) -> dict[str, tuple[UpdateMode, UpdateMode]]:
 
 
 async def test_update_modes_are_those_of_a_broker(client: AdminClient) -> None:
-    # A class that has to be there to be valid is refused before anybody asks where it is set.
+    # The broker refuses a class that does not exist before it looks at the place of the config.
     assert (await client.run(modes)).keys() == {"ssl.engine.factory.class"}
 
 

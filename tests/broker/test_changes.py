@@ -1,4 +1,5 @@
-"""Every other change on real brokers, 4.3 and 3.9: what it does, what a check says, and what is refused."""
+"""Tests of all changes except those of configs on real brokers, 4.3 and 3.9: their effects, their validation, and
+refusals."""
 
 import math
 
@@ -29,7 +30,7 @@ SHA_256, SHA_512 = ScramMechanism(1), ScramMechanism(2)
 
 @pytest.fixture
 async def topic(link: Link, name: str) -> config.ConfigResource:
-    """A topic of one partition, as a resource."""
+    """A topic with one partition, as a resource."""
     assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
     return config.topic_resource(name)
 
@@ -155,7 +156,8 @@ async def test_topics_grow(link: Link, topic: config.ConfigResource) -> None:
 
 
 async def test_what_a_quota_holds_back_is_sent_again(kafka: KafkaCluster, name: str) -> None:
-    """KIP-599: half a partition a second, over ten; a client that knows of throttling gets an error for each topic."""
+    """KIP-599: the quota allows two partitions a second, and a client that knows of throttling gets an error for each
+    topic."""
     client = Link(ConnectionSettings(bootstrap=kafka.addresses, client_id=name))
     entity = quota.QuotaEntity.of({"client-id": name})
     try:
@@ -309,7 +311,8 @@ async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster
 
 
 async def test_elections_and_moves_name_the_right_that_is_missing(secure_cluster: KafkaCluster, name: str) -> None:
-    """alice may do nothing: a check says so before anything is sent, by what the brokers say of her rights."""
+    """alice has no rights: a validation names the missing right before kac sends a change, from the rights that brokers
+    return."""
     async with worlds.linked(
         ConnectionSettings(
             bootstrap=secure_cluster.addresses,

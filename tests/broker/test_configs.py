@@ -1,4 +1,4 @@
-"""Configs of real brokers, 4.3 and 3.9, and the tables of what releases define."""
+"""Tests of configs on real brokers, 4.3 and 3.9, and of the tables of configs by release."""
 
 import asyncio
 import re
@@ -37,7 +37,7 @@ from tests.support.kafka_cluster import KafkaCluster
 
 
 def is_4(kafka: KafkaCluster) -> bool:
-    """Of the newer of the two versions."""
+    """Return whether the brokers are of the newer version."""
     return kafka.version.startswith("4.")
 
 
@@ -126,7 +126,7 @@ async def test_brokers_describe_themselves(kafka: KafkaCluster, link: Link) -> N
 
 
 async def test_where_a_topic_gets_a_value_from(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """The topic's own value, one broker's, the cluster's and the default, as a chain."""
+    """A chain of values: the topic's own, that of a broker, that of the cluster, and the default."""
     await make_topic(link, name, segment_ms="111000")
     resource, describer = topic_resource(name), (await configs.describe_configs(link, [CLUSTER_DEFAULT])).described_by
     assert describer is not None
@@ -154,7 +154,7 @@ async def test_where_a_topic_gets_a_value_from(kafka: KafkaCluster, link: Link, 
 
 
 async def test_a_hidden_value_is_none(link: Link) -> None:
-    """A key that the broker does not know is taken for a secret."""
+    """The broker treats a key that it does not know as a secret."""
     resource = broker_resource(1)
     assert await applied(link, AlterConfigs({resource: (ConfigOp("reads.own.key", codes.SET, "x"),)}, broker=1))
     try:
@@ -200,12 +200,12 @@ async def test_a_describer_that_hangs_is_replaced(plain_cluster: KafkaCluster, n
         assert after.sets.keys() == before.sets.keys()
 
 
-# -- Changes of configs on real brokers, 4.3 and 3.9: incremental, and by the call that replaces everything ------------
+# -- changes of configs on real brokers, 4.3 and 3.9: incremental, and by the request that replaces all configs --------
 
 
 @pytest.fixture
 async def topic(link: Link, name: str) -> ConfigResource:
-    """A topic of one partition, as a resource."""
+    """A topic with one partition, as a resource."""
     assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
     return topic_resource(name)
 
@@ -310,7 +310,7 @@ async def test_a_secret_that_is_refused_is_not_repeated(link: Link, topic: Confi
     assert value.reveal() not in told
 
 
-# --- the call that replaces everything, for brokers that have nothing else; newer ones still take it
+# --- the request that replaces all configs: older brokers have no other, newer ones still accept it
 
 
 async def replaced(
@@ -383,7 +383,7 @@ async def test_replacing_is_refused_where_it_would_do_harm(link: Link, topic: Co
         assert await changing.applied(link, changing.alter(node, *undo, broker=1))
 
 
-# -- Names and types of configs that releases define -------------------------------------------------------------------
+# -- names and types of configs by release -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("release", real_clusters.by_release(kafka_jars.RELEASES, "4.4"))
@@ -403,14 +403,14 @@ def test_what_a_release_defines_is_kept_with_its_type(release: str) -> None:
     assert lacks == set()
 
 
-# -- How each key of a broker is altered, as the tables have it, is how brokers of each release alter it ---------------
+# -- the tables' update modes of broker configs are those of brokers of each release -----------------------------------
 
 KEY = "advertised.listeners"
 
 
 @pytest.fixture(params=real_clusters.by_release(record_dynamic_keys.TRIED, "4.3"))
 def of_release(request: pytest.FixtureRequest) -> Iterator[tuple[str, KafkaCluster]]:
-    """A release and a broker of it."""
+    """A release, and a broker of it."""
     for cluster in real_clusters.running(lambda: record_dynamic_keys.cluster_of(request.param)):
         yield request.param, cluster
 

@@ -1,4 +1,4 @@
-"""Real workers of Connect, on the embedded cluster's brokers: what the tests' own connector is for."""
+"""Tests of real Connect workers on the embedded cluster's brokers: the behaviour of the tests' own connector."""
 
 import time
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ OTHER = "c0rrect-horse-4"
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[ConnectCluster]:
-    """Two workers of one cluster on embedded brokers."""
+    """Two workers of a cluster, on an embedded broker."""
     with run_in_thread(ClusterSpec(brokers=1, versions="4.0")) as brokers:
         with real_clusters.or_skip():
             classes = throw_away_connector(kafka_jars.KAFKA_4_3)
@@ -40,7 +40,7 @@ def config(**more: Any) -> dict[str, Any]:
 
 
 def status(url: str, name: str) -> dict[int, tuple[str, str]]:
-    """State and worker of each task."""
+    """Return the state and the worker of each task."""
     tasks = ask(url, "GET", f"/connectors/{name}/status").body.get("tasks", ())
     return {each["id"]: (each["state"], each["worker_id"]) for each in tasks}
 
@@ -104,7 +104,7 @@ async def test_the_pane_shows_steers_and_edits_a_connector(workers: ConnectClust
 
 
 def connect_settings(workers: ConnectCluster) -> ConnectionSettings:
-    """The brokers, and the workers as the Connect cluster ``main``."""
+    """Return the settings of the brokers, with the workers as the Connect cluster ``main``."""
     host, _, port = workers.bootstrap.rpartition(":")
     urls = (urlsplit(each) for each in workers.urls)
     each_worker = tuple(HttpSettings(each.hostname or "", each.port or 0) for each in urls)

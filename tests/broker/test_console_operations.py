@@ -1,5 +1,5 @@
-"""A drain and a replacement from the screen, in a real terminal on four real brokers, with the console killed in the
-middle of each: from the alarm to green."""
+"""Tests of a drain and a replacement on the screen, in a real terminal with four real brokers, from the alarm to the
+healthy cluster. The console is killed during each."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ THROTTLE = "2MB/s"
 
 
 class Screens:
-    """The console in a terminal, and what stood on its screen at each turn."""
+    """The console in a terminal, with a file of the screens that tests waited for."""
 
     def __init__(self, tmux: Tmux, bootstrap: str, kept: Path) -> None:
         self.tmux = tmux
@@ -37,7 +37,7 @@ class Screens:
         self.tmux.kill(self._pid)
 
     def shows(self, text: str, never: str = "") -> None:
-        """Wait for it, and keep the screen. never: what is on none of them."""
+        """Wait for a text, and keep the screen. Fail if a screen shows the text `never` meanwhile."""
         screen = self.tmux.shows(text, never)
         with self._kept.open("a", encoding="utf-8") as file:
             file.write(f"--- {text}\n{screen}\n")
@@ -53,8 +53,8 @@ class Screens:
 async def test_a_drain_and_a_replacement_from_the_screen(
     racked_cluster: KafkaCluster, own_home: Path, tmp_path: Path
 ) -> None:
-    """The short form is on an embedded cluster: tests/tui/test_console_operations.py. SCREENS names a file for what
-    stood on the screen."""
+    """The short form of this test is on an embedded cluster: tests/tui/test_console_operations.py. The environment
+    variable SCREENS names a file for the screens."""
     kept = Path(os.environ.get("SCREENS", tmp_path / "screens"))
     with (
         AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses)) as client,
@@ -74,7 +74,7 @@ async def test_a_drain_and_a_replacement_from_the_screen(
 
 
 def drained(cluster: KafkaCluster, screens: Screens) -> None:
-    """From the alarm: the broker is dead, and stays so."""
+    """Drain broker 3 after the alarm: it is dead for good."""
     screens.opened()
     screens.shows("healthy: ")
     cluster.kill(3)
@@ -94,7 +94,7 @@ def drained(cluster: KafkaCluster, screens: Screens) -> None:
 
 
 def replaced(screens: Screens) -> None:
-    """The broker is back, with nothing on it, and takes over from another. The same console is still open."""
+    """Replace broker 4 by broker 3, which is back without replicas, in the console that is still open."""
     screens.tmux.press(".")
     screens.tmux.press(":")
     screens.tmux.type(f"replace broker 4 by 3 throttle {THROTTLE}")

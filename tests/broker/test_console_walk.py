@@ -1,5 +1,5 @@
-"""The walk on real brokers: look at each pane, stage, check, apply, stage the opposite, apply that; what the brokers'
-own request log says was sent."""
+"""Tests of a walk through the console on real brokers: open each pane, stage, validate, apply, stage the reverse, apply
+again. The brokers' request log shows the requests."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -27,7 +27,7 @@ TOPIC, BROKER = 2, 4
 
 @pytest.fixture
 async def walk(plain_cluster: KafkaCluster, name: str) -> AsyncIterator[Driven]:
-    """The console on three brokers that have two topics and a quota of this test's."""
+    """The console on three brokers that have two topics and a quota of this test."""
     settings = ConnectionSettings(plain_cluster.addresses, client_id=CLIENT_ID)
     with AdminClient(settings) as client:
         topics = CreateTopics((NewTopic(f"{name}-a", 1, 3), NewTopic(f"{name}-b", 1, 3)))
@@ -38,12 +38,12 @@ async def walk(plain_cluster: KafkaCluster, name: str) -> AsyncIterator[Driven]:
         context = Context("walk", "test", settings)
         app = Console(Session(client, context), ConsoleSettings(start_pane="topics", refresh=1.0))
         async with app.run_test(size=(80, 24)) as pilot:
-            yield Driven(app, pilot, None)  # type: ignore[arg-type]  # only what stays within the app is used
+            yield Driven(app, pilot, None)  # type: ignore[arg-type]  # only parts of Driven without a client are used
 
 
 async def test_the_walk(walk: Driven, plain_cluster: KafkaCluster, name: str) -> None:
     first, second = f"{name}-a", f"{name}-b"
-    await walk.filter(name, shows=(first, second))  # other tests' topics may fill the screen
+    await walk.filter(name, shows=(first, second))  # topics of other tests may fill the screen
     for key, part in (
         ("1", "active controller"),
         ("3", "broker          <default>"),
@@ -94,14 +94,15 @@ async def test_the_walk(walk: Driven, plain_cluster: KafkaCluster, name: str) ->
 
 
 async def stage(walk: Driven, *commands: str) -> None:
-    """Type each command into the bar."""
+    """Type each command into the command bar."""
     for command in commands:
         await walk.command(command)
         await walk.shows("staged:")
 
 
 def check_one_of_each(cluster: KafkaCluster, mark: Mark, *, validate_only: bool, topics: set[str]) -> None:
-    """One request for all configs, at the broker that is named, and one for the quotas; forwarded copies aside."""
+    """Check that broker 2 received one request with all configs, and the cluster one request with the quotas. Forwarded
+    copies do not count."""
     (configs,) = sent(cluster, CONFIGS, mark, validate_only)
     resources = {(each["resourceType"], each["resourceName"]) for each in configs.request["resources"]}
     assert resources == {(BROKER, "2"), (BROKER, ""), *((TOPIC, topic) for topic in topics)}
@@ -111,7 +112,7 @@ def check_one_of_each(cluster: KafkaCluster, mark: Mark, *, validate_only: bool,
 
 
 def sent(cluster: KafkaCluster, api: str, mark: Mark, validate_only: bool) -> Sequence[LoggedRequest]:
-    """What this console sent of an API since the mark, as a check or as a change."""
+    """Return the console's requests of an API since the mark: only validations, or only changes."""
     cluster.request_log.wait_for(1, api, since=mark, client_id=CLIENT_ID)
     logged = cluster.request_log.read(api, since=mark, client_id=CLIENT_ID)
     return [entry for entry in logged if entry.request["validateOnly"] is validate_only]

@@ -1,6 +1,7 @@
-"""The resolver beside real brokers: who is throttled when limits of all eight levels stand against each other.
+"""Tests of the resolver of quotas against real brokers: the throttled clients, with limits on all eight levels.
 
-A limit is either far below what is sent or far above, so a broker says of each request which of them counted.
+Each limit is either far below the sent bytes or far above, so the broker's response to a request shows which limit it
+used.
 """
 
 import contextlib
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.slow
 
 KEY = "producer_byte_rate"
 LOW, HIGH = 2_000.0, 1e9
-"""Bytes/s: over the ten seconds that a broker looks at, `BIG` is above the one and all together below the other."""
+"""Bytes per second. In the ten seconds of a broker's window, one `BIG` exceeds the low limit, and all records together
+stay below the high one."""
 BIG, SMALL = b"x" * 100_000, b"x"
 TOPIC = "quota-levels"
 NOBODY = "ANONYMOUS"
@@ -35,7 +37,7 @@ Pair = tuple[str, str]
 
 
 class Clients:
-    """Producers of pairs of user and client id, and what the broker said of what they sent."""
+    """Producers for pairs of user and client id, and limits for them."""
 
     def __init__(self, cluster: KafkaCluster, admin: AdminClient) -> None:
         self._cluster = cluster
@@ -53,7 +55,7 @@ class Clients:
             self._send(AlterQuotas(ops))
 
     def refusal(self, parts: Parts) -> str:
-        """Why the broker takes no limit of this entity."""
+        """Return the broker's reason to refuse a limit for this entity."""
         wanted = AlterQuotas({QuotaEntity.of(dict(parts)): {KEY: LOW}})
         (outcome,) = self._admin.submit(changes.send, wanted, validate_only=False).result(PATIENCE)
         assert outcome.failure is not None
@@ -67,12 +69,13 @@ class Clients:
         self._send(CreateTopics((NewTopic(TOPIC, 1, 1),)))
 
     def close(self) -> None:
-        """Take everything away again."""
+        """Remove all limits and the topic."""
         self.set([])
         self._send(DeleteTopics((TOPIC,)))
 
     async def limited(self, limits: Limits) -> None:
-        """The same, once the broker goes by them: a client of ours is throttled."""
+        """Set limits, and wait until the broker uses them: until it throttles a client with a limit set for this
+        purpose."""
         self._sentinels += 1
         pair = (NOBODY, f"sentinel-{self._sentinels}")
         self.set([*limits, ({"user": pair[0], "client-id": pair[1]}, LOW)])
@@ -101,7 +104,7 @@ class Clients:
             await producer.stop()
 
     async def throttled(self, producer: AIOKafkaProducer, pair: Pair, value: bytes) -> bool:
-        """Whether the broker makes this client wait for sending that, as its request log has it."""
+        """Send a record; return whether the broker throttles the client, as its request log shows."""
         mark = self._cluster.request_log.mark()
         await producer.send_and_wait(TOPIC, value)
         (logged,) = self._cluster.request_log.wait_for(1, "PRODUCE", since=mark, client_id=pair[1])
@@ -129,7 +132,7 @@ def known(limits: Limits) -> dict[QuotaEntity, dict[str, float]]:
 
 
 def against_each_other(winner: int, pair: Pair, value: float) -> Limits:
-    """A limit of one level for a pair, and of all levels that it should beat the opposite."""
+    """Return a limit of one level for a pair, and the opposite limit on all levels of lower precedence."""
     user, client = pair
     parts: tuple[Parts, ...] = (
         {"user": user, "client-id": client},
@@ -147,7 +150,7 @@ def against_each_other(winner: int, pair: Pair, value: float) -> Limits:
 
 
 async def test_a_broker_throttles_where_the_resolver_says(clients: Clients) -> None:
-    # Each level wins once with the low limit and once with the high one.
+    # Each level decides once with the low limit and once with the high one.
     for winner in range(1, 9):
         user = USERS[winner % 3]
         for value in (LOW, HIGH):
@@ -218,7 +221,7 @@ async def test_a_limit_is_shared_as_its_level_says(clients: Clients) -> None:
         async def throttled(pair: Pair, value: bytes) -> bool:
             return await clients.throttled(made[pair], pair, value)
 
-        # A user's clients share the user's limit, but for the one with a limit of its own.
+        # A user's clients share the user's limit, except the client that has its own.
         assert await throttled(("alice", "first"), BIG)
         assert await throttled(("alice", "second"), SMALL)
         assert not await throttled(("alice", "own"), SMALL)

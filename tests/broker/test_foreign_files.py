@@ -1,6 +1,6 @@
-"""What Kafka's own tools print is read as it is meant, of brokers of 4.4 and 3.9: listings of kafka-acls and
-kafka-configs, and the JSON of kafka-reassign-partitions, which is also what proves a reassignment done. And Strimzi's
-resources of a cluster with odd names differ in nothing."""
+"""Tests of files from other tools, with brokers of 4.4 and 3.9: listings of kafka-acls and kafka-configs, and JSON of
+kafka-reassign-partitions, which also verifies the reassignment. An export as Strimzi's resources, with odd names, shows
+no difference to the cluster."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 OLD_ACLS = "kafka.admin.AclCommand"
-"""Its name before 4.0."""
+"""The name of the command before 4.0."""
 USER = "CN=foreign files, OU=test"
 APPLY = "apply --yes --accept first-acl,acl-matches-nothing,acl-locks-out"
 Said = tuple[int, str, str]
@@ -29,12 +29,12 @@ def kafka(request: pytest.FixtureRequest) -> kafka_cluster.KafkaCluster:
 
 
 commands = real_clusters.lent(KafkaCommands)
-"""Kafka's own tools of 4.3, in one process: 4.4.0 was published without its tools."""
+"""Kafka's own tools of 4.3 in one process: those of 4.4.0 are not published."""
 
 
 @pytest.fixture
 def tool(kafka: kafka_cluster.KafkaCluster, commands: KafkaCommands) -> Callable[..., str]:
-    """A tool, of 3.9 for brokers of 3.9: what it prints."""
+    """A function that runs a tool and returns its output; for brokers of 3.9 the tool of 3.9."""
 
     def call(name: str, *words: str) -> str:
         words = ("--bootstrap-server", kafka.bootstrap, *words)
@@ -61,7 +61,7 @@ async def topic(kafka: kafka_cluster.KafkaCluster, name: str) -> AsyncIterator[s
 
 
 def test_acls(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path) -> None:
-    """A listing differs in nothing; what is taken away comes back by it, as the tool itself says."""
+    """A listing shows no difference to the cluster. kac restores removed ACLs from it, as the tool then confirms."""
     bindings = (
         f"allow 'User:{USER}' READ,ALTER_CONFIGS on topic {topic}",
         f"deny 'User:b`o)b' ALL on topic {topic} from 10.0.0.9",
@@ -91,7 +91,7 @@ def test_acls(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tm
 
 
 def test_configs(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path) -> None:
-    """Topics, brokers and their default, quotas; with --all the same."""
+    """Listings of topics, brokers, brokers' defaults and quotas show no difference, also with --all."""
     of_topic = ("--entity-type", "topics", "--entity-name", topic)
     of_user = ("--entity-type", "users", "--entity-name", topic)
     settings = {
@@ -134,7 +134,8 @@ def test_configs(topic: str, tool: Callable[..., str], kac: Callable[..., Said],
 def test_a_reassignment(
     kafka: kafka_cluster.KafkaCluster, topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path
 ) -> None:
-    """What --generate proposes is what kac plans and does; --verify says that it is done, with no throttle left."""
+    """kac plans and makes the proposal of --generate; --verify confirms that the moves are complete and no throttle is
+    left."""
     asked = tmp_path / "topics.json"
     asked.write_text(json.dumps({"version": 1, "topics": [{"topic": topic}]}))
     last = str(max(kafka.broker_ids))
@@ -163,7 +164,8 @@ def test_a_reassignment(
 
 
 def test_strimzis_resources(topic: str, kac: Callable[..., Said], tmp_path: Path) -> None:
-    """What is exported is read back as it is; who has a password, and whom Strimzi can't name, are named."""
+    """kac reads its own export without differences. It names the users whose password is not in it, and those whose
+    names Strimzi can't have."""
     name, secret = topic.lower().replace("_", "-"), tmp_path / "password"
     secret.write_text("not-a-secret-of-anyone")
     settings = (

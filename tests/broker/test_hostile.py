@@ -1,4 +1,4 @@
-"""Hostile text and bytes that a real broker keeps and hands out."""
+"""Tests of hostile text and bytes that a real broker stores and returns."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ async def test_an_assignment_of_any_bytes_is_read_from_a_real_broker(kafka39: Ka
     host, _, port = kafka39.bootstrap.split(",")[0].rpartition(":")
     address = host, int(port)
     data = CLAIMS[claim]
-    topics = subscription(("orders",))  # a broker never answers a join with a subscription that it can't read
+    topics = subscription(("orders",))  # a real broker never completes a join with a subscription that it can't read
     async with (
         HostileConsumer(address, f"hostile {claim}", subscription=topics, assignment=data) as mine,
         worlds.linked(ConnectionSettings((address,))) as link,
@@ -43,11 +43,11 @@ async def test_an_assignment_of_any_bytes_is_read_from_a_real_broker(kafka39: Ka
     assert member.assignment == ()
 
 
-# -- Hostile text that a real broker keeps: written by a command, exported, read back as exactly the same --------------
+# -- hostile text in a real broker: a command writes it, and an export has exactly the same text -----------------------
 
 TEXT = "".join((*SEQUENCES, *INVISIBLE, *MARKUP))
 LISTED = "x\x1b[2J\u202ey"
-"""Inside of a config's value, which Kafka trims."""
+"""Text for the inside of a config's value: Kafka trims the ends of values."""
 
 KEPT = """\
 version: 1
@@ -82,7 +82,7 @@ def test_hostile_text_goes_to_a_broker_and_comes_back(
     for form in ("table", "csv"):
         for noun in ("quotas", "acls", "brokers", "groups", "topics"):
             assert kac(noun, "--list", "--output", form)[0] == 0
-    # A refusal repeats what was asked for.
+    # A refusal quotes the value.
     code, _, err = kac("run", "-e", f"set topic hostile cleanup.policy={quote(LISTED)}; apply --yes")
     assert code == 1
     file = tmp_path / "wanted.yaml"

@@ -1,5 +1,5 @@
-"""Records of the topics that Kafka's own parts keep: kac's JSON of them is that of Kafka's own classes and formatters,
-release by release."""
+"""Tests of records in Kafka's internal topics: kac's JSON is equal to that of Kafka's own classes and formatters, for
+each release."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ from tests.support.internal_topics import Sent, by_kac
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 WITH_CONVERTERS = real_clusters.by_release((each for each in kafka_jars.RELEASES if each not in ("2.8", "3.7")), "4.4")
-"""Releases whose jars have classes that write records as JSON."""
+"""Releases whose jars have classes that write these records as JSON."""
 _BOUNDS = {"int8": 7, "int16": 15, "uint16": 16, "int32": 31, "uint32": 32, "int64": 63}
 
 EARLY = {
@@ -32,7 +32,8 @@ EARLY = {
     "3.9": {"ShareGroupMetadata", "ShareGroupPartitionMetadata"},
     "4.0": {"ShareGroupMetadata", "ShareGroupStatePartitionMetadata", "ShareSnapshot", "ShareUpdate"},
 }
-"""Types whose values had other fields while they were an early access: kac has those of the release that kept them."""
+"""Types whose values had other fields in the early access of a release: kac has the fields of the first stable release.
+"""
 
 
 @pytest.mark.long
@@ -52,14 +53,16 @@ def test_the_table_is_that_of_the_jars_and_has_the_records_of_every_release() ->
 
 
 def placed_of(half: Mapping[str, Any], versions: set[int] | None = None) -> set[Any]:
-    """The untagged fields of each version, which all releases with the version have. versions: of a key, none: its
-    version is the number of its type, or 0."""
+    """Return the untagged fields of each version, which are the same in all releases that have the version.
+
+    versions: an empty set for the key of a record, which makes all versions equal; None for a value.
+    """
     found = schemas_of([{"apiKey": 0, "name": "", **half}]).values()
     return {(-1 if versions is not None else each.version, untagged(each.fields)) for each in found}
 
 
 def untagged(fields: Sequence[Field]) -> tuple[Any, ...]:
-    """The fields of a struct without tags, and of theirs."""
+    """Return the fields of a struct without the tagged ones, also in its inner structs."""
     return tuple(
         (each.name, each.type, each.is_array, each.nullable, untagged(each.fields))
         for each in fields
@@ -70,7 +73,8 @@ def untagged(fields: Sequence[Field]) -> tuple[Any, ...]:
 @pytest.mark.parametrize("version", real_clusters.by_release(internal_topics.BROKERS, kafka_jars.KAFKA_4_3))
 @pytest.mark.takes(30)
 def test_what_brokers_write_is_what_kafkas_formatters_print(version: str) -> None:
-    """Offsets, groups of every protocol, transactions and share state, as clients make a real broker write them."""
+    """The records are offsets, groups of all protocols, transactions and share state, as a real broker writes them for
+    clients."""
     with real_clusters.or_skip():
         recording = internal_topics.recorded_brokers(version)
     compared = internal_topics.compare(recording)
@@ -82,7 +86,7 @@ def test_what_brokers_write_is_what_kafkas_formatters_print(version: str) -> Non
     assert {name for name, count in compared.items() if count} >= formatters
 
 
-@pytest.mark.long  # its first checkpoints take minutes on a busy machine; what it wrote is recorded for the fast tests
+@pytest.mark.long  # its first checkpoints take minutes on a busy machine; the fast tests use a recording
 @pytest.mark.parametrize("version", real_clusters.by_release(internal_topics.MIRRORS, kafka_jars.KAFKA_4_3))
 @pytest.mark.takes(30)
 def test_what_mirrormaker_writes_is_what_its_formatters_print(version: str, tmp_path: Path) -> None:
@@ -99,7 +103,7 @@ def test_what_connect_writes_is_what_its_rest_api_answers() -> None:
 
 @pytest.mark.parametrize("release", WITH_CONVERTERS)
 def test_every_type_and_version_is_what_kafkas_own_classes_read(release: str) -> None:
-    """Contents by chance, of every field: bytes written and shown by that release's own classes."""
+    """Random values for all fields: the classes of each release write them as bytes and as JSON."""
     chance = random.Random(release)
     lines, places = [], []
     for row in recorded.coordinator_records(release):
@@ -125,7 +129,7 @@ def test_every_type_and_version_is_what_kafkas_own_classes_read(release: str) ->
 
 
 def by_chance(fields: Sequence[Mapping[str, Any]], version: int, chance: random.Random) -> dict[str, Any]:
-    """Contents of a struct in Kafka's JSON. Tagged fields may be missing."""
+    """Return random contents of a struct in Kafka's JSON. Tagged fields may be missing."""
     made = {}
     for field in fields:
         if version not in versions_of(field["versions"]):
@@ -136,7 +140,7 @@ def by_chance(fields: Sequence[Mapping[str, Any]], version: int, chance: random.
         if is_nullable and chance.random() < 0.3:
             made[field["name"]] = None
         elif field["type"].startswith("[]"):
-            # More than 127 take two bytes for their number.
+            # The length of more than 127 elements takes two bytes.
             count = chance.choice((0, 1, 2) if "fields" in field else (0, 1, 3, 130))
             made[field["name"]] = [one_by_chance(field, version, chance) for _ in range(count)]
         else:
@@ -145,7 +149,7 @@ def by_chance(fields: Sequence[Mapping[str, Any]], version: int, chance: random.
 
 
 def one_by_chance(field: Mapping[str, Any], version: int, chance: random.Random) -> Any:
-    """A value of a field, or an element of its array."""
+    """Return a random value for a field, or for an element of its array."""
     type_ = field["type"].removeprefix("[]")
     if "fields" in field:
         return by_chance(field["fields"], version, chance)

@@ -1,4 +1,4 @@
-"""Our readers of Java's formats against Java itself: properties, login configs, key stores."""
+"""Tests of kac's readers of Java's formats against Java itself: properties, login configs, key stores."""
 
 import base64
 import os
@@ -33,7 +33,7 @@ WORDS += ['"\\9\\777\\08"', "/* c */", "// c\n", "\n", "1", "{"]
 def what_java_makes_of(
     kind: str, texts: list[bytes], environ: Mapping[str, str] | None = None
 ) -> Iterator[Mapping[str, str] | None]:
-    """For each text what Java reads, None where it refuses it."""
+    """Yield Java's result for each text; None if Java refuses it."""
     with real_clusters.or_skip():
         program = compiled_java.with_ours(HERE / "JavaFormats.java", kafka_jars.KAFKA_4_3)
     command = [kafka_jars.java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program, kind]
@@ -77,7 +77,8 @@ def test_properties_are_read_as_java_reads_them() -> None:
 
 @pytest.mark.usefixtures("java_is_there")
 def test_login_configs_are_read_as_kafka_reads_them() -> None:
-    """What Kafka takes we take for the same; of what it refuses we take some, as a reference without quotes."""
+    """kac reads every text that Kafka accepts in the same way. It also accepts some that Kafka refuses, such as a
+    reference without quotes."""
     chance = random.Random(21)
     texts = []
     for _ in range(4000):
@@ -119,12 +120,12 @@ REFERENCES = [
     "${e::PLAIN}", "${e:x:PLAIN}", "${e:NO_SUCH}", "${e:HIDDEN}", "${v:a:b}", "${f:FOLDER/logins:c:d}", "${f:a.key}",
 ]  # fmt: skip
 WITHOUT_END = re.compile(r"\$\{[fde]:[^}]*$")
-"""Begins a reference to a declared provider that has no end: Kafka leaves it, and sends it as a password."""
+"""Matches a reference to a declared provider that has no end: Kafka leaves it as it is, and sends it as a password."""
 
 
 @pytest.mark.usefixtures("java_is_there")
 def test_config_providers_resolve_as_kafkas_do(tmp_path: Path) -> None:
-    """What Kafka resolves is the same here; what it leaves as it stands, or refuses, is an error here."""
+    """kac resolves a reference as Kafka does. It refuses a reference that Kafka leaves as it is or refuses."""
     folder, below = tmp_path / "secrets", tmp_path / "secrets" / "sub"
     below.mkdir(parents=True)
     (folder / "logins").write_text("a.key = va\\u00e9lue \nc\\:d=e\n", encoding="utf-8")
@@ -165,7 +166,7 @@ def test_config_providers_resolve_as_kafkas_do(tmp_path: Path) -> None:
     assert resolved > 60
 
 
-# Stores, as keytool makes them
+# stores made by keytool
 
 
 @pytest.fixture(scope="module")
@@ -216,5 +217,5 @@ def test_key_stores_of_keytool(kind: str, algorithm: str, tmp_path: Path) -> Non
     assert identity.password is None
     whole = tmp_path / "whole.pem"
     whole.write_text(identity.chain + identity.key)
-    # Refuses a key that is not the certificate's.
+    # This fails if the key does not belong to the certificate.
     ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(whole)

@@ -1,5 +1,5 @@
-"""`kac configs` against kafka-configs 4.3: the same command lines, each on a broker of its own; then the text and the
-state of the brokers agree. What differs on purpose says why, in the cases."""
+"""Tests of `kac configs` against kafka-configs 4.3: the same command lines, each on its own broker, give the same text
+and the same state. The cases state the reasons for intended differences."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.core]
 
 ROOT = Path(__file__).parents[2]
 SETTLED_SECONDS = 60.0
-"""A broker may describe a change some milliseconds after the controller took it; this is when we give up on that."""
+"""Seconds until a broker describes a change: it may learn it some milliseconds after the controller."""
 
 IP = "127.0.0.7"
 LOGGERS = ConfigResource(BROKER_LOGGER, "1")
@@ -46,18 +46,18 @@ _CAUSE = re.compile(
 
 @dataclass
 class Side:
-    """A broker and the command that is tried on it."""
+    """A broker, and the command for it."""
 
     kafka: kafka_cluster.KafkaCluster
     command: Callable[[list[str]], Ran]
     before: dict[str, Any] = field(default_factory=dict)
 
     def run(self, words: Sequence[str]) -> Ran:
-        """One command line, with the address before it."""
+        """Run a command line, with the broker's address in front."""
         return self.command(["--bootstrap-server", self.kafka.bootstrap, *words])
 
     def ask(self, operation: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """One operation of our client."""
+        """Run an operation of kac's client."""
 
         async def asked() -> Any:
             async with worlds.linked(settings.ConnectionSettings(bootstrap=self.kafka.addresses)) as link:
@@ -66,11 +66,11 @@ class Side:
         return asyncio.run(asked())
 
     def state(self, names: Collection[str]) -> dict[str, Any]:
-        """Everything that a case with these names can change."""
+        """Return the state of all entities that a case with these names can change."""
         return self.ask(_state, names)
 
     def text(self, told: str) -> str:
-        """What was told, less what is this broker's alone."""
+        """Return a text without the parts that are specific to this broker."""
         told = told.replace(str(self.kafka.directory), "FOLDER").replace(self.kafka.cluster_id, "ID")
         return re.sub(r"\b127\.0\.0\.1:[0-9]+|data-[0-9a-f]{8}", "HERE", told)
 
@@ -84,7 +84,7 @@ async def _state(link: Link, names: Collection[str]) -> dict[str, Any]:
         str(each): [(entry.name, entry.value) for entry in found.overrides(each)]
         for each, found in listing.sets.items()
     }
-    # A broker lists a logger once it has been used; what nobody set says what root says.
+    # A broker lists a logger after its first use; a logger that has no level of its own has the level of root.
     state[str(LOGGERS)] = [each for each in state[str(LOGGERS)] if each[1] != "INFO"]
     for entity, values in (await quotas.describe_quotas(link)).items():
         if all(name is None or name == IP or name in names for _, name in entity.parts):
@@ -94,7 +94,7 @@ async def _state(link: Link, names: Collection[str]) -> dict[str, Any]:
 
 
 async def _put_back(link: Link, before: dict[str, Any], now: dict[str, Any]) -> None:
-    """What belongs to no case alone: the broker, its default, its loggers."""
+    """Restore the entities that all cases share: the broker, the brokers' default and the loggers."""
     for resource in (broker_resource(1), CLUSTER_DEFAULT, LOGGERS):
         old, new = dict(before[str(resource)]), dict(now[str(resource)])
         gone = [model_changes.ConfigOp(key, DELETE) for key in new.keys() - old.keys()]
@@ -129,8 +129,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sides() -> Iterator[tuple[Side, Side]]:
-    """kafka-configs' broker and ours."""
-    # A case asks for fewer threads than half of Kafka's own.
+    """The broker of kafka-configs and that of kac."""
+    # A case sets a number of threads below half of Kafka's default.
     properties = {"num.io.threads": "8"}
     for theirs in real_clusters.running(lambda: kafka_cluster.KafkaCluster(brokers=1, properties=properties)):
         for ours in real_clusters.running(lambda: kafka_cluster.KafkaCluster(brokers=1, properties=properties)):
@@ -146,7 +146,7 @@ def sides() -> Iterator[tuple[Side, Side]]:
 
 
 def kac(words: list[str]) -> Ran:
-    """`kac configs` in this process, in kafka-configs' place: it says warnings and goes on."""
+    """Run `kac configs` in this process, as kafka-configs; it prints warnings about contexts and continues."""
     out, err = StringIO(), StringIO()
 
     def context(arguments: Any) -> Any:
@@ -162,7 +162,7 @@ def _names(number: int) -> dict[str, str]:
 
 
 def theirs_told(ran: Ran) -> tuple[int, list[str], str]:
-    """What kafka-configs says: an exception's own words, and of its help nothing."""
+    """Return the code, blocks and error of kafka-configs: an exception's own message, without the help."""
     err = ran.err.rstrip("\n")
     if err.startswith("Error while executing config command"):
         found = _CAUSE.match(err.split("\n", 1)[1])
@@ -171,17 +171,17 @@ def theirs_told(ran: Ran) -> tuple[int, list[str], str]:
 
 
 def ours_told(ran: Ran) -> tuple[int, list[str], str]:
-    """What kac says in kafka-configs' place, without its own remarks."""
+    """Return the code, blocks and error of kac as kafka-configs, without kac's own remarks."""
     said = [line for line in ran.err.splitlines() if not line.startswith("kac: ")]
     return ran.code, blocks(ran.out), unhashed("\n".join(said))
 
 
 def blocks(out: str) -> list[str]:
-    """Headings with the lines below each, without an order that is that of Java's hashes."""
+    """Return the headings with the lines below them, sorted: Java prints them in the order of hashes."""
     found: list[str] = []
     for line in out.splitlines():
         if line.endswith("=INFO sensitive=false synonyms={}"):
-            continue  # a logger that nobody set, which is listed once it has been used
+            continue  # a logger without its own level, which the broker lists after its first use
         if line.startswith("  ") and found:
             found[-1] += f"\n{line}"
         elif line.startswith("Quota configs for ") and " are " in line:
@@ -193,12 +193,12 @@ def blocks(out: str) -> list[str]:
 
 
 def unhashed(text: str) -> str:
-    """Lists of names in Java's order, sorted."""
+    """Sort lists of names that Java prints in the order of hashes."""
     return _HASHED.sub(lambda found: ",".join(sorted(re.split(", ?", found[1]))), text)
 
 
 def compare(sides: tuple[Side, Side], lines: Sequence[list[str]], names: Collection[str], patience: float) -> list[str]:
-    """Run the lines on both sides; where they differ."""
+    """Run the lines on both sides, and return the differences."""
     theirs, ours = sides
     problems = []
     for words in lines:
@@ -212,7 +212,7 @@ def compare(sides: tuple[Side, Side], lines: Sequence[list[str]], names: Collect
             if expected[0] != got[0]:
                 break
         if expected[0] and not expected[2]:
-            assert got[2]  # an exception without a word; we have the error's name
+            assert got[2]  # an exception without a message; kac has the name of the error
             got = (*got[:2], "")
         if expected != got:
             problems.append(f"{line}\n  kafka-configs: {expected}\n  kac configs:   {got}")
@@ -240,7 +240,7 @@ def _difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
 
 
 def put_back(sides: tuple[Side, Side], case: str, names: Collection[str] = ()) -> None:
-    """What belongs to no case alone is as it was; with names, what these left behind is gone."""
+    """Restore the entities that all cases share; delete the users and quotas of `names`."""
     for side in sides:
         if "--broker" in case or "--entity-type broker" in case:
             side.ask(_put_back, side.before, side.state([]))
@@ -264,13 +264,13 @@ def test_says_and_does_what_kafka_configs_does(number: int, sides: tuple[Side, S
         assert not problems, "\n".join(problems)
 
 
-# Made up
+# generated command lines
 
 
 def _lines() -> st.SearchStrategy[list[str]]:
-    """One command line: mostly one that means something, spelled in any way, and now and then one part too many.
+    """Draw a command line: mostly a meaningful one in any spelling, sometimes with a part too many.
 
-    Of several keys only one can be wrong: which fault is named first follows the order of Java's hashes.
+    At most one key of several is wrong: kafka-configs reports the first error in the order of Java's hashes.
     """
     spaces = st.sampled_from(["", "", "", " ", "  "])
     numbers = st.sampled_from(

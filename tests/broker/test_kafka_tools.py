@@ -1,5 +1,5 @@
-"""`kac` next to Kafka's own tools of 4.3 on real brokers, 4.3 and 3.9: both say the same of a cluster, and leave the
-same behind. What differs on purpose is in docs/kafka-tools.md."""
+"""Tests of kac against Kafka's own tools of 4.3 on real brokers, 4.3 and 3.9: both show the same values, and have the
+same effects. docs/kafka-tools.md lists intended differences."""
 
 import asyncio
 import json
@@ -59,7 +59,7 @@ _DESCRIBED = re.compile(
 
 
 def level(row: dict[str, Any], name: str) -> str:
-    """A level as Kafka's tool shows it: metadata.version by its release, as far as Kafka 4 supports it."""
+    """Return a level as Kafka's tool shows it: for metadata.version the name of the release, if Kafka 4 supports it."""
     number = row[name]
     if row["name"] != METADATA_VERSION:
         return str(number)
@@ -114,7 +114,7 @@ def test_levels_that_both_refuse(kafka: KafkaCluster, commands: kafka_commands.K
 def both_refuse(
     kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, tool: str, name: str, lines: Iterable[str]
 ) -> None:
-    """Neither does it, and both say so by their exit codes."""
+    """Check that both tools refuse each line with an exit code."""
     for line in lines:
         words = shlex.split(line)
         assert theirs_run(kafka, commands, tool, words).code, line
@@ -133,7 +133,7 @@ CHANGES = (
 
 
 async def test_levels(plain_cluster: KafkaCluster, commands: kafka_commands.KafkaCommands) -> None:
-    """Each as both, the levels are the same after each."""
+    """Both tools make the same changes, and the levels are the same after each."""
     async with worlds.linked(settings.ConnectionSettings(bootstrap=plain_cluster.addresses)) as link:
         seen: list[list[tuple[int, int]]] = []
         for side in ("Kafka", "kac"):
@@ -169,7 +169,7 @@ def test_cluster(kafka: KafkaCluster, commands: kafka_commands.KafkaCommands) ->
 
 
 def compare_transactions(kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, topic: str) -> None:
-    """What coordinators and leaders know, by both."""
+    """Check that both tools show the same transactions of coordinators and leaders."""
 
     def theirs(*words: str) -> list[dict[str, str]]:
         return tabbed(theirs_run(kafka, commands, kafka_commands.TRANSACTIONS, words).out)
@@ -215,14 +215,14 @@ REFUSED_TRANSACTIONS = (
 
 
 def hanging_places(kafka: KafkaCluster, topic: str) -> set[tuple[str, int]]:
-    """The partitions in which kac says that a transaction hangs."""
+    """Return the partitions in which kac reports a hanging transaction."""
     found = kac_data(kafka, "transactions", ["find-hanging", "--topic", topic])["transactions"]
     return {(row["topic"], row["partition"]) for row in found if row["verdict"] == "hangs"}
 
 
 @pytest.fixture
 async def unverified(link: Link) -> AsyncIterator[None]:
-    """Leaders take transactional records that no coordinator knows of."""
+    """Turn the verification of transactions off: leaders accept transactional records of unknown transactions."""
     everyone, key = config.ConfigResource(BROKER, ""), "transaction.partition.verification.enable"
     await send(link, changes.AlterConfigs({everyone: (changes.ConfigOp(key, SET, "false"),)}), validate_only=False)
     yield
@@ -232,7 +232,7 @@ async def unverified(link: Link) -> AsyncIterator[None]:
 async def test_transactions(
     kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, link: Link, name: str, unverified: None
 ) -> None:
-    """A healthy transaction in partition 0, and hanging ones in 1 and 2: of these each side ends one."""
+    """A healthy transaction is in partition 0, hanging ones in 1 and 2: each tool ends one of these."""
     await make_topic(link, name, partitions=3, retention_ms="-1")
     brokers = dict(zip(kafka.broker_ids, kafka.addresses, strict=True))
     at = time.time_ns() // 1_000_000 - LONG_AGO_MS
@@ -293,12 +293,12 @@ REFUSED_ELECTIONS = (
     "--topic {n} --partition 0",
 )
 NOT_NEEDED = {"unclean": (1, "an unclean election is for a partition without a leader"), "preferred": (0, "already")}
-"""Type -> how kac ends where a leader leads, and what it says; Kafka's tool says in both cases that one is elected."""
+"""Type -> kac's exit code and message if the partition has a leader; Kafka's tool reports an election in both cases."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, name: str) -> Path:
-    """Files of partitions."""
+    """Files with partitions."""
     places = [{"topic": name, "partition": 0}, {"topic": f"{name}-no", "partition": 0}]
     for file, data in (
         ("good", {"partitions": places}),
@@ -325,7 +325,7 @@ async def test_elections(
 
 @pytest.fixture(params=["plain_cluster", pytest.param("3.9", marks=pytest.mark.long)])
 def several(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """A cluster of several brokers."""
+    """A cluster with more than one broker."""
     if request.param == "plain_cluster":
         yield request.getfixturevalue(request.param)
     else:
@@ -333,14 +333,14 @@ def several(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 
 
 def leads_not_all(topic: str, broker_id: int, listing: TopicListing) -> bool:
-    """Whether another broker leads a partition."""
+    """Return whether another broker leads a partition."""
     return any(each.leader != broker_id for each in listing.topics[topic].partitions)
 
 
 async def test_leaders_go_back(
     several: KafkaCluster, commands: kafka_commands.KafkaCommands, name: str, tmp_path: Path
 ) -> None:
-    """Broker 1 leads all partitions of which broker 2 is the preferred one, until each side elects."""
+    """Broker 1 leads all partitions whose preferred leader is broker 2, until each tool elects for one topic."""
     async with worlds.linked(settings.ConnectionSettings(bootstrap=several.addresses)) as link:
         topics = (f"{name}-a", f"{name}-b")
         new = tuple(changes.NewTopic(topic, assignments=((1, 2), (1, 2), (1, 2))) for topic in topics)
@@ -361,7 +361,7 @@ async def test_leaders_go_back(
                 else:
                     ran = await asyncio.to_thread(kac, several, "topics", words)
                 assert ran.code == 0, ran
-            # The controller has elected; another broker may learn it later.
+            # After the election by the controller, another broker may still show the former leader.
             seen = partial(describe_topics, link, [topic])
             listing = await until_settled(seen, partial(leads_not_all, topic, 2), within=30)
             assert not leads_not_all(topic, 2, listing)
@@ -369,7 +369,7 @@ async def test_leaders_go_back(
 
 @pytest.fixture(params=[KAFKA_4_3, KAFKA_3_9])
 def stoppable(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Three brokers, of which two can be stopped: the first is the only controller."""
+    """Three brokers, two of them stoppable: the first is the only controller."""
     version: str = request.param
     properties = {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "1"}
     yield from running(lambda: KafkaCluster(version, brokers=3, controllers=1, properties=properties))
@@ -377,7 +377,7 @@ def stoppable(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 
 @pytest.mark.long
 async def test_unclean_elections(stoppable: KafkaCluster, commands: kafka_commands.KafkaCommands, name: str) -> None:
-    """The last replica in the ISR is down, another is up: each side elects it, and kac wants to be told so."""
+    """The last replica in the ISR is down, another is up: each tool elects it; kac requires --accept."""
     async with worlds.linked(settings.ConnectionSettings(bootstrap=stoppable.addresses[:1])) as link:
         topics = (f"{name}-a", f"{name}-b")
         assert await applied(
@@ -409,7 +409,7 @@ async def test_unclean_elections(stoppable: KafkaCluster, commands: kafka_comman
 
 @pytest.mark.long
 async def test_a_broker_is_unregistered(stoppable: KafkaCluster, commands: kafka_commands.KafkaCommands) -> None:
-    """One by each side; kac refuses one that is alive."""
+    """Each tool unregisters a broker that is down; kac refuses one that is alive."""
     words = ["unregister", "--id"]
     alive = await asyncio.to_thread(kac, stoppable, "brokers", [*words, "2", "--yes"])
     assert alive.code
@@ -431,7 +431,7 @@ async def test_a_broker_is_unregistered(stoppable: KafkaCluster, commands: kafka
 async def test_records(
     kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, link: Link, name: str, tmp_path: Path
 ) -> None:
-    """Each side deletes in a topic of its own: the same is printed, and the same records are left."""
+    """Each tool deletes records in its own topic, and the same records are left."""
     topics = (f"{name}-a", f"{name}-b")
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
     await producer.start()
@@ -475,14 +475,17 @@ async def test_records(
 # -- groups and kafka-consumer-groups ----------------------------------------------------------------------------------
 
 START_MS = 1_700_000_000_000
-"""When the first record was made: 2023-11-14T22:13:20Z."""
+"""The timestamp of the first record: 2023-11-14T22:13:20Z."""
 
 
 @pytest.fixture
 async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[str]:
-    """Topics NAME (3 partitions, 10, 4 and no records, one a second) and NAME-e (2, empty), of which two have names of
-    24 and 25 characters for the CSV. Groups: NAME-idle with offsets of both topics; NAME, "2" with one; NAME-live with
-    a member; NAME-static with a static one."""
+    """Topics and groups with offsets. NAME is the name of the test.
+
+    Topics: NAME with three partitions of 10, 4 and 0 records, one per second; NAME-e with two empty ones; two topics
+    with names of 24 and 25 characters for the CSV. Groups: NAME-idle with offsets in both topics; NAME, "2" with
+    offsets in NAME and the long-named topics; NAME-live with a member; NAME-static with a static member.
+    """
     topics = {name: 3, f"{name}-e": 2, name.ljust(24, "x"): 1, name.ljust(25, "x"): 1}
     for topic, partitions in topics.items():
         await make_topic(link, topic, partitions=partitions, retention_ms="-1")
@@ -508,12 +511,12 @@ async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[
     yield name
     await live.stop()
     await static.stop()
-    # With hundreds of groups kac does not look at each for who reads a topic. A static member is missed later.
+    # With hundreds of groups kac does not examine all of them for readers of a topic. The static member expires later.
     await outcomes(link, DeleteGroups((*offsets, f"{name}-live")))
 
 
 async def commit(kafka: KafkaCluster, group: str, offsets: dict[tuple[str, int], int]) -> None:
-    """Offsets of a group that has no members."""
+    """Commit offsets of a group without members."""
     consumer = AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap, group_id=group, enable_auto_commit=False)
     await consumer.start()
     places = {TopicPartition(*place): offset for place, offset in offsets.items()}
@@ -604,7 +607,7 @@ MEANT = ("--yes", "--accept", "assigned-consumers")
 async def test_resets_and_deletions(
     kafka: KafkaCluster, commands: KafkaCommands, link: Link, consumed: str, offset_files: Path
 ) -> None:
-    """Each as both, on a group of its own: the same offsets are left."""
+    """Each tool makes the changes on its own group, and the same offsets are left."""
     groups = (f"{consumed}-a", f"{consumed}-b")
     for group in groups:
         await commit(kafka, group, {(consumed, 0): 5, (consumed, 1): 4})
@@ -626,7 +629,7 @@ async def test_resets_and_deletions(
 
 @pytest.mark.parametrize("line", LISTS)
 def test_lists(kafka: KafkaCluster, commands: KafkaCommands, consumed: str, line: str) -> None:
-    """The groups of consumers are the same; kac lists other ones, too."""
+    """Both tools list the same groups of consumers; kac lists other groups too."""
     words = shlex.split(line)
     theirs = kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, words)
     names = (
@@ -646,7 +649,7 @@ def _heads(line: str) -> tuple[str, ...]:
 
 
 def described(kafka: KafkaCluster, words: list[str]) -> list[Any]:
-    """Groups as kac describes them."""
+    """Return groups as kac describes them."""
     found = kafka_tool_comparison.kac_data(kafka, "groups", ["--describe", *words])
     return found if isinstance(found, list) else [found]
 
@@ -658,7 +661,7 @@ def test_descriptions(kafka: KafkaCluster, commands: KafkaCommands, consumed: st
 
 
 def compare_described(kafka: KafkaCluster, commands: KafkaCommands, words: list[str]) -> list[Any]:
-    """Offsets, members and states, by both; returns what kac says."""
+    """Check that both tools show the same offsets, members and states; return kac's groups."""
     ours = described(kafka, words)
     theirs = kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, ["--describe", *words]).out
     table = kafka_tool_comparison.rows(theirs, *OFFSETS)
@@ -708,7 +711,7 @@ STATE = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"
 def test_new_offsets(
     kafka: KafkaCluster, commands: KafkaCommands, consumed: str, offset_files: Path, line: str
 ) -> None:
-    """What --export writes is the same by both, and changes nothing."""
+    """Both tools export the same offsets, and change nothing."""
     words = ["--reset-offsets", *shlex.split(line.format(n=consumed, f=offset_files)), "--export"]
     theirs = kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, [*words, "--dry-run"])
     ours = kafka_tool_comparison.kac(kafka, "groups", words)
@@ -728,7 +731,7 @@ def test_both_refuse(
 
 
 async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, commands: KafkaCommands, name: str) -> None:
-    """KIP-848: one member, which has not told that it has what it is to have."""
+    """KIP-848: the group has one member, which has not confirmed its target assignment."""
     async with worlds.linked(worlds.settings(plain_cluster)) as link:
         await make_topic(link, name, partitions=2)
         (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()
@@ -759,14 +762,14 @@ async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, comm
 
 
 def _assigned(places: list[dict[str, Any]]) -> str:
-    """Partitions of one topic as Kafka's tool has them."""
+    """Return the partitions of a topic in the form of Kafka's tool."""
     if not places:
         return "-"
     return f"{places[0]['topic']}:{','.join(str(each['partition']) for each in places)}"
 
 
 async def commit_as_member(link: Link, group: str, coordinator: int, epoch: int) -> None:
-    """An offset with a leader epoch, as Java's consumers commit it."""
+    """Commit an offset with a leader epoch, as Java's consumers do."""
     topic_id = (await describe_topics(link, [group])).topics[group].topic_id
     assert topic_id is not None
 
@@ -784,7 +787,7 @@ newer_link = worlds.link("plain_cluster")
 
 
 async def beat(newer_link: Link, protocol: str, group: str, build: Callable[[ModuleType], Any]) -> Any:
-    """One heartbeat, asked again while the coordinator is not there yet."""
+    """Send a heartbeat, again and again until the coordinator is available; return the response."""
 
     async def ask() -> Any:
         (coordinator,) = (await find_coordinators(newer_link, [group], is_change=True))[0].values()
@@ -796,7 +799,7 @@ async def beat(newer_link: Link, protocol: str, group: str, build: Callable[[Mod
 
 
 def later(protocol: str, group: str, topic: str, epoch: int, tasks: Any = None) -> Callable[[ModuleType], Any]:
-    """A member's next heartbeat; with the epoch -1 it leaves."""
+    """Return the builder of a member's next heartbeat; with the epoch -1 the member leaves."""
     first = joining(protocol, group, topic)
 
     def build(kio: ModuleType) -> Any:
@@ -816,7 +819,7 @@ def later(protocol: str, group: str, topic: str, epoch: int, tasks: Any = None) 
 
 @asynccontextmanager
 async def member(newer_link: Link, protocol: str, group: str, topic: str) -> AsyncIterator[None]:
-    """A member that has what it is to have, and beats until the end."""
+    """Keep a member in the group until the end of the block. It has its target assignment."""
     answer = await beat(newer_link, protocol, group, joining(protocol, group, topic))
     tasks: Any = None
     settled = asyncio.Event()
@@ -844,8 +847,11 @@ async def member(newer_link: Link, protocol: str, group: str, topic: str) -> Asy
 
 @pytest.fixture
 async def used(plain_cluster: KafkaCluster, newer_link: Link, name: str) -> AsyncIterator[str]:
-    """Topic NAME with 7 and 0 records, NAME-e without. Share groups: NAME-live with a member, NAME-idle with offsets of
-    both topics. Streams groups: NAME-run with a member, NAME-rest with an offset."""
+    """Topics and groups with offsets. NAME is the name of the test.
+
+    Topics: NAME with 7 and 0 records, NAME-e without records. Share groups: NAME-live with a member, NAME-idle with
+    offsets in both topics. Streams groups: NAME-run with a member, NAME-rest with an offset.
+    """
     for topic, partitions in ((name, 2), (f"{name}-e", 1)):
         await make_topic(newer_link, topic, partitions=partitions)
     producer = AIOKafkaProducer(bootstrap_servers=plain_cluster.bootstrap)
@@ -893,7 +899,7 @@ async def test_what_both_list(plain_cluster: KafkaCluster, commands: KafkaComman
 
 
 async def test_what_both_describe(plain_cluster: KafkaCluster, commands: KafkaCommands, used: str) -> None:
-    """States and members; the start offsets and the lag of share groups, and what streams groups have to read."""
+    """Both tools show the same states and members, and the same start offsets and lags of share groups."""
     for tool, kind, chosen in ((SHARE_GROUPS, "share", SHARE), (STREAMS_GROUPS, "streams", STREAMS)):
         for line in chosen:
             words = ["--describe", *(word.format(n=used) for word in line)]
@@ -929,7 +935,7 @@ async def test_what_both_describe(plain_cluster: KafkaCluster, commands: KafkaCo
                     for each in ours
                     for row in each["partitions"]
                 }
-                # Kafka's tool has a row for each partition of a topic, also where the group has not begun.
+                # Kafka's tool has a row for each partition of a topic, also if the group has not begun to read it.
                 theirs = {kafka_tool_comparison.picked(row, "GROUP", "TOPIC", "PARTITION"): row for row in offsets}
                 assert {
                     place: tuple(
@@ -982,11 +988,11 @@ NEWER_REFUSED = (
     ("streams", "--reset-offsets --group {n}-live --input-topic {n} --to-latest --dry-run"),
 )
 REFUSED_HERE = (("share", "--reset-offsets --group {n}-run --topic {n} --to-latest --dry-run"),)
-"""Kafka's tool shows new offsets for a group of another kind."""
+"""kac refuses this; Kafka's tool shows new offsets for a group of another type."""
 
 
 async def test_new_offsets_and_refusals(plain_cluster: KafkaCluster, commands: KafkaCommands, used: str) -> None:
-    """The offsets that a dry run shows are Kafka's; one that is there already is not needed, and not in the plan."""
+    """A dry run shows the same offsets in both tools. kac's plan omits an offset that the group already has."""
     tools = {"share": SHARE_GROUPS, "streams": STREAMS_GROUPS}
     for kind, line in DRY:
         words = ["--reset-offsets", *shlex.split(line.format(n=used)), "--dry-run"]
@@ -1011,7 +1017,7 @@ async def test_new_offsets_and_refusals(plain_cluster: KafkaCluster, commands: K
 
 
 async def asked(kafka: KafkaCluster, group: str) -> GroupPosition:
-    """A group's position."""
+    """Return a group's position."""
     async with worlds.linked(worlds.settings(kafka)) as newer_link:
         return await group_position(newer_link, group)
 
@@ -1026,7 +1032,8 @@ NEWER_CHANGES = (
 
 
 async def test_changes(plain_cluster: KafkaCluster, commands: KafkaCommands, newer_link: Link, used: str) -> None:
-    """Each as both; the offsets are the same after each. What was there before is there again, for the other side."""
+    """Each tool makes the changes in turn, and the offsets are the same after each. The first offsets are restored for
+    the second tool."""
     seen: dict[str, list[Any]] = {"Kafka": [], "kac": []}
     for side, steps in seen.items():
         for kind, line in NEWER_CHANGES:

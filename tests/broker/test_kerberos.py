@@ -1,4 +1,4 @@
-"""GSSAPI with a real KDC and a 4.3 broker: keytabs, ticket caches, and what goes wrong with them."""
+"""Tests of GSSAPI with a real KDC and a 4.3 broker: keytabs, ticket caches, and their errors."""
 
 import asyncio
 import secrets
@@ -36,7 +36,7 @@ def realm() -> Iterator[Kdc]:
 
 @pytest.fixture(scope="module")
 def cluster(realm: Kdc) -> Iterator[KafkaCluster]:
-    """Kafka 4.3 with GSSAPI; its sessions end after five seconds."""
+    """Kafka 4.3 with GSSAPI; sessions end after five seconds."""
     keytab = realm.keytab(f"kafka/{free_ports.LOOPBACK}")
     principal = f"kafka/{free_ports.LOOPBACK}@{REALM}"
     login = f'{KRB5} required useKeyTab=true storeKey=true keyTab="{keytab}" principal="{principal}";'
@@ -54,14 +54,15 @@ def cluster(realm: Kdc) -> Iterator[KafkaCluster]:
 
 @pytest.fixture(autouse=True)
 def environment(realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The realm, and an empty default cache."""
+    """The realm's config, and an empty default cache."""
     monkeypatch.setenv("KRB5_CONFIG", str(realm.config))
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path / 'cache'}")
 
 
 @pytest.fixture
 def configure(cluster: KafkaCluster, tmp_path: Path) -> Configure:
-    """A context of a client.properties with these options of the login module."""
+    """A function that returns a context, from a client.properties with these options of the login module and these
+    lines."""
 
     def write(options: str = "", *lines: str) -> Context:
         file = tmp_path / "client.properties"
@@ -88,7 +89,7 @@ def keyed(keytab: Path, principal: str = f"alice@{REALM}") -> str:
 
 
 async def ask(context: Context, seconds: float = 0.0) -> str:
-    """Asks, again and again for so long, over one link; returns the client's id."""
+    """Send requests over a link for so many seconds, at least one; return the client's id."""
     client_id = f"kerberos-{secrets.token_hex(4)}"
     async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
         await describe_cluster(link)
@@ -97,12 +98,12 @@ async def ask(context: Context, seconds: float = 0.0) -> str:
 
 
 async def principal(cluster: KafkaCluster, context: Context) -> str:
-    """Who the broker's request log says has asked."""
+    """Return the client's principal in the broker's request log."""
     return cluster.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=await ask(context))[0].principal
 
 
 async def refusal(context: Context, kind: type[AdminError] = AuthenticationFailed) -> str:
-    """The one line that an operator sees."""
+    """Return the one line that an operator sees. Fail without an error, or if the line has a password."""
     with pytest.raises(kind) as caught:
         await ask(context)
     failure = caught.value.failure
@@ -121,7 +122,7 @@ async def test_a_keytab_whose_sessions_are_renewed(cluster: KafkaCluster, realm:
 
 
 async def test_many_connections_at_once(cluster: KafkaCluster, realm: Kdc, configure: Configure) -> None:
-    """They share the tickets of one cache in memory, from several threads."""
+    """The connections share the tickets of a cache in memory, in several threads."""
     context = configure(keyed(realm.keytab("alice")))
     clients = await asyncio.gather(*(ask(context) for _ in range(20)))
     for client_id in clients:
@@ -130,7 +131,7 @@ async def test_many_connections_at_once(cluster: KafkaCluster, realm: Kdc, confi
 
 
 async def test_tickets_of_a_keytab_are_renewed(cluster: KafkaCluster, realm: Kdc, configure: Configure) -> None:
-    """They end after ten seconds, and the sessions go on."""
+    """The tickets end after ten seconds, and the session continues."""
     realm.add("erin", PASSWORD)
     realm.administer(f'modprinc -maxlife "10 seconds" erin@{REALM}')
     context = configure(keyed(realm.keytab("erin"), f"erin@{REALM}"))
@@ -215,7 +216,7 @@ async def test_a_broker_whose_keytab_is_old(
     realm.log_in("alice", PASSWORD, tmp_path / "cache")
     settings = configure().settings
     assert settings.sasl is not None
-    # The broker has no keys of this service's: it can't open the ticket.
+    # The broker has no key of this service, so it can't decrypt the ticket.
     options = {**settings.sasl.options, "kerberos.service.name": "other"}
     realm.add(f"other/{free_ports.LOOPBACK}")
     context = replace(configure(), settings=replace(settings, sasl=replace(settings.sasl, options=options)))

@@ -1,4 +1,4 @@
-"""Polls of real brokers: what kac changes and writes down itself is what the polls find, in the same words."""
+"""Tests of polls of real brokers: they find the changes that kac made, with the same words as kac's journal."""
 
 import asyncio
 import gzip
@@ -39,7 +39,7 @@ SETTING: tuple[plan_edits.Edit, ...] = (
     plan_edits.GrowTopic(NAME, 5),
     plan_edits.SetConfig(config.CLUSTER_DEFAULT, "log.cleaner.backoff.ms", "15001"),
     plan_edits.SetConfig(config.broker_resource(1), "log.cleaner.backoff.ms", "15002"),
-    # Brokers take keys that they do not know, and hide them.
+    # Brokers accept keys that they do not know, and hide their values.
     plan_edits.SetConfig(config.broker_resource(1), "collect.plugin.token", secret.Secret(PLANTED)),
     plan_edits.SetQuota(PAIR, "producer_byte_rate", 1048576.0),
     plan_edits.SetQuota(PAIR, "request_percentage", 12.5),
@@ -59,7 +59,7 @@ UNSETTING: tuple[plan_edits.Edit, ...] = (
 
 
 def change(context: Context, edits: Sequence[plan_edits.Edit]) -> None:
-    """All of them, in one plan, into the journal."""
+    """Apply all edits in one plan, with a journal."""
 
     async def work(client: AdminClient) -> None:
         session = Session(client, context, "run")
@@ -81,7 +81,7 @@ def found(lake: Lake, run_id: str) -> set[tuple[str, str, str, str | None]]:
 
 
 def without_endpoints(state: State) -> State:
-    """Brokers tell the addresses of the listener that they are asked by."""
+    """Return a state without brokers' endpoints: a broker returns the addresses of the requested listener."""
     return {entity: tuple(v for v in values if v.attr != ":endpoints") for entity, values in state.items()}
 
 
@@ -111,7 +111,7 @@ def test_polls_find_what_the_journal_says(cluster_name: str, request: pytest.Fix
     assert {row["principal"] for row in edits} == {"User:ANONYMOUS"}
     assert all(timedelta() <= row["end_ts"] - row["intent_ts"] < timedelta(minutes=1) for row in edits)
 
-    # What was set last of each, as the journal has it, is what the poll found; a list that grew is told whole there.
+    # The poll finds the last value of each edit as the journal has it; of a list with added elements the poll has all.
     wanted = {(row["entity_type"], row["entity_key"], row["attr"]): row for row in edits if row["op"] == "set"}
     seen = {entity: value for *entity_parts, value in found(lake, second.run_id) for entity in [tuple(entity_parts)]}
     for entity, row in wanted.items():
@@ -137,7 +137,7 @@ def test_polls_find_what_the_journal_says(cluster_name: str, request: pytest.Fix
 
 
 def test_who_has_no_rights_on_real_brokers_makes_nothing_vanish(kafka39: KafkaCluster, lake: Lake) -> None:
-    """Alice may not describe topics where an ACL is for others; whatever she is refused is told, nothing is gone."""
+    """An ACL for another user hides a topic from alice. The poll stores the refusal, and deletes no entity."""
     admin = Context("real", "a test", ConnectionSettings(kafka39.addresses), cluster_id=kafka39.cluster_id)
     sasl = SaslSettings(mechanism="PLAIN", username="alice", password=secret.Secret(kafka39.users["alice"]))
     as_alice = ConnectionSettings(kafka39.login_addresses, "SASL_PLAINTEXT", sasl)

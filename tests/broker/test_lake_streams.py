@@ -1,5 +1,5 @@
-"""`kac lake run` on real clusters: what controllers write, and lines that are shipped into a topic, are in the lake
-once each, whichever process is killed."""
+"""Tests of `kac lake run` on real clusters: the records of controllers, and the lines shipped into a topic, are in the
+lake exactly once, whichever process is killed."""
 
 import asyncio
 import json
@@ -36,14 +36,14 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.lake_reading import rows_in
 
 WAVE = 40
-"""Lines that are shipped at once."""
+"""The number of lines that are shipped at once."""
 READABLE = WAVE - 3
-"""Of these, requests that can be read."""
+"""The number of readable requests in them."""
 LEFT = READABLE - 10
-"""Of these, once the first ten are deleted."""
+"""The number of these requests without the first ten records."""
 AT = datetime(2026, 11, 21, 10, 59, 30, 123000)
 Line = tuple[bytes | None, bytes]
-"""A record's key and value."""
+"""The key and the value of a record."""
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.long)])
@@ -52,8 +52,8 @@ Line = tuple[bytes | None, bytes]
 async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_said(
     plain_cluster: KafkaCluster, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kills: int
 ) -> None:
-    """Of a topic whose records went, by retention or by hand, before a run that follows a kill has read them: how many
-    offsets of which partition, in the report and in the lake from then on."""
+    """If records are deleted, by retention or by a request, before the run after a kill has read them, the report and
+    the lake name the partition and the number of lost offsets from then on."""
     configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
     mine, lines, short = plain_cluster.cluster_id, f"{name}-lines", f"{name}-short"
     controllers = [f"{host}:{port}" for host, port in plain_cluster.controller_addresses]
@@ -110,8 +110,8 @@ async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_sai
 async def test_a_topic_of_the_same_name_is_another_topic(
     plain_cluster: KafkaCluster, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Deleted and created again with more lines than were read: read from its first record, and what may be lost is
-    said; on another cluster: refused, until the operator says that it is meant."""
+    """A topic that was deleted and recreated with more lines than were read is read from its first record, and the
+    report says that offsets may be lost. The same name on another cluster is refused until the operator confirms it."""
     configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
     name_sources(lake, {"id": "x", "context": "here", "request-topic": name})
     with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
@@ -146,7 +146,8 @@ async def test_a_topic_of_the_same_name_is_another_topic(
 async def test_a_topic_is_read_as_its_context_says(
     secure_cluster: KafkaCluster, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """SASL and TLS by files; a login that Spark's source can't do is refused by name."""
+    """Logins are SASL and TLS with files. A login that Spark's source does not support is refused with the context's
+    name."""
     password = secure_cluster.users["admin"]
     login = f'org.apache.kafka.common.security.scram.ScramLoginModule required username="admin" password="{password}";'
     text = (
@@ -221,7 +222,7 @@ def is_shown(lake: Lake, topic: str, number: int) -> bool:
 
 
 def taken(lake: Lake, cluster_id: str) -> int:
-    """Requests of a cluster that were counted."""
+    """Return the number of requests of a cluster in the lake."""
     where = f"second IS NOT NULL AND cluster_id = '{cluster_id}'"
     return sum(count for (count,) in rows_in(lake, REQUEST, "second.requests", where))
 
@@ -257,7 +258,7 @@ async def ship(producer: AIOKafkaProducer, topic: str, lines: Sequence[Line], pa
 
 
 def wave(number: int) -> list[Line]:
-    """Lines of two brokers, some in the same second, around the end of an hour; a change; and what can't be read."""
+    """Return lines of two brokers: requests, some in the same second; a change; and lines that can't be read."""
     at = AT + timedelta(seconds=number % 60)
     made = [produce(100, at=at + timedelta(milliseconds=place), principal="User:p") for place in range(WAVE - 4)]
     lines = [(str(1 + place % 2).encode(), each.line.encode()) for place, each in enumerate(made)]

@@ -1,4 +1,5 @@
-"""The link against real brokers: routes, deaths, lost answers, round trips; and the harness under it."""
+"""Tests of the link with real brokers: routes, brokers that die, lost answers, round trips; and tests of the harness
+itself."""
 
 import asyncio
 import os
@@ -58,7 +59,8 @@ def plain(*addresses: tuple[str, int], **settings: Any) -> ConnectionSettings:
 
 
 async def told_versions(link: Link) -> Mapping[int, tuple[int, int]]:
-    """What the broker says to the newest ApiVersions, apart from the lookup that aiokafka makes while connecting."""
+    """Return the versions in the broker's response to the newest ApiVersions, without the lookup that aiokafka makes on
+    connect."""
     response = await link.call(
         "api_versions",
         lambda kio: kio.ApiVersionsRequest(client_software_name="kac", client_software_version="1"),
@@ -86,7 +88,7 @@ async def test_one_dead_address_does_not_matter(plain_cluster: KafkaCluster) -> 
 
 
 async def test_each_broker_is_asked_itself(plain_cluster: KafkaCluster) -> None:
-    """A broker answers for its own configs alone."""
+    """Only the broker itself returns its configs."""
     async with linked(plain(plain_cluster.addresses[0])) as link:
         for node in plain_cluster.broker_ids:
             response = await link.call("describe_configs", broker_configs(node), to=broker(node))
@@ -173,12 +175,12 @@ def mtls_addresses(cluster: KafkaCluster) -> tuple[tuple[str, int], ...]:
 
 
 async def refused(settings: ConnectionSettings, kind: type[errors.AdminError]) -> str:
-    """Message and remedy of the one error that connecting gives, after the checks that hold for all of them."""
+    """Return message and remedy of the error on connect, after the checks that hold for each such error."""
     async with linked(replace(settings, connect_timeout=5)) as link:
         with pytest.raises(kind) as failed:
             await link.call("metadata", all_topics)
     told = failed.value.failure
-    # Of several addresses the second is tried where the first takes long to answer.
+    # If the first of several addresses answers late, kac tries the second.
     assert any(f"{host}:{port}" in told.message for host, port in settings.bootstrap)
     assert told.remedy
     assert "\n" not in told.message + told.remedy
@@ -196,7 +198,7 @@ async def test_every_mechanism_lets_in(secure_cluster: KafkaCluster, mechanism: 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_the_clients_own_loop_does_tls(secure_cluster: KafkaCluster, host: str) -> None:
-    """By an address, and by a name that may have an IPv6 address where no broker listens."""
+    """Connect by an address, and by a name that may have an IPv6 address on which no broker listens."""
     settings = secure(secure_cluster, bootstrap=((host, secure_cluster.addresses[0][1]),))
     with AdminClient(settings) as client:
         assert set((await client.run(Link.nodes)).brokers) == {1, 2, 3}
@@ -290,31 +292,31 @@ async def test_no_secret_reaches_a_log(secure_cluster: KafkaCluster, caplog: pyt
     assert secure_cluster.users["admin"] not in caplog.text
 
 
-# -- Changes whose answer never comes: what the client says has to be true, and nothing is ever sent twice -------------
+# -- changes whose answer is lost: the client's outcome is true, and no change is sent twice ---------------------------
 
 
 @pytest.fixture
 async def proxy(kafka: KafkaCluster) -> AsyncIterator[CuttingProxy]:
-    """Before broker 1."""
+    """A proxy in front of broker 1."""
     async with CuttingProxy(kafka.addresses[0]) as made:
         yield made
 
 
 @pytest.fixture
 async def link(proxy: CuttingProxy) -> AsyncIterator[Link]:
-    """Connected through the proxy for everything that any broker may answer."""
+    """A link through the proxy, for all requests that any broker may answer."""
     made = Link(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5))
     yield made
     await made.close()
 
 
 direct = worlds.link("kafka")
-"""Connected to the brokers themselves."""
+"""A link to the brokers without the proxy."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A change, what has to be there before it, and its API's key."""
+    """A change with its API key, and the changes that have to be made before it."""
 
     api_key: int
     change: Callable[[str], changes.ChangeRequest]
@@ -386,7 +388,7 @@ async def test_a_lost_answer_is_looked_up(
 
 
 async def test_what_can_not_be_seen_is_unknown(direct: Link, proxy: CuttingProxy, link: Link, name: str) -> None:
-    """The same iterations as before: the new password is in force or not."""
+    """The password has the same iterations as before, so the new one is in force or not."""
     user = changes.ScramUser(name, codes.ScramMechanism(1))
     assert (await single(direct, changes.AlterScram({user: (4096, Secret("old"))}))).ok
     proxy.arm(51, Cut.AFTER)
@@ -398,7 +400,7 @@ async def test_what_can_not_be_seen_is_unknown(direct: Link, proxy: CuttingProxy
 
 
 async def test_a_secret_beside_what_can_be_seen(plain_cluster: KafkaCluster, name: str) -> None:
-    """A resource's keys are applied all or none, so the key that can be read speaks for the one that can't."""
+    """The keys of a resource are set together or not at all, so the readable one shows whether the secret was set."""
     key, seen, node = "lost.own.secret", "log.cleaner.threads", broker_resource(1)
     async with (
         CuttingProxy(plain_cluster.addresses[0]) as proxy,
@@ -439,8 +441,8 @@ async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str) -> No
 
 
 async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name: str) -> None:
-    """One while it creates topics: what is said of each topic is how it is. Then all: nobody can tell, and that is
-    said."""
+    """A broker is killed while it creates topics: the outcome of each topic is true. Then all are killed: the outcome
+    is unknown."""
     first, *others = own_cluster.broker_ids
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses[:1]))
     direct = Link(ConnectionSettings(bootstrap=own_cluster.addresses[1:]))
@@ -451,7 +453,7 @@ async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name:
         await asyncio.to_thread(own_cluster.kill, first)
         try:
             outcomes = await sending
-        except AdminError:  # the connection was gone before anything was sent
+        except AdminError:  # the connection was closed before the request
             outcomes = ()
         there = (await topics.describe_topics(direct)).topics
         for outcome in outcomes:
@@ -486,11 +488,11 @@ async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name:
         assert "before you repeat it" in outcome.failure.remedy
 
 
-# -- How many round trips a start takes until brokers and topics are known: what a link over an ocean multiplies -------
+# -- round trips until a start knows brokers and topics: the part that a link over an ocean multiplies -----------------
 
 
 async def taken(settings: ConnectionSettings, broker: tuple[str, int]) -> int:
-    """Round trips of what `SessionFactory` reads ahead, on a new client."""
+    """Return the round trips of the reads that `SessionFactory` begins early, with a new client."""
     async with SlowLink(broker) as link:
         with AdminClient(replace(settings, bootstrap=(link.address,))) as client:
             await asyncio.gather(client.run(cluster.describe_cluster), client.run(describe_topics, None))
@@ -514,7 +516,7 @@ async def test_by_tls(secure_cluster: KafkaCluster, tmp_path: Path, mechanism: s
 
 
 async def test_a_login_at_the_oldest_release(kafka28: KafkaCluster) -> None:
-    """SaslHandshake goes out with ApiVersions, which 2.8 answers in turn as 4.3 does."""
+    """kac sends SaslHandshake together with ApiVersions; 2.8 answers them in order, as 4.3 does."""
     (address, *_) = kafka28.login_addresses
     sasl = SaslSettings("PLAIN", "admin", Secret(kafka28.users["admin"]))
     assert await taken(ConnectionSettings((address,), "SASL_PLAINTEXT", sasl), address) == 3
@@ -529,7 +531,7 @@ async def test_by_tls_with_a_client_certificate(secure_cluster: KafkaCluster) ->
     assert await taken(settings, (host, int(port))) == 3
 
 
-# -- The harness itself: what other tests take for granted about the brokers under them --------------------------------
+# -- the harness itself: assumptions of other tests about their brokers ------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["plain_cluster", "kafka39"])
@@ -567,7 +569,7 @@ def test_a_broker_that_cannot_start_says_why() -> None:
     assert not wrong.directory.exists()
 
 
-@pytest.mark.usefixtures("plain_cluster")  # skips where brokers cannot run
+@pytest.mark.usefixtures("plain_cluster")  # skips if brokers can't run
 def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
     command = [sys.executable, "-m", "tests.support.kafka_cluster", "--brokers", "1"]
     owner = children.Child(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
@@ -586,21 +588,24 @@ def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
         socket.create_connection((host, int(port)), timeout=patience.PATIENCE)
 
 
-# -- A link with a long way before a broker: what passes is late, and the round trips of which it took are counted -----
-# A client that sends after an answer arrived may have waited for it: what it sends is one round trip after that answer.
-# What it sends while answers are still on their way waited for none of them. So many round trips are a property of what
-# was sent after what, and the delay only keeps apart what goes out together from what goes out one after another.
+# -- a slow link in front of a broker: it delays the bytes, and counts their round trips -------------------------------
+# A client that sends after an answer arrived may have waited for it: such a request is one round trip after that
+# answer. Requests sent while answers are on their way waited for none of these. So the number of round trips follows
+# from the order of requests and answers; the delay only separates requests that are sent together from those that are
+# sent one after another.
 
 Address = tuple[str, int]
 ONE_WAY = 0.5
-"""Seconds; a round trip is twice that: a process that gets no processor for so long would count as one that waits."""
+"""Seconds in each direction. A process that gets no CPU time for a whole round trip would count as one that waits."""
 _PART = 1 << 16
 
 
 class SlowLink:
-    """Passes bytes on, each way ONE_WAY later. Use as an async context manager; `address` is where clients connect.
+    """A proxy that passes bytes on after ONE_WAY seconds, in each direction. Use as an async context manager.
 
-    `round_trips`: of the answer that arrived last. Making a TCP connection is not one: a client connects to this proxy.
+    Attributes:
+        address: the address for clients.
+        round_trips: those of the last answer. A TCP connection takes none, because a client connects to this proxy.
     """
 
     def __init__(self, broker: Address) -> None:

@@ -1,4 +1,4 @@
-"""The metadata log over the network, from the controllers' own listener of real clusters, against their files."""
+"""Tests of the metadata log over the network, read from the controllers of real clusters, against their files."""
 
 import asyncio
 import time
@@ -32,7 +32,7 @@ KEYSTORE = "listener.name.plaintext.ssl.keystore.password"
 _SNAPSHOTS = {
     "metadata.log.max.record.bytes.between.snapshots": "1000",
     "metadata.log.max.snapshot.interval.ms": "2000",
-    "metadata.max.idle.interval.ms": "500",  # Kafka's own: each record may begin a segment
+    "metadata.max.idle.interval.ms": "500",  # an internal config: each record may begin a segment
     "metadata.log.segment.ms": "1000",
     "metadata.max.retention.bytes": "1000",
     "metadata.max.retention.ms": "1000",
@@ -41,7 +41,7 @@ _SNAPSHOTS = {
 
 @pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)], ids=["4.3", "3.9"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Three brokers, each a controller too."""
+    """Three brokers that are also controllers."""
     version: str = request.param
     yield from running(lambda: KafkaCluster(version, brokers=3, properties=_SNAPSHOTS))
 
@@ -63,7 +63,7 @@ async def test_the_log_is_what_the_files_have_and_a_snapshot_what_came_before(
     assert PLANTED not in str(fetched)
     assert any(redact.HIDDEN in each["payload"] and each["value_hmac"] for each in fetched)
 
-    # The log's beginning goes, once a snapshot has it.
+    # Controllers delete the first segments once a snapshot contains them.
     began = time.monotonic()
     count = 2
     told: list[str] = []
@@ -127,7 +127,7 @@ async def test_reading_goes_on_with_the_next_leader(cluster: KafkaCluster, clien
 
     try:
         found = await client.run(read_on)
-        # That the leader is fenced stands in the log.
+        # The log contains the fencing of the former leader.
         assert {each["log_offset"] >= following for each in found} == {True}
     finally:
         await asyncio.to_thread(cluster.restart, leader)
@@ -164,13 +164,13 @@ async def _change(client: AdminClient, count: int) -> None:
 
 
 async def _read(link: Link, cluster: KafkaCluster, start: int) -> list[dict[str, Any]]:
-    """The rows of one read."""
+    """Return the rows of one read."""
     found, _ = await _one(ControllerLog(link, cluster.controller_addresses, cluster.cluster_id), cluster, start)
     return found
 
 
 async def _caught_up(link: Link, cluster: KafkaCluster, start: int) -> tuple[list[dict[str, Any]], int]:
-    """All rows up to the high watermark, and what follows."""
+    """Return all rows up to the high watermark, and the next offset."""
     log = ControllerLog(link, cluster.controller_addresses, cluster.cluster_id)
     found: list[dict[str, Any]] = []
     while True:
@@ -211,13 +211,14 @@ def _place(row: dict[str, Any]) -> tuple[bool, int, int]:
 
 
 def _told(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows without their file, and without the time of snapshots, which each controller makes by itself."""
+    """Return rows without their file, and rows of snapshots without their time: each controller makes its own
+    snapshots."""
     without = ({"file"}, {"file", "record_ts"})
     return [{name: row[name] for name in row if name not in without[row["in_snapshot"]]} for row in found]
 
 
 def _in_files(cluster: KafkaCluster, end: int) -> dict[tuple[bool, int, int], dict[str, Any]]:
-    """What the files of all controllers have, by place."""
+    """Return the rows in the files of all controllers, by place."""
     folders = [str(each) for each in cluster.directory.glob("broker-*/data-*/__cluster_metadata-0")]
     _, batches = read_log(folders, KEY, lambda trouble: pytest.fail(str(trouble)), end_offset=end)
     found = [row for batch in batches for row in batch.to_pylist()]

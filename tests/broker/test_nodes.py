@@ -1,4 +1,4 @@
-"""Nodes of real clusters: their features, raised and lowered, and brokers that are unregistered."""
+"""Tests of the nodes of real clusters: their features, raised and lowered, and brokers that are unregistered."""
 
 import asyncio
 import time
@@ -35,7 +35,7 @@ LEVEL = {KAFKA_4_3: 25, KAFKA_3_9: 20}
 
 @pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)])
 def nodes(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Four brokers, formatted as an earlier release would have done it."""
+    """Four brokers, formatted as by an earlier release."""
     options = ("--release-version", FORMATTED[request.param])
     yield from real_clusters.running(lambda: KafkaCluster(request.param, brokers=4, format_options=options))
 
@@ -50,7 +50,7 @@ async def applied(session: Session, *accepted: str) -> ApplyReport:
 
 
 async def by_kafka(session: Session, nodes: KafkaCluster) -> None:
-    """Carry the plan out by Kafka's own commands, as the runbook has them."""
+    """Carry out the plan by the runbook's commands, with Kafka's own tools."""
     (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", nodes.bootstrap))
     main = {"kafka-features": kafka_commands.FEATURES, "kafka-cluster": kafka_commands.CLUSTER}[command.words[0]]
     with kafka_commands.KafkaCommands(nodes.version) as kafka:
@@ -131,7 +131,8 @@ async def test_the_quorum_of_all_nodes(session: Session, nodes: KafkaCluster) ->
         assert row.replica.lag >= 0
         assert abs(row.replica.last_caught_up_ms / 1000 - time.time()) < patience.PATIENCE
 
-    # A controller's own listener says what it supports; one that no client reaches is an error in time.
+    # A controller's own listener returns its supported features. A port on which no controller listens gives an error
+    # in time.
     assert session.snapshot.quorum is not None
     first = session.snapshot.quorum.endpoints[0]
 
@@ -187,7 +188,7 @@ async def test_a_broker_that_is_down_is_unregistered(session: Session, nodes: Ka
     assert [partition.replicas for partition in kept.partitions] == [(4, 1), (1, 2), (3, 4)]
     assert [partition.isr for partition in kept.partitions] == [(1,), (1, 2), (3,)]
 
-    await asyncio.to_thread(nodes.restart, 4)  # it registers again
+    await asyncio.to_thread(nodes.restart, 4)  # the broker registers again
     await session.read_cluster()
     (back,) = (broker for broker in session.snapshot.cluster.brokers if broker.id == 4)
     assert isinstance(back, Broker)
@@ -225,7 +226,7 @@ async def test_a_level_that_takes_settings_away_gives_them_back(session: Session
     done = await applied(session)
 
     async def is_of_default() -> bool:
-        """Once each broker has the change."""
+        """Return whether each broker has the change."""
         return list(await own()) == [""]
 
     await patience.shortly(is_of_default)

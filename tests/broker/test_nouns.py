@@ -1,4 +1,4 @@
-"""Commands on real brokers: nouns, scripts, lint; what they load, what they make, what they prune."""
+"""Tests of commands on real brokers: nouns, scripts and lint; their imports, their effects, and --prune."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.server_properties import properties_of, properties_text
 from tests.unit.test_import_hygiene import MEASURES, SCREEN
 
-# -- Commands on real brokers: nouns, what they load, what they make, what they prune ----------------------------------
+# -- commands on real brokers: their imports, effects and --prune ------------------------------------------------------
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,7 +35,7 @@ Kac = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def kac(plain_cluster: KafkaCluster) -> Kac:
-    """A command of `kac` on the cluster, in this process and with nobody to ask: exit code, output, complaints."""
+    """Run a command of `kac` on the cluster, in this process without a terminal; return exit code, output, errors."""
 
     def run(command: str, *arguments: str) -> tuple[int, str, str]:
         return in_process(command, "-b", plain_cluster.bootstrap, *arguments)
@@ -45,7 +45,7 @@ def kac(plain_cluster: KafkaCluster) -> Kac:
 
 def in_process(name: str, *arguments: str) -> tuple[int, str, str]:
     out, err = StringIO(), StringIO()
-    with redirect_stderr(err):  # what is said of contexts
+    with redirect_stderr(err):  # for messages about contexts
         if name == "configs":
             configs = ConfigsCommand(
                 lambda given: context_of(connection(given, Namespace())), client_of, out=out, err=err
@@ -123,7 +123,7 @@ def test_quotas_acls_and_credentials(kac: Kac, name: str, tmp_path: Path) -> Non
     (row,) = data(kac("scram", "--describe", "--user", name, "--output", "json"))["scram"]
     assert (row["mechanism"], row["iterations"]) == ("SCRAM-SHA-256", 4096)
     assert kac("scram", "--delete", *credential, "--yes")[0] == 0
-    assert kac("scram", "--create", *credential)[0] == 1  # nobody is there to be asked
+    assert kac("scram", "--create", *credential)[0] == 1  # without a terminal
 
 
 def test_brokers_and_groups(kac: Kac, plain_cluster: KafkaCluster) -> None:
@@ -198,7 +198,7 @@ def test_the_old_command_runs_where_it_is_wanted(process: Kac, tmp_path: Path) -
     assert "no kafka-configs on PATH" in complaints
 
 
-# -- What commands on a real cluster load: no screen, none of the heavy things that this cluster does not need ---------
+# -- imports of commands on a real cluster: no screen, and no large library that this cluster does not need ------------
 
 
 def test_run_loads_no_screen(plain_cluster: KafkaCluster) -> None:
@@ -215,12 +215,12 @@ def test_snapshot_loads_no_screen(plain_cluster: KafkaCluster) -> None:
     assert {name for name in loaded.modules if name.split(".")[0] == "widgets"} <= MEASURES
 
 
-# -- What only looks makes nothing on a real cluster that has nothing yet ----------------------------------------------
+# -- commands that only read create nothing on a new cluster -----------------------------------------------------------
 
 
 @pytest.fixture(params=real_clusters.by_release([kafka_jars.KAFKA_3_9, kafka_jars.KAFKA_4_3], kafka_jars.KAFKA_4_3))
 def fresh(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """A broker that nobody has used."""
+    """A broker that no client has used."""
     yield from real_clusters.running(lambda: KafkaCluster(request.param, brokers=1))
 
 
@@ -231,7 +231,7 @@ async def test_all_that_looks_leaves_a_fresh_cluster_as_it_is(fresh: KafkaCluste
         assert (await client.run(describe_topics)).topics == {}
 
 
-# -- `--prune` on real brokers: the walk of the embedded cluster -------------------------------------------------------
+# -- `--prune` on real brokers: the same test as on the embedded cluster -----------------------------------------------
 
 
 def test_what_no_file_has_is_removed_and_nothing_else(
@@ -245,7 +245,7 @@ def test_what_no_file_has_is_removed_and_nothing_else(
 
 @pytest.fixture
 def process_of(kafka: KafkaCluster, tmp_path: Path) -> Any:
-    """Run the command line against the cluster: (exit code, output, complaints)."""
+    """Run the command line on the cluster; return exit code, output, errors."""
 
     def run(*arguments: str, text: str = "") -> tuple[int, str, str]:
         command, *rest = arguments
@@ -392,12 +392,12 @@ def test_a_read_only_start_changes_nothing(process_of: Any, name: str) -> None:
     assert "READ_ONLY" in complaints
 
 
-# -- Lint on a real broker: what it finds on one as Kafka's quick start has it, and that its remedies end a finding ----
+# -- lint on a real broker: the findings on one with the configs of Kafka's quick start, and their remedies ------------
 
 BAD = {"retention.ms": "1000", "segment.bytes": "2097152", "retention.bytes": "1048576", "flush.messages": "1"}
 FOUND = {"retention-tiny", "retention-below-segment", "flush-each-batch"}
 QUICK_START = {"auto-create", "log-dir-in-tmp"}
-"""What a quick start leaves open: any name makes a topic, and records are in a folder that hosts empty."""
+"""The findings on a quick start: any name creates a topic, and hosts clear the directory of the records."""
 FACTOR = "transaction.state.log.replication.factor"
 COMPOSE = {
     "offsets.topic.replication.factor": "1",
@@ -405,11 +405,11 @@ COMPOSE = {
     "transaction.state.log.min.isr": "1",
     FACTOR: "1",
 }
-"""What the compose file of Confluent Platform's all-in-one for KRaft sets, besides its listeners and folders."""
+"""The configs in the compose file of Confluent Platform's all-in-one for KRaft, without listeners and directories."""
 
 
 async def printed(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str], command: str, *arguments: str) -> str:
-    """What a command prints."""
+    """Return the output of a command."""
     capsys.readouterr()
     code = await asyncio.to_thread(cli.run, [command, "-b", kafka.bootstrap, *arguments])
     out = capsys.readouterr().out
@@ -418,9 +418,9 @@ async def printed(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str], comma
 
 
 async def lint(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """The findings."""
+    """Return the findings of lint."""
     found = json.loads(await printed(kafka, capsys, "lint", "--output", "json"))
-    # Tokens are for connections with a login.
+    # Only connections with a login have tokens.
     assert [each["rules"] for each in found["did_not_look"]] == [["token-expiring"]]
     assert found["not_read"] == []
     return list(found["findings"])

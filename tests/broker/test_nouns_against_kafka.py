@@ -1,4 +1,5 @@
-"""`kac acls` and `kac topics` take what kafka-acls and kafka-topics take, and leave behind what they leave behind."""
+"""Tests of `kac acls` and `kac topics`: they accept the arguments of kafka-acls and kafka-topics, with the same
+effects."""
 
 import asyncio
 import shlex
@@ -63,7 +64,7 @@ def kac(kafka: KafkaCluster, name: str, words: list[str]) -> int:
 
 
 def both(kafka: KafkaCluster, commands: KafkaCommands, name: str, main_class: str, line: str) -> None:
-    """Kafka's own command for `theirs`, ours for `ours`."""
+    """Run Kafka's own command for `theirs` and kac's for `ours`."""
     theirs = shlex.split(line.format(who="theirs"))
     done = commands.run(main_class, ["--bootstrap-server", kafka.bootstrap, *theirs])
     assert done.code == 0, done
@@ -90,7 +91,8 @@ def test_acls(plain_cluster: KafkaCluster, kafka_commands: KafkaCommands) -> Non
 
 
 def shapes(kafka: KafkaCluster, who: str) -> dict[str, Any]:
-    """Of each topic how many replicas its partitions have, where they were assigned, and what is set on it."""
+    """Return the number of replicas of each partition by topic, or the replicas if they were assigned, and the topic's
+    configs."""
     found = ask(kafka, topics.describe_topics).topics
     mine = sorted(name for name in found if name.startswith(who))
     listing = ask(kafka, configs.describe_configs, [topic_resource(name) for name in mine])

@@ -1,4 +1,4 @@
-"""OAUTHBEARER against 4.3's own validator, with tokens of a strict identity provider on this machine."""
+"""Tests of OAUTHBEARER against Kafka 4.3's own validator, with tokens of a strict identity provider on this machine."""
 
 import json
 import secrets
@@ -38,7 +38,7 @@ provider = worlds.running(oidc_server, scope="module")
 
 @pytest.fixture(autouse=True)
 def usual(provider: OidcServer) -> None:
-    """What tests change of the provider is as it was."""
+    """Restore the provider's settings that tests change."""
     provider.secrets = {"kac": SECRET}
     provider.keys = {}
     provider.life, provider.audience, provider.is_down = 60, "kafka", False
@@ -47,7 +47,7 @@ def usual(provider: OidcServer) -> None:
 
 @pytest.fixture(scope="module")
 def cluster(provider: OidcServer) -> Iterator[KafkaCluster]:
-    """Kafka 4.3 that takes this provider's tokens."""
+    """A broker of Kafka 4.3 that accepts this provider's tokens."""
     handler = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
     properties = {
         f"{LISTENER}sasl.server.callback.handler.class": handler,
@@ -66,7 +66,7 @@ def cluster(provider: OidcServer) -> Iterator[KafkaCluster]:
 
 @pytest.fixture
 def configure(cluster: KafkaCluster, tmp_path: Path) -> Callable[..., Context]:
-    """A context of a client.properties with these lines."""
+    """A function that returns a context, from a client.properties with these lines."""
 
     def write(*lines: str, jaas: str = "", **environ: str) -> Context:
         file = tmp_path / "client.properties"
@@ -95,7 +95,7 @@ CREDENTIALS = f'clientId=kac clientSecret="{SECRET}"'
 
 
 async def principal(cluster: KafkaCluster, context: Context) -> str:
-    """Who the broker's request log says has asked."""
+    """Return the client's principal in the broker's request log."""
     client_id = f"oauth-{secrets.token_hex(4)}"
     async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
         await describe_cluster(link)
@@ -103,7 +103,7 @@ async def principal(cluster: KafkaCluster, context: Context) -> str:
 
 
 async def refusal(context: Context, kind: type[AdminError] = AuthenticationFailed) -> str:
-    """The one line that an operator sees."""
+    """Return the one line that an operator sees. Fail without an error, or if the line has a secret or a token."""
     async with worlds.linked(context.settings) as link:
         with pytest.raises(kind) as caught:
             await describe_cluster(link)
@@ -121,7 +121,7 @@ def pem(key: Key, password: str | None = None) -> bytes:
 
 
 def signing(provider: OidcServer, file: Path, *more: str) -> tuple[str, ...]:
-    """The properties of an assertion that is signed with the key in this file."""
+    """Return the properties of an assertion that is signed with the key in this file."""
     assertion = "sasl.oauthbearer.assertion."
     return (
         endpoint(provider),
@@ -154,7 +154,7 @@ async def test_an_assertion_with_a_key_that_is_encrypted(
     algorithm: str,
     grant: bool,
 ) -> None:
-    """In place of the client's secret (KIP-1258), and as the grant (KIP-1139)."""
+    """The assertion takes the place of the client's secret (KIP-1258), or is the grant (KIP-1139)."""
     key: Key = (
         rsa.generate_private_key(65537, 2048) if algorithm == "RS256" else ec.generate_private_key(ec.SECP256R1())
     )
@@ -215,7 +215,7 @@ async def test_a_token_of_a_command(
 
     def command(code: str) -> str:
         script.write_text(f"import json, sys\n{code}\n")
-        # A file of properties takes its own share of backslashes and quotes.
+        # In a properties file, backslashes and quotes have to be escaped once more.
         return f"sasl.oauthbearer.token.command={shlex.quote(sys.executable)} {shlex.quote(str(script))}"
 
     assert await principal(cluster, configure(command(f"print({provider.issue()!r})"))) == "User:alice"
@@ -231,7 +231,7 @@ async def test_a_token_of_a_command(
 async def test_a_file_whose_token_is_renewed(
     cluster: KafkaCluster, provider: OidcServer, configure: Callable[..., Context], tmp_path: Path
 ) -> None:
-    """The broker ends the session with the token; the next one is read from the file, on the open connection."""
+    """The broker ends the session with the token; kac reads the next token from the file, on the same connection."""
     file = tmp_path / "token"
     context = configure(f"sasl.oauthbearer.token.endpoint.url={file.as_uri()}")
     client_id = f"oauth-{secrets.token_hex(4)}"
@@ -264,7 +264,7 @@ async def test_a_token_of_an_endpoint_is_renewed_and_outlives_an_endpoint_that_i
 async def test_what_is_wrong_with_a_token(
     provider: OidcServer, configure: Callable[..., Context], tmp_path: Path
 ) -> None:
-    """The broker says only `invalid_token`; the line says what the token says of itself."""
+    """The broker answers only `invalid_token`; kac's line shows the claims of the token."""
     file = tmp_path / "token"
     context = configure(f"sasl.oauthbearer.token.endpoint.url={file.as_uri()}")
 
@@ -294,7 +294,7 @@ async def test_keys_that_are_rotated(
     provider.rotate()
     line = await refusal(context)
     assert f"key key-{len(provider._signing)}" in line
-    # The broker reads the keys again once it has seen an id that it does not know (RefreshingHttpsJwks).
+    # The broker reads the keys again after it saw an unknown key id (RefreshingHttpsJwks).
 
     async def seen() -> str:
         with suppress(AuthenticationFailed):

@@ -1,4 +1,4 @@
-"""Older versions of Kafka: their calls, what works with which release, and an upgrade under an open screen."""
+"""Tests of older versions of Kafka: their requests, the features by release, and an upgrade during an open screen."""
 
 import asyncio
 import time
@@ -37,7 +37,7 @@ from tests.tui.console_app import Driven
 
 ABSENT = -1
 
-# The highest versions of Kafka 2.8 and of 1.1 (ApiMessageType of those releases); what is not named is as it is now.
+# The highest API versions of Kafka 2.8 and 1.1 (ApiMessageType of those releases); other APIs have today's versions.
 KAFKA_2_8 = {
     "metadata": 11,
     "describe_cluster": 0,
@@ -87,7 +87,7 @@ KAFKA_1_1 = {
 async def link(
     request: pytest.FixtureRequest, kafka39: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Link]:
-    """A client that is as old as the brokers it pretends to speak to."""
+    """A link with the API versions of an old release, to newer brokers."""
     highest: Mapping[str, int] = request.param
 
     def old_range(api: str) -> tuple[int, int]:
@@ -128,7 +128,7 @@ async def test_a_topics_life(link: Link, name: str) -> None:
     topic = (await topics.describe_topics(link, [name])).topics[name]
     assert [partition.leader for partition in topic.partitions] == [1, 1]
     deadline = time.monotonic() + PATIENCE
-    while True:  # a leader is known before its log is made
+    while True:  # the cluster knows a leader before the broker creates the log
         (only,) = (await log_dirs.describe_log_dirs(link)).dirs[1]
         if len(found := [replica.partition for replica in only.replicas if replica.topic == name]) == 2:
             break
@@ -140,7 +140,7 @@ async def test_a_topics_life(link: Link, name: str) -> None:
 
 
 async def test_configs(kafka39: KafkaCluster, link: Link, name: str) -> None:
-    """Where there is no incremental call the whole is replaced, and nothing that is not edited is lost."""
+    """Without the incremental request kac replaces all configs of a resource, and keeps those that are not edited."""
     resource, node = config.topic_resource(name), config.broker_resource(1)
     await applied(
         link,
@@ -245,7 +245,7 @@ async def test_groups(kafka39: KafkaCluster, link: Link, name: str) -> None:
         await list_config_resources(link, [32])
 
 
-# -- What works with which release, tried again: as docs/versions.md keeps it, and the screen opens on each ------------
+# -- the features by release are those of docs/versions.md, and the screen opens on each release -----------------------
 
 
 @pytest.fixture(
@@ -255,7 +255,7 @@ async def test_groups(kafka39: KafkaCluster, link: Link, name: str) -> None:
     ]
 )
 def release(request: pytest.FixtureRequest) -> str:
-    """Each of the table; those without a shared cluster at length only."""
+    """Each release of the table; those without a shared cluster only in long runs."""
     _, name = request.param
     return str(name)
 
@@ -277,7 +277,7 @@ async def test_the_screen_walks_through_its_panes(release: str, kafka: KafkaClus
     with AdminClient(settings) as client:
         app = Console(Session(client, Context("versions", "test", settings)), ConsoleSettings(start_pane="brokers"))
         async with app.run_test(size=(100, 30)) as pilot:
-            walk = Driven(app, pilot, None)  # type: ignore[arg-type]  # only what stays within the app is used
+            walk = Driven(app, pilot, None)  # type: ignore[arg-type]  # only parts of Driven without a client are used
             await walk.shows(f"kafka {release}")
             for key, part in (
                 ("2", "Part   RF"),
@@ -291,13 +291,13 @@ async def test_the_screen_walks_through_its_panes(release: str, kafka: KafkaClus
                 await walk.shows(part)
 
 
-# -- Three brokers are upgraded one after another, 3.9 to 4.3, under an open screen and a series of changes ------------
+# -- three brokers are upgraded in turn from 3.9 to 4.3 while a screen is open and a client makes changes --------------
 
 TOPIC = config.topic_resource("upgraded")
 
 
 class Series:
-    """Changes of one config, one after another, and what was said of each."""
+    """Changes one config again and again, and counts the outcomes that the client reports."""
 
     def __init__(self, client: AdminClient) -> None:
         self._client = client
@@ -305,7 +305,7 @@ class Series:
         self.ended = False
 
     async def run(self) -> None:
-        """Until `ended`. Fails where an outcome is not what the cluster then shows."""
+        """Make changes until `ended`. Fail if the cluster contradicts an outcome."""
         value = 1_000_000
         while not self.ended:
             value += 1
@@ -313,7 +313,7 @@ class Series:
             try:
                 (outcome,) = await self._client.run(changes.send, request, validate_only=False)
             except errors.AdminError as error:
-                # Nothing was sent, or a read failed: no outcome is claimed.
+                # The client sent nothing, or a read failed: there is no outcome.
                 self.outcomes[error.failure.name] += 1
                 continue
             self.outcomes[outcome.status.name] += 1
@@ -346,7 +346,7 @@ async def _upgrade(cluster: KafkaCluster) -> None:
             Session(client, Context("rolling", "test", settings)), ConsoleSettings(start_pane="brokers", refresh=1.0)
         )
         async with app.run_test(size=(110, 30)) as pilot:
-            screen = Driven(app, pilot, None)  # type: ignore[arg-type]  # only what stays within the app is used
+            screen = Driven(app, pilot, None)  # type: ignore[arg-type]  # only parts of Driven without a client are used
             await screen.shows("kafka 3.9")
             series = Series(other)
             changing = asyncio.create_task(series.run())

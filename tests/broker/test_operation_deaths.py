@@ -1,4 +1,4 @@
-"""Real brokers that are killed while bytes are copied: the one that copies, and one that is read."""
+"""Tests of real brokers that are killed during a copy: the destination, and a source."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,11 +26,11 @@ pytestmark = pytest.mark.core
 
 RECORD = b"x" * 100_000
 RECORDS = 100
-"""Of each partition: 10 MB, some seconds at the throttle."""
+"""The number of records in each partition: 10 MB, which take some seconds at the throttle."""
 TARGET, SOURCE, GONE = 4, 2, 3
 THROTTLE = 1_000_000
 PACE = Pace(first=0.5, most=1.0, patience=8.0, leaves=False)
-"""It looks on where it is stalled."""
+"""The pace of an operation that continues to look while it is stalled."""
 
 
 async def fill(cluster: KafkaCluster, client: AdminClient) -> None:
@@ -48,7 +48,7 @@ async def fill(cluster: KafkaCluster, client: AdminClient) -> None:
 
 
 class Polls:
-    """How far the operation was at each poll."""
+    """The progress of the operation at each poll."""
 
     def __init__(self) -> None:
         self.all: list[Progress] = []
@@ -59,7 +59,7 @@ class Polls:
         self._came.set()
 
     async def until(self, holds: Callable[[Progress], bool]) -> Progress:
-        """Wait for a poll from now on at which that holds."""
+        """Wait for a later poll that meets a condition."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 self._came.clear()
@@ -76,7 +76,7 @@ def waits_for(text: str, state: State) -> Callable[[Progress], bool]:
 async def test_what_is_killed_while_it_copies_is_waited_for(
     racked_cluster: KafkaCluster, own_home: Path, tmp_path: Path
 ) -> None:
-    """The operation says for what it waits, and goes on by itself once the broker is back."""
+    """The operation says what it waits for, and continues by itself once the broker is up."""
     polls = Polls()
     with AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses)) as client:
         await fill(racked_cluster, client)
@@ -92,7 +92,7 @@ async def test_what_is_killed_while_it_copies_is_waited_for(
             assert await client.run(partitions.list_reassignments), "it copies still"
             await asyncio.to_thread(racked_cluster.kill, SOURCE)
             await polls.until(waits_for(f"broker {SOURCE} does not answer", State.STALLED))
-            async with asyncio.timeout(PATIENCE):  # others are read instead
+            async with asyncio.timeout(PATIENCE):  # the other replicas are the sources
                 while any(GONE in each for each in await replicas(client)):
                     await polls.until(waits_for(f"broker {SOURCE} does not answer", State.STALLED))
             await asyncio.to_thread(racked_cluster.restart, SOURCE)

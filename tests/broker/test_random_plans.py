@@ -1,4 +1,4 @@
-"""Random plans against a real broker leave exactly the state that was predicted."""
+"""Tests of random plans against a real broker: each leaves exactly the predicted state."""
 
 import asyncio
 import time
@@ -30,7 +30,7 @@ from tests.support import worlds
 from tests.support.random_plans import World, random_edits
 from tests.support.snapshot_differences import differences
 
-# The brokers' defaults, quotas and ACLs are left as the last plan wants them.
+# The brokers' defaults, quotas and ACLs stay as the last plan leaves them.
 pytestmark = pytest.mark.untidy
 
 SETTLE_SECONDS = 120.0
@@ -81,12 +81,12 @@ WORLD = World(
     metrics=("random-m1", "random-m2"),
     loggers=("kafka.authorizer.logger", "state.change.logger"),
     secrets=("listener.name.x.ssl.keystore.password",),
-    quotas=(1000, 1048576),  # so much that they don't hold up this very client
+    quotas=(1000, 1048576),  # high enough not to throttle this client
 )
 WORLD_3_9 = replace(
     WORLD, brokers=(1,), groups=(), metrics=(), loggers=("kafka.log.LogCleaner", "kafka.log.LogManager")
 )
-"""Kafka 3.9 has no configs of groups, and tells no defaults of client metrics."""
+"""Kafka 3.9 has no configs of groups, and does not return the defaults of client metrics."""
 
 BROKER_KEYS = (
     *WORLD.values[codes.BROKER],
@@ -98,22 +98,23 @@ BROKER_KEYS = (
     "num.partitions",
     "ssl.keystore.password",
 )
-"""What plans change, and what stands behind it; a broker has 350 keys, too many to read 200 times."""
+"""The keys that plans change, and the keys from which they inherit. A broker has 350 keys, too many to read 200 times.
+"""
 
 FIRST = "random-0"
-"""A topic that is always there, by which a plan knows what a new one inherits."""
+"""A topic that always exists, which shows a plan the defaults of a new topic."""
 
 client = worlds.client("plain_cluster")
 
 
 async def read_the_rest(link: Link, world: World) -> dict[ConfigResource, list[ConfigEntry]]:
-    """The brokers' configs that no plan touches."""
+    """Return the brokers' configs that no plan changes."""
     listing = await configs.describe_configs(link, map(broker_resource, world.brokers))
     return {r: [entry for entry in each if entry.name not in BROKER_KEYS] for r, each in listing.sets.items()}
 
 
 async def read(link: Link, world: World) -> Snapshot:
-    """All of the world that plans are made of, and nothing else."""
+    """Read the parts of the world that plans use."""
     listing, cluster, quotas, acls, scram = await asyncio.gather(
         topics.describe_topics(link, [FIRST, *world.topics]),
         describe_cluster(link),
@@ -151,7 +152,7 @@ async def read(link: Link, world: World) -> Snapshot:
 
 
 def unplaced(topic: Topic) -> Topic:
-    """Without its id and who holds its partitions, which no plan predicts."""
+    """Return a topic without its id, leaders and replicas, which no plan predicts."""
     return Topic(topic.name, tuple(Partition(number, -1, (), ()) for number in range(len(topic.partitions))))
 
 
@@ -160,7 +161,8 @@ def without_placement(snapshot: Snapshot) -> Snapshot:
 
 
 def becomes(is_so: Callable[[], bool]) -> bool:
-    """Whether it is so once every broker has caught up with the controller."""
+    """Return True as soon as a condition holds, False after `SETTLE_SECONDS`: brokers learn of changes after the
+    controller."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while not is_so():
         if time.monotonic() > deadline:
@@ -169,7 +171,7 @@ def becomes(is_so: Callable[[], bool]) -> bool:
 
 
 def begun(client: AdminClient, world: World) -> Snapshot:
-    """What is read once all brokers know the topic and the credentials that were made just now."""
+    """Return a snapshot after all brokers know the new topic and the new credentials."""
     found: list[Snapshot] = []
 
     def is_known() -> bool:
@@ -181,7 +183,8 @@ def begun(client: AdminClient, world: World) -> Snapshot:
 
 
 def settled(client: AdminClient, world: World, predicted: Snapshot) -> tuple[Snapshot, list[str]]:
-    """What is read once every broker has caught up with the controller, and what is not as predicted even then."""
+    """Return a snapshot after all brokers have the predicted state, or after `SETTLE_SECONDS`, and its differences from
+    the prediction."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
         found = client.submit(read, world).result()
@@ -191,7 +194,7 @@ def settled(client: AdminClient, world: World, predicted: Snapshot) -> tuple[Sna
 
 
 def take_back(client: AdminClient, snapshot: Snapshot) -> None:
-    """Unset what the plans left on brokers: other tests have the same cluster."""
+    """Unset the brokers' configs that plans set: other tests use the same cluster."""
     for resource, entries in snapshot.configs.items():
         names = (each.name for each in entries.overrides(resource))
         ops = tuple(model_changes.ConfigOp(name, codes.DELETE) for name in names if name in BROKER_KEYS)
@@ -218,7 +221,7 @@ def send(client: AdminClient, request: model_changes.ChangeRequest) -> None:
 def test_random_plans_leave_exactly_what_they_predicted(client: AdminClient, world: World, plans: int) -> None:
     rng = Random(20_250_512)
     send(client, model_changes.CreateTopics((model_changes.NewTopic(FIRST, 1, 1),)))
-    # While somebody has a credential of each mechanism, Kafka's loss of credentials (see below) can't come in between.
+    # While a user has a credential of each mechanism, Kafka can't lose credentials (see the test below).
     for mechanism in (1, 2):
         send(
             client,
@@ -243,7 +246,8 @@ def test_random_plans_leave_exactly_what_they_predicted(client: AdminClient, wor
 
 
 def test_a_credential_is_kept_that_is_set_while_the_last_other_one_goes(client: AdminClient) -> None:
-    """In one change with the deletion brokers lose it, though the controller keeps it: so a plan sends it apart."""
+    """If one request sets it and deletes the last other credential, brokers lose it, though the controller keeps it. So
+    the plan makes two requests."""
     sha512 = codes.ScramMechanism(2)
     leaving, coming = (
         model_changes.ScramUser("random-leaving", sha512),

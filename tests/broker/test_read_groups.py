@@ -1,4 +1,4 @@
-"""Groups of every protocol, their members and lag, read from real brokers, 4.3 and 3.9."""
+"""Tests of reads of groups of every protocol, with members and lag, from real brokers, 4.3 and 3.9."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -16,7 +16,7 @@ from tests.support.kafka_cluster import KafkaCluster
 
 @pytest.fixture
 async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[str]:
-    """A group of one live member: 3 of 5 records of partition 0 read, partition 1 assigned without a commit."""
+    """A group with one live member: it committed offset 3 of 5 in partition 0, and nothing in partition 1."""
     await changing.make_topic(link, name, partitions=2)
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
     await producer.start()
@@ -58,7 +58,10 @@ async def test_groups(kafka: KafkaCluster, link: Link, consumed: str) -> None:
 
 
 def joining(protocol: str, group: str, topic: str = "") -> kafka_messages.Build:
-    """The first heartbeat of a member of a group of one of the newer protocols. topic: the group's name without one."""
+    """Return the builder of a member's first heartbeat to a group of a newer protocol.
+
+    topic: the topic of the subscription; "" for a topic with the group's name.
+    """
     topic = topic or group
     member: dict[str, Any] = {"group_id": group, "member_id": f"{group}-member", "member_epoch": 0, "client_id": "x"}
     if protocol == "share":
@@ -91,7 +94,7 @@ def joining(protocol: str, group: str, topic: str = "") -> kafka_messages.Build:
 
 @pytest.mark.parametrize("protocol", ["consumer", "share", "streams"])
 async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: str, protocol: str) -> None:
-    """KIP-848, KIP-932 and KIP-1071: brokers describe each kind by a call of its own."""
+    """Brokers have a separate request to describe each type of group (KIP-848, KIP-932 and KIP-1071)."""
     async with worlds.linked(worlds.settings(plain_cluster)) as link:
         await changing.make_topic(link, name, partitions=2)
         (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()

@@ -1,4 +1,4 @@
-"""Reads against real brokers, 4.3 and 3.9: what they find, how they fail, and what nobody may see."""
+"""Tests of reads from real brokers, 4.3 and 3.9: their results, their errors, and the results without rights."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.core
 
 
 def is_4(kafka: KafkaCluster) -> bool:
-    """Of the newer of the two versions."""
+    """Return whether the brokers are of the newer version."""
     return kafka.version.startswith("4.")
 
 
@@ -204,7 +204,7 @@ async def test_scram_users(link: Link, name: str) -> None:
 async def test_log_dirs(kafka: KafkaCluster, link: Link, name: str) -> None:
     assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 2, len(kafka.broker_ids)),)))
     async with asyncio.timeout(PATIENCE):
-        # Every broker makes the folders when the news of the topic reaches it.
+        # Each broker creates the directories after it learns of the topic.
         while True:
             listing = await log_dirs.describe_log_dirs(link)
             replicas = [each for dirs in listing.dirs.values() for only in dirs for each in only.replicas]
@@ -230,7 +230,7 @@ async def test_log_dirs(kafka: KafkaCluster, link: Link, name: str) -> None:
 
 @pytest.fixture
 async def alice(secure_cluster: KafkaCluster) -> AsyncIterator[Link]:
-    """Connected as somebody who may do nothing."""
+    """A link of a user without rights."""
     made = Link(
         settings.ConnectionSettings(
             bootstrap=secure_cluster.addresses,
@@ -300,7 +300,7 @@ async def test_a_dead_broker_is_a_failure_and_not_an_end(own_cluster: KafkaClust
         assert lost.last_caught_up_ms < max(voter.last_caught_up_ms for voter in quorum.voters)
 
 
-# -- A principal that sees no topic of a real cluster is told so: nothing is said to be empty or healthy ---------------
+# -- a user that sees no topic of a real cluster: kac says so, and calls nothing empty or healthy ----------------------
 
 UNSEEN = "none is visible to User:alice; brokers leave out those it may not DESCRIBE"
 

@@ -1,4 +1,4 @@
-"""Request logs of real brokers tell what was really done: every change, by whom, and every byte of records."""
+"""Tests of request logs of real brokers: they show each change with its user, and each byte of records once."""
 
 import contextlib
 import tempfile
@@ -32,20 +32,21 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow]
 NOT_CONTROLLER = 41
 MESSAGES, VALUE_BYTES = 12, 3000
 LIMIT = 3_000.0
-"""Bytes a second: over the ten seconds that a broker looks at, a little less than is sent."""
+"""Bytes per second: a little less than the test sends in the ten seconds of a broker's window."""
 PASSWORD = "planted-4711"
 Row = dict[str, Any]
 
 
 @pytest.fixture(params=["plain_cluster", "kafka39"])
 def cluster(request: pytest.FixtureRequest) -> KafkaCluster:
-    """Three brokers of 4.3, where changes go to the controller; one of 3.9, which has both copies in its own log."""
+    """Three brokers of 4.3, where changes go to the controller, or one of 3.9, which logs the request and its forwarded
+    copy."""
     found: KafkaCluster = request.getfixturevalue(request.param)
     return found
 
 
 def behind(path: str, read: int) -> tuple[Span, ...]:
-    """What a log has behind so many bytes, as where they were read before."""
+    """Return the spans of a log after so many bytes, as if these were read before."""
     with tempfile.TemporaryDirectory() as folder:
         before = Path(folder, "request.log")
         before.write_bytes(Path(path).read_bytes()[:read])
@@ -54,7 +55,7 @@ def behind(path: str, read: int) -> tuple[Span, ...]:
 
 
 def lines(cluster: KafkaCluster, since: Mark) -> Iterator[list[Line | Damaged]]:
-    """What was logged since then, by broker."""
+    """Yield the lines of each broker since a mark."""
     for broker in cluster.broker_ids:
         path = str(cluster.directory / f"broker-{broker}" / "request.log")
         log = BrokerLog(cluster.cluster_id, broker, behind(path, since[broker]))
@@ -62,7 +63,7 @@ def lines(cluster: KafkaCluster, since: Mark) -> Iterator[list[Line | Damaged]]:
 
 
 def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
-    """Rows of REQUEST_1S of a client since then."""
+    """Return a client's rows of REQUEST_1S since a mark."""
     made = []
     for broker in cluster.broker_ids:
         path = str(cluster.directory / f"broker-{broker}" / "request.log")
@@ -74,7 +75,8 @@ def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
 
 
 def steps(name: str) -> Iterator[tuple[model_changes.ChangeRequest, set[tuple[str, ...]]]]:
-    """Changes of things of this name, and what the log has to tell of each: type, key, attribute, op, value."""
+    """Yield changes of entities with this name, each with the (type, key, attribute, op, value) that the log has to
+    show."""
     topic, user = topic_resource(name), QuotaEntity.of({"user": name, "client-id": None})
     acl = worlds.acl(f"User:{name}", "READ", "GROUP", name, pattern="PREFIXED", host="127.0.0.1")
     acl_key, acl_attr = f"GROUP:PREFIXED:{name}", f"ALLOW READ User:{name} from 127.0.0.1"
@@ -122,7 +124,7 @@ def steps(name: str) -> Iterator[tuple[model_changes.ChangeRequest, set[tuple[st
 
 
 def send(admin: AdminClient, *requests: model_changes.ChangeRequest) -> None:
-    """One after another; each has to succeed."""
+    """Send changes one after another. Fail if one does not succeed."""
     for request in requests:
         for outcome in admin.submit(changes.send, request, validate_only=False).result(60):
             assert outcome.ok, outcome
@@ -184,7 +186,7 @@ def test_every_byte_that_was_produced_and_fetched_is_counted_once(cluster: Kafka
             while got < MESSAGES and time.monotonic() < deadline:
                 got += sum(len(records) for records in consumer.poll(timeout_ms=1000).values())
         assert got == MESSAGES
-        # What a broker keeps of a topic is the batches as they were sent.
+        # A broker stores the batches of a topic as they were sent.
         kept = {path.stat().st_size for path in cluster.directory.glob(f"broker-*/data-*/{name}-0/*.log")}
         produced = used_until(cluster, mark, name, "PRODUCE", MESSAGES)
         fetched = [row for row in used(cluster, mark, name) if row["api"] == "FETCH"]
@@ -204,6 +206,7 @@ def test_every_byte_that_was_produced_and_fetched_is_counted_once(cluster: Kafka
 
 
 def used_until(cluster: KafkaCluster, since: Mark, client_id: str, api: str, requests: int) -> list[Row]:
-    """The client's rows of an API, once so many requests are logged: a broker does that after it answered."""
+    """Return the client's rows of an API as soon as the log has so many requests: a broker logs a request after its
+    response."""
     cluster.request_log.wait_for(requests, api, since=since, client_id=client_id)
     return [row for row in used(cluster, since, client_id) if row["api"] == api]

@@ -1,4 +1,5 @@
-"""What a shorter retention and a deletion are said to delete, against what real brokers then delete."""
+"""Tests of forecasts of deletions, for a shorter retention and for a deletion request, against the deletions of real
+brokers."""
 
 import asyncio
 import statistics
@@ -43,7 +44,7 @@ from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.patience import shortly
 from tests.support.real_clusters import lent
 
-# -- What a shorter retention is said to delete, against what a real broker then deletes -------------------------------
+# -- forecasts for a shorter retention, against the deletions of a real broker -----------------------------------------
 
 SEGMENT = 2**20
 RECORDS, RECORD = 160, 50_000
@@ -57,12 +58,12 @@ EDITS = {
 CONFIGS = {"retention.ms": "-1", "segment.bytes": str(SEGMENT)}
 _PROPERTIES = {"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500"}
 quick_cluster = lent(lambda: KafkaCluster(brokers=1, properties=_PROPERTIES))
-"""One broker of 4.3 that looks for what is too old twice a second."""
+"""One broker of 4.3 that looks for expired segments twice a second."""
 client = worlds.client("quick_cluster")
 
 
 async def write(bootstrap: str, now: int) -> None:
-    """A record an hour, the last one an hour ago, in every partition."""
+    """Write a record per hour to every partition, the last one with the time of an hour ago."""
     random = Random(1)
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap, max_batch_size=4 * RECORD, linger_ms=5)
     await producer.start()
@@ -80,13 +81,13 @@ async def write(bootstrap: str, now: int) -> None:
 
 
 async def sizes(client: AdminClient) -> dict[str, int]:
-    """Bytes of each topic."""
+    """Return the bytes of each topic."""
     (dirs,) = (await client.run(log_dirs.describe_log_dirs)).dirs.values()
     return {topic: size for each in dirs for topic, size in each.sizes.items() if topic in PARTITIONS}
 
 
 async def starts(client: AdminClient) -> list[int]:
-    """The first offset of each partition."""
+    """Return the first offset of each partition."""
     places = {(topic, number): list_offsets.EARLIEST for topic, count in PARTITIONS.items() for number in range(count)}
     found, problems = await client.run(list_offsets.list_offsets, places)
     assert not problems
@@ -131,7 +132,7 @@ SENTINEL = "sentinel"
 
 
 class Case(NamedTuple):
-    """A topic of one partition. batches: age in ms, and the sizes of the records; then what it is to keep."""
+    """A topic with one partition, and configs that shorten its retention. batches: age in ms, and sizes of records."""
 
     topic: str
     segment_ms: int
@@ -140,7 +141,8 @@ class Case(NamedTuple):
 
 
 def random_case(random: Random, number: int) -> Case:
-    """Records of even, uneven or growing sizes, over hours or weeks, some out of order; limits anywhere, and beyond."""
+    """Return a case with records of even, uneven or growing sizes, over hours or weeks, some out of order; its limits
+    may delete no record, some or all."""
     wanted, largest = random.randint(SEGMENT, 7 * SEGMENT), random.choice([3_000, 20_000, 90_000])
     sizes: list[int] = []
     shape = random.choice(["even", "uneven", "few large", "growing"])
@@ -156,7 +158,7 @@ def random_case(random: Random, number: int) -> Case:
     batches = [sizes[start : start + at_once] for start in range(0, len(sizes), at_once)]
     span = random.choice([5 * HOUR, 3 * DAY, 40 * DAY])
     ages = sorted((HOUR // 2 + random.randrange(span) for _ in batches), reverse=True)
-    if random.random() < 0.2:  # clocks of several producers
+    if random.random() < 0.2:  # several producers with different clocks
         ages = [max(HOUR // 2, age + random.randrange(-span // 50, span // 50)) for age in ages]
     edits = {}
     kind = random.choice(["time", "time", "size", "both"])
@@ -190,8 +192,11 @@ async def send_all(bootstrap: str, cases: list[Case], random: Random, now: int) 
 
 
 async def cleaned_once(bootstrap: str, client: AdminClient, now: int) -> None:
-    """Wait until a broker has looked at all logs once more. It looks at a log once in a round: the first record to go
-    ends in a round that may have begun before, the second in a later one, the third after that one's end."""
+    """Wait until a broker has examined all logs once more.
+
+    It examines each log once in a round. The first record may be deleted in a round that began before, the second one
+    in the next round, and the third one after that round's end.
+    """
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
     await producer.start()
     try:
@@ -250,13 +255,13 @@ async def test_of_random_cases_the_range_holds_what_goes(
     widths = [each.most - each.least for each in expected.values()]
     assert statistics.median(widths) <= 1.5 * SEGMENT
     assert max(widths) <= 4 * SEGMENT
-    # The cases are worth something: most delete a part.
+    # Most cases delete a part of their records.
     assert sum(0 < deleted[case.topic] < before[case.topic] for case in cases) > count // 2
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Records that a plan deletes on real brokers: the offsets and bytes are those of the forecast, and what is not
-# allowed is refused before anything is sent
+# Records that a plan deletes on real brokers: the offsets and bytes are those of the forecast, and kac refuses a
+# deletion that is not allowed before it sends a request
 
 HOURS_SEGMENT, HOURS_RECORD, HOURS = 2**20, 20_000, 200
 TRIMMED, COMPACTED, GROUP = "trimmed", "compacted", "slow-reader"
@@ -269,7 +274,7 @@ QUICK = {
 
 @pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)])
 def quick_broker(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """One broker that deletes whole segments twice a second."""
+    """One broker that deletes expired segments twice a second."""
     yield from real_clusters.running(lambda: KafkaCluster(request.param, brokers=1, properties=QUICK))
 
 
@@ -277,7 +282,8 @@ session = worlds.session("quick_broker")
 
 
 async def write_hours(bootstrap: str, now: int) -> None:
-    """A record an hour in both partitions, the last one an hour ago; a group has read half of the first one."""
+    """Write a record per hour to both partitions, the last one with the time of an hour ago. Commit the middle of the
+    first partition for a group."""
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap, max_batch_size=4 * HOURS_RECORD, linger_ms=5)
     await producer.start()
     try:
@@ -297,7 +303,7 @@ async def write_hours(bootstrap: str, now: int) -> None:
 
 
 async def readable(bootstrap: str, number: int) -> int:
-    """How many records a consumer reads from the beginning to the end."""
+    """Return the number of records that a consumer reads from beginning to end."""
     consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
     await consumer.start()
     try:
@@ -376,7 +382,7 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_broker: 
     again = await staging.staged(session, f"delete records topic {TRIMMED} partition 1 before latest")
     assert [each.reason for each in again.dropped] == [f"{TRIMMED}/1 begins at offset {HOURS} already"]
 
-    # Kafka's own command leaves the same.
+    # Kafka's own command has the same effect.
     await staging.staged(session, f"delete records topic {TRIMMED} partition 0 before {HOURS - 7}")
     (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", quick_broker.bootstrap))
     (tmp_path / "offsets.json").write_text(command.stdin)
@@ -402,7 +408,7 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_broker: 
 
 
 async def test_an_empty_policy_is_as_the_release_has_it(kafka: KafkaCluster) -> None:
-    """Both take it; deletion by request is refused before 4.2."""
+    """Both releases accept an empty policy; before 4.2 a deletion by request is refused."""
     name = "kept-for-ever"
     with worlds.session_on(kafka) as session:
         new = model_changes.CreateTopics((model_changes.NewTopic(name, 1, 1, configs={"cleanup.policy": ""}),))

@@ -1,4 +1,4 @@
-"""Rights on real brokers, and the decisions and filters of ACLs."""
+"""Tests of rights on real brokers, and of decisions and filters of ACLs."""
 
 import itertools
 import random
@@ -38,7 +38,7 @@ HOST = "127.0.0.1"
 
 
 class CertifiedClient(RawClient):
-    """A client of a secure cluster's first broker, with a certificate."""
+    """A client with a certificate, connected to the first broker of a secure cluster."""
 
     def __init__(self, cluster: KafkaCluster, name: str) -> None:
         host, _, port = cluster.mtls_bootstrap.split(",")[0].partition(":")
@@ -46,19 +46,19 @@ class CertifiedClient(RawClient):
 
 
 secured = real_clusters.lent(lambda: KafkaCluster(RELEASES[spec.ClusterSpec().versions], brokers=3, security="secure"))
-"""As `secure_cluster`, of the release that the embedded cluster is like."""
+"""A cluster like `secure_cluster`, of the embedded cluster's release."""
 
 
 @pytest.fixture
 async def alice(secured: KafkaCluster) -> AsyncIterator[RawClient]:
-    """Who may do nothing but what ACLs let her."""
+    """The client of alice, who has only the rights from ACLs."""
     async with CertifiedClient(secured, "alice") as client:
         yield client
 
 
 @pytest.fixture
 async def admin(secured: KafkaCluster) -> AsyncIterator[RawClient]:
-    """Who may do everything."""
+    """The client of the super user."""
     async with CertifiedClient(secured, "admin") as client:
         yield client
 
@@ -97,7 +97,7 @@ async def metadata(client: RawClient, names: Sequence[str], *, operations: bool)
 
 
 async def seen(admin: RawClient, *names: str) -> list[UUID]:
-    """The topics' ids, as soon as this broker knows all."""
+    """Wait until this broker knows all topics; return their ids."""
 
     async def known() -> list[UUID]:
         topics = await metadata(admin, names, operations=False)
@@ -107,7 +107,7 @@ async def seen(admin: RawClient, *names: str) -> list[UUID]:
 
 
 async def test_nothing_may_be_done(admin: RawClient, alice: RawClient) -> None:
-    """The table, to which the embedded cluster is held (tests/embedded/test_acls.py)."""
+    """The results are those of the table to which the embedded cluster is held (tests/embedded/test_acls.py)."""
     told = {}
     await create(admin, SECRET)
     (topic_id,) = await seen(admin, SECRET)
@@ -124,7 +124,7 @@ OPERATIONS = ("READ", "WRITE", "CREATE", "DESCRIBE", "DELETE", "ALTER", "DESCRIB
 
 
 def some_acls(seed: int) -> list[Acl]:
-    """A few, most of which are about a topic of those."""
+    """Return a few random ACLs, most of them for one of the topics."""
     pick = random.Random(seed)
     return [
         Acl(
@@ -143,7 +143,7 @@ def some_acls(seed: int) -> list[Acl]:
 
 
 def decided(acls: Sequence[Acl]) -> dict[str, int]:
-    """For each topic the bits of what alice may do; nothing where she may not describe it."""
+    """Return the bits of alice's operations on each topic, without the topics that she may not describe."""
     state = ClusterState("rights", spec.release("4.4"))
     for acl in acls:
         state.add_acl(acl)
@@ -161,7 +161,7 @@ def decided(acls: Sequence[Acl]) -> dict[str, int]:
 
 
 async def change_acls(admin: RawClient, acls: Sequence[Acl]) -> None:
-    """These and no others."""
+    """Replace all ACLs by these."""
     await admin.ask("delete_acls", 3, kafka_messages.with_fields(filters=[acl_filters.EVERY_ACL]))
     await admin.ask(
         "create_acls",
@@ -234,7 +234,7 @@ ONE_BY_ONE = (
 NO_COORDINATOR = {14, 15, 16}
 REFUSALS = {29, 30, 31, 53}
 WRITING = {"produce", "init_producer_id"}
-"""What a broker that takes it answers for other reasons than rights, or never: there are no records in it."""
+"""APIs whose requests here have no records: a broker answers them with an error about the contents, or not at all."""
 
 
 def rights(principal: str, *wanted: tuple[str, str, str]) -> list[Acl]:
@@ -242,7 +242,7 @@ def rights(principal: str, *wanted: tuple[str, str, str]) -> list[Acl]:
 
 
 async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], set[tuple[str, int]]]:
-    """For each request of the table where it is refused, and where it is let through (0)."""
+    """Return (API, case number) -> (place in the response, error code); 0 if the error is no refusal."""
     told = {}
     for number, case in enumerate(cases(topic_id)):
         if case.api in WRITING:
@@ -254,7 +254,8 @@ async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], s
 
 
 async def settled(client: RawClient, topic: UUID, wanted: dict[Any, Any]) -> dict[Any, Any]:
-    """What real brokers refuse, once it is what is wanted, or after a while: one may hear of an ACL after another."""
+    """Return the refusals of real brokers as soon as they are as expected, or after a while: a broker may learn of an
+    ACL later than another."""
     deadline = time.monotonic() + patience.PATIENCE
     while True:
         real = await refusals(client, topic)
@@ -290,7 +291,7 @@ async def test_rights_one_by_one_as_on_an_embedded_cluster(admin: RawClient, ali
     assert not wrong
 
 
-# -- ANY and MATCH of `list acls` find what the brokers' own filters find; taking away is never so broad ---------------
+# -- ANY and MATCH of `list acls` find the same ACLs as the brokers' own filters; a deletion never uses them -----------
 
 NAMES = ("a", "ab", "abc", "b", "*", "a*", "[a]")
 ANY, MATCH, LITERAL, PREFIXED = (PatternType(number) for number in (1, 2, 3, 4))
@@ -324,7 +325,7 @@ async def test_any_and_match_are_the_brokers_own(link: Link, name: str, bindings
         (AclOperation(1), AclOperation(3)),
     ):
         theirs = await describe_acls(link, AclFilter(type_, resource, pattern, f"User:{name}", None, operation))
-        # Globs that a name looks like are quoted: it is a name.
+        # A name that looks like a glob is quoted.
         wanted = "" if resource is None else f"resource_name='{resource}'"
         filters = f"resource_type={type_.name} pattern_type={pattern.name} operation={operation.name} {wanted}"
         (statement,) = parse(f"list acls principal={quote(f'User:{name}')} {filters}")
@@ -361,7 +362,7 @@ async def test_a_filter_is_never_sent_for_a_binding(
     assert set(await describe_acls(link)) == before
 
 
-# -- Decisions of ACLs against Kafka's own StandardAuthorizer, in a JVM without a broker -------------------------------
+# -- decisions of ACLs against Kafka's own StandardAuthorizer, in a JVM without a broker -------------------------------
 
 HERE = Path(__file__).parent
 TYPES = ("TOPIC", "TOPIC", "TOPIC", "GROUP", "TRANSACTIONAL_ID", "CLUSTER", "DELEGATION_TOKEN", "USER")
@@ -386,7 +387,7 @@ PRINCIPALS = ("User:alice", "User:bob", "User:*", "User:Alice", "Group:alice", "
 CLIENTS = tuple(each for each in PRINCIPALS if each != "User:*")
 HOSTS = ("*", "10.0.0.1", "10.0.0.2", "0:0:0:0:0:0:0:1", "::1")
 RANGES = ("10.0.0.0/8", "10.0.0.1/31", "10.0.0.2/32", "0.0.0.0/0", "2001:db8::/32", "::/0", "10.0.0.0/33", "10.0.0/8")
-"""Hosts that 4.4 takes for ranges of addresses, and some that are none."""
+"""Hosts that 4.4 treats as ranges of addresses, and some that are not ranges."""
 ADDRESSES = ("10.0.0.1", "10.0.0.2", "127.0.0.1", "::1", "::ffff:10.0.0.1", "2001:db8::5")
 DECIDED_OPERATIONS = tuple(
     name for name in AclOperation.NAMES.values() if name not in ("ANY", "TWO_PHASE_COMMIT")
@@ -395,7 +396,7 @@ SUPER_USERS = ("", "", "User:bob", "User:bob;Group:alice")
 
 
 class AclSet(NamedTuple):
-    """ACLs with the settings of the brokers, and what is asked of them."""
+    """ACLs with the brokers' settings, and requests to decide."""
 
     acls: tuple[Acl, ...]
     is_open: bool
@@ -405,7 +406,8 @@ class AclSet(NamedTuple):
 
 
 def random_sets(count: int, seed: int, hosts: Sequence[str] = HOSTS) -> Iterator[AclSet]:
-    """Few names, most beginning alike, and few principals and operations in each, so that ACLs meet each other."""
+    """Yield random ACLs with few names, most with a common prefix, and few principals and operations, so that several
+    ACLs match a request."""
     pick = random.Random(seed)
     for _ in range(count):
         type_ = pick.choice(TYPES)
@@ -445,7 +447,7 @@ def random_sets(count: int, seed: int, hosts: Sequence[str] = HOSTS) -> Iterator
 
 
 def what_kafka_decides(version: str, sets: Sequence[AclSet]) -> list[str]:
-    """The lines of Kafka's authorizer; skips where there is no Java with a compiler."""
+    """Return the lines of Kafka's authorizer. Skip the test without a Java compiler."""
     lines = []
     for each in sets:
         lines.append(f"set\t{str(each.is_open).lower()}\t{each.super_users}")
@@ -473,7 +475,7 @@ def compared(request: Request) -> Request:
 
 
 def verdict(each: AclSet, request: Request, decision: Decision) -> str:
-    """What a broker with these settings makes of a decision by ACLs."""
+    """Return the result that a broker with these settings makes of a decision by ACLs."""
     if request.principal in each.super_users.split(";"):
         return "ALLOWED"
     allowed = decision.allowed if decision.allowed is not None else each.is_open and not decision.has_acls
@@ -500,7 +502,8 @@ def check(version: str, count: int, seed: int, *, ranges: bool = False) -> None:
             assert embedded.allows(request.principal, request.host or "", *request[2:], state.view) is (
                 result == "ALLOWED"
             ), said
-            # The authorizer keeps the first deny, or the last allow: one of ours; where none is, we have none.
+            # The authorizer reports the first deny, or the last allow: kac's decision contains it. Without one, kac
+            # reports none.
             by = None if rule == "-1" else each.acls[int(rule)]
             assert (by in decision.by) if by is not None else not decision.by, said
             decided[result] += 1

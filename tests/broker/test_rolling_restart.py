@@ -1,4 +1,4 @@
-"""A rolling restart of real brokers under load is no trouble from begin to end; a broker that fails is named."""
+"""Tests of restarts under load: a rolling restart of real brokers is no trouble, and a broker that fails is named."""
 
 import asyncio
 import contextlib
@@ -19,12 +19,12 @@ from tests.support.triage_watch import Watching, found, watching
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 VICTIM = 2
 DONE = 25.0
-"""Seconds after the last restart: what an election or a rebalance causes is seen by then."""
+"""Seconds after the last restart, after which the effects of an election or a rebalance are visible."""
 
 
 @contextlib.asynccontextmanager
 async def loaded(brokers: int = 3) -> AsyncIterator[Field]:
-    """Brokers with a topic of two in-sync replicas at least, a producer that waits for them, and a group of two."""
+    """Yield brokers with a topic with a min ISR of two, a producer with acks=all, and a group of two members."""
     with or_skip():
         cluster = NightCluster(KAFKA_4_3, brokers, "plain", {})
     await asyncio.to_thread(cluster.__enter__)
@@ -45,7 +45,7 @@ async def loaded(brokers: int = 3) -> AsyncIterator[Field]:
 
 
 async def watched_while(it: Watching, work: Callable[[], Awaitable[None]]) -> list[Verdict]:
-    """The verdicts from the begin of some work until a while after its end."""
+    """Return the verdicts from the beginning of some work until `DONE` seconds after its end."""
 
     async def done() -> None:
         await work()
@@ -60,13 +60,13 @@ async def watched_while(it: Watching, work: Callable[[], Awaitable[None]]) -> li
 
 
 async def by_signal(field: Field, broker: int) -> None:
-    """Restart a broker by SIGTERM; the next one follows as soon as its replicas are in sync."""
+    """Restart a broker by SIGTERM, and wait until its replicas are in sync."""
     await field.restart(broker)
     await field.settled()
 
 
 async def by_a_tool(field: Field, broker: int) -> None:
-    """Restart a broker as playbooks do: between Kafka's own checks, and with an election of its preferred leaders."""
+    """Restart a broker as playbooks do: with Kafka's own checks before and after, then a preferred election."""
 
     async def in_sync() -> bool:
         return not (await field.tool("kafka-topics", "--describe", "--under-replicated-partitions")).strip()
@@ -78,14 +78,14 @@ async def by_a_tool(field: Field, broker: int) -> None:
     await field.settled()
 
 
-@pytest.mark.long  # polls that a busy machine holds up for seconds can't tell a restart from a failure
+@pytest.mark.long  # a busy machine delays polls by seconds, and such polls can't tell a restart from a failure
 @pytest.mark.takes(240)
 @pytest.mark.parametrize("brokers", [3, 6])
 @pytest.mark.parametrize("restarted_by", [by_signal, by_a_tool], ids=["signal", "tool"])
 async def test_a_rolling_restart_is_no_trouble(
     brokers: int, restarted_by: Callable[[Field, int], Awaitable[None]]
 ) -> None:
-    """Each broker in turn, under load."""
+    """Each broker is restarted in turn, under load."""
     async with loaded(brokers) as field, watching(ConnectionSettings(field.cluster.addresses)) as it:
         await it.poll_times(8)
 
@@ -108,7 +108,7 @@ async def test_a_rolling_restart_is_no_trouble(
 
 @pytest.mark.takes(60)
 async def test_a_broker_that_fails_is_named_by_the_same_load() -> None:
-    """Killed it is down, stopped in its tracks it does not answer; both are critical within seconds."""
+    """A killed broker is down, a paused one does not answer; both are critical within seconds."""
     async with loaded() as field, watching(ConnectionSettings(field.cluster.addresses)) as it:
         await it.poll_times(4)
         await field.kill(VICTIM)
@@ -125,6 +125,6 @@ async def test_a_broker_that_fails_is_named_by_the_same_load() -> None:
 
 
 def is_fenced(verdict: Verdict) -> bool:
-    """Whether the broker is down for certain: the cluster has fenced it."""
+    """Return whether the broker is certainly down: the cluster has fenced it."""
     named = found(verdict, "broker-down", Subject(broker=VICTIM))
     return named is not None and named.claim.certainty is Certainty.CERTAIN

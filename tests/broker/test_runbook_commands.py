@@ -1,4 +1,4 @@
-"""Kafka's own commands, as the runbook writes them, leave what applying the plan leaves."""
+"""Tests of Kafka's own commands in the runbook: they have the same effect as the plan."""
 
 import asyncio
 import time
@@ -57,7 +57,7 @@ set ip 127.0.0.9 connection_creation_rate=20
 set broker <default> log.cleaner.backoff.ms=20s
 set broker 2 log.cleanup.policy=compact,delete
 """
-"""What there is one of: made by both in turn."""
+"""Changes of shared entities, made by both sides in turn."""
 SHARED_BACK = """
 unset ip 127.0.0.9 connection_creation_rate
 unset broker <default> log.cleaner.backoff.ms
@@ -87,7 +87,7 @@ async def given_password(_: SecretSlot) -> Secret:
 
 
 async def planned(client: AdminClient, script: str) -> Session:
-    """A session with the script's edits staged."""
+    """Return a session with the script's edits staged."""
     session = Session(client, Context("test", "test", client.settings, journal=False))
     statements = parse(script)
     await read_needs(session, needs_of_script(statements))
@@ -100,7 +100,7 @@ async def planned(client: AdminClient, script: str) -> Session:
 
 
 async def state(client: AdminClient, prefix: str) -> Any:
-    """Everything under a prefix, with the prefix left out."""
+    """Return the state of all entities under a prefix, with names without the prefix."""
     listing = await client.run(topics.describe_topics)
     names = [name for name in listing.topics if name.startswith(prefix)]
     resources = [
@@ -132,7 +132,7 @@ async def state(client: AdminClient, prefix: str) -> Any:
 
 
 def run(kafka: KafkaCommands, command: kafka_tools.Command, folder: Path) -> None:
-    """One command; what it reads from a file, or its standard input, comes from the folder."""
+    """Run a command. Its input file and its standard input come from the folder."""
     assert command.words, command.note
     stdin, secret = folder / "stdin", folder / "secret"
     stdin.write_text(command.stdin)
@@ -157,7 +157,8 @@ async def test_the_commands_leave_what_the_plan_leaves(plain_cluster: KafkaClust
             for command in runbook(diff(session.plan, session.snapshot), connection):
                 await asyncio.to_thread(run, kafka, command, tmp_path)
             deadline = time.monotonic() + PATIENCE
-            # Kafka's commands end when the controller has it; the broker that is asked learns of it later.
+            # Kafka's commands end when the controller has made the change; the broker that answers reads learns of it
+            # later.
             while (found := await state(client, theirs)) != wanted and time.monotonic() < deadline:
                 pass
             assert found == wanted

@@ -1,5 +1,6 @@
-"""One walk over four nouns on real brokers, workers of Connect and a registry: a sink fails as the schema of its topic
-changed, the console names that, and leads back to green. Its twin, which reads the same records, is well throughout."""
+"""A test over four nouns on real brokers, Connect workers and a registry. A sink fails because the schema of its topic
+changed; the console names that cause, and its steps lead back to a healthy cluster. A second sink that reads the same
+records is healthy throughout."""
 
 import json
 from collections.abc import Iterator
@@ -28,14 +29,14 @@ WITH_EMAIL = FIRST | {"fields": [{"name": "id", "type": "long"}, {"name": "email
 
 
 class Stage(NamedTuple):
-    """Brokers, a registry, and a worker that decodes by it."""
+    """Brokers, a registry, and a worker that decodes records with it."""
 
     brokers: kafka_cluster.KafkaCluster
     registry: str
     connect: ConnectCluster
 
     def settings(self) -> dict[str, Any]:
-        """How the console reaches the services."""
+        """Return the settings with which the console reaches the services."""
         registry, worker = urlsplit(self.registry), urlsplit(self.connect.urls[0])
         return {
             "schemas": HttpSettings(registry.hostname or "", registry.port or 0, registry.path),
@@ -63,7 +64,7 @@ class Stage(NamedTuple):
         assert producer.flush(patience.PATIENCE) == 0
 
     def end(self, topic: str) -> int:
-        """Return the end of a topic of one partition."""
+        """Return the end offset of a topic with one partition."""
         consumer = Consumer({"bootstrap.servers": self.brokers.bootstrap, "group.id": "of-the-test"})
         try:
             return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=patience.PATIENCE)[1])
@@ -71,7 +72,7 @@ class Stage(NamedTuple):
             consumer.close()
 
     def create_sink(self, name: str, topic: str, **more: str) -> Path:
-        """Create a sink into a file; return the file."""
+        """Create a sink that writes to a file; return the file."""
         file = self.connect.folder / name
         converter = {
             "": "io.apicurio.registry.utils.converter.AvroConverter",
@@ -101,7 +102,7 @@ EMAILS = {
     "transforms.email.type": "org.apache.kafka.connect.transforms.ExtractField$Value",
     "transforms.email.field": "email",
 }
-"""The transform that needs the field."""
+"""The transform for which the field is required."""
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +152,7 @@ async def test_from_a_schema_that_fails_a_sink_to_green(staged: Stage, size: tup
     assert staged.states(archive) == ["RUNNING"]
     assert staged.end(f"{topic}-dead-letters") == 1
     assert staged.versions(topic) == [1]
-    # Behind the record it needs no tolerance any more.
+    # After the bad record the connector no longer needs the tolerance.
     read = partial(ask, staged.connect.urls[0], "GET", f"/connectors/{emails}/offsets")
     until(lambda: read().body["offsets"][0]["offset"]["kafka_offset"] == 3, "it has committed behind the record")
     ask(staged.connect.urls[0], "PATCH", f"/connectors/{emails}/config", {"errors.tolerance": None})

@@ -1,4 +1,5 @@
-"""From files as operators have them to who the broker says we are: every mechanism, every kind of store."""
+"""Tests of security, from an operator's files to the principal that the broker sees: each mechanism and each type of
+store."""
 
 import base64
 import json
@@ -41,14 +42,14 @@ MODULES = {
 
 KEY_STORES = ["PEM", "PEM inline", "PKCS12", "JKS"]
 ENCRYPTED = ["encrypted PEM", "encrypted PEM inline"]
-"""In PKCS#8 with PBES2, OpenSSL's own choice, which Java 17 can't open."""
+"""PKCS#8 with PBES2, OpenSSL's default, which Java 17 can't read."""
 
 Configure = Callable[..., Context]
 
 
 @pytest.fixture
 def configure(tmp_path: Path) -> Configure:
-    """A context of a client.properties with these lines."""
+    """A function that returns a context, from a client.properties with these lines."""
 
     def write(bootstrap: str, *lines: str, **environ: str) -> Context:
         file = tmp_path / "client.properties"
@@ -68,12 +69,12 @@ def login(mechanism: str, options: str) -> tuple[str, ...]:
 
 
 def on_one_line(pem: Path) -> str:
-    """As it is written in a file of properties, over several lines of it."""
+    """Return a PEM as the value of a property that continues over several lines."""
     return pem.read_text().strip().replace("\n", " \\\n    ")
 
 
 def trusting(cluster: KafkaCluster, kind: str = "PEM") -> tuple[str, ...]:
-    """The brokers' authority as a trust store of each kind."""
+    """Return the properties of a trust store of a type, with the brokers' authority."""
     authority = cluster.authority
     match kind:
         case "PEM":
@@ -92,7 +93,7 @@ def trusting(cluster: KafkaCluster, kind: str = "PEM") -> tuple[str, ...]:
 
 
 def showing(cluster: KafkaCluster, name: str, kind: str) -> tuple[str, ...]:
-    """A client's certificate and key as a key store of each kind."""
+    """Return the properties of a key store of a type, with a client's certificate and key."""
     identity = cluster.identity(name)
     password = identity.password
     match kind:
@@ -118,7 +119,7 @@ def showing(cluster: KafkaCluster, name: str, kind: str) -> tuple[str, ...]:
 
 @contextmanager
 def endpoint_for(client_id: str, client_secret: str, token: str) -> Iterator[str]:
-    """A token endpoint on this machine that knows one client."""
+    """Run a token endpoint on this machine that knows one client; yield its URL."""
     expected = "Basic " + base64.b64encode(f"{client_id}:{client_secret}".encode()).decode()
 
     class Endpoint(BaseHTTPRequestHandler):
@@ -131,7 +132,7 @@ def endpoint_for(client_id: str, client_secret: str, token: str) -> Iterator[str
             self.wfile.write(json.dumps(answer).encode())
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -143,7 +144,7 @@ def endpoint_for(client_id: str, client_secret: str, token: str) -> Iterator[str
 
 
 async def principal_of(cluster: KafkaCluster, context: Context) -> str:
-    """Who the brokers' request log says has asked."""
+    """Return the client's principal in the brokers' request log."""
     client_id = f"contexts-{secrets.token_hex(4)}"
     assert await ask(replace(context, settings=replace(context.settings, client_id=client_id))) == cluster.cluster_id
     return cluster.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id)[0].principal
@@ -155,7 +156,7 @@ async def ask(context: Context) -> str | None:
 
 
 async def refusal(context: Context, kind: type[AdminError]) -> str:
-    """The one line that an operator sees."""
+    """Return the one line that an operator sees. Fail without an error."""
     with pytest.raises(kind) as caught:
         await ask(context)
     failure = caught.value.failure
@@ -193,7 +194,7 @@ async def test_key_stores(secure_cluster: KafkaCluster, configure: Configure, ki
 async def test_encrypted_keys_of_each_form(
     secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path, form: PrivateFormat, kind: str
 ) -> None:
-    """PKCS#8, and OpenSSL's traditional one: PKCS#1 for RSA, SEC 1 for EC."""
+    """The forms are PKCS#8, and OpenSSL's traditional ones: PKCS#1 for RSA, SEC 1 for EC."""
     name = f"form-{kind.lower()}"
     key = rsa.generate_private_key(65537, 2048) if kind == "RSA" else ec.generate_private_key(ec.SECP256R1())
     identity = secure_cluster.authority.issue(name, key=key)
@@ -216,7 +217,8 @@ async def test_encrypted_keys_of_each_form(
 async def test_certificates_that_are_renewed_while_the_console_runs(
     secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path
 ) -> None:
-    """The next connection uses them; while a certificate is there without its key, the former ones."""
+    """The next connection uses the new certificates. As long as the new certificate has no key, it uses the former
+    pair."""
     alice, admin = secure_cluster.identity("alice"), secure_cluster.identity("admin")
     file, trust = tmp_path / "identity.pem", tmp_path / "trust.pem"
     file.write_bytes(alice.pem.read_bytes())
@@ -280,7 +282,7 @@ async def test_a_token_that_the_broker_takes_and_one_that_it_does_not(
 
 
 async def test_a_token_of_an_endpoint(secure_cluster: KafkaCluster, configure: Configure) -> None:
-    """Client credentials to a broker, through an endpoint that gives out tokens as this broker takes them."""
+    """kac logs in to a broker with a token that an endpoint returns for the client's credentials."""
     with endpoint_for("kac", "open sesame", unsecured_token("alice")) as url:
         lines = (
             *login("OAUTHBEARER", 'clientId="kac" clientSecret="${env:SECRET}"'),
@@ -319,7 +321,7 @@ async def test_an_authority_that_is_not_trusted(
 
 async def test_another_host_name(secure_cluster: KafkaCluster, configure: Configure) -> None:
     lines = login("PLAIN", f"username=alice password={secure_cluster.users['alice']}")
-    # Another way to write 127.0.0.1, which no certificate has.
+    # A spelling of 127.0.0.1 that no certificate has.
     bootstrap = secure_cluster.bootstrap.replace("127.0.0.1", "127.1")
     line = await refusal(configure(bootstrap, *lines, *trusting(secure_cluster)), TlsFailed)
     assert "Hostname mismatch" in line
@@ -339,7 +341,8 @@ async def test_no_client_certificate(secure_cluster: KafkaCluster, configure: Co
 async def test_a_client_certificate_that_is_not_accepted(
     secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path
 ) -> None:
-    """Expired, and signed by another authority: the broker sends an alert after the handshake is done on this side."""
+    """The certificates are expired, or of another authority: the broker sends an alert after the handshake ended on
+    this side."""
     expired = secure_cluster.authority.issue("expired", age=timedelta(days=2), left=timedelta(days=-1))
     stranger = Authority(tmp_path / "stranger").issue("alice")
     ends = x509.load_pem_x509_certificate(expired.cert.read_bytes()).not_valid_after_utc

@@ -1,4 +1,4 @@
-"""Sessions of SASL that end after a while (KIP-368), renewed on the open connection, on a real broker."""
+"""Tests of SASL sessions that end after a while (KIP-368), renewed on the open connection, with a real broker."""
 
 import asyncio
 import base64
@@ -42,7 +42,7 @@ _PROPERTIES = {
     "delegation.token.expiry.check.interval.ms": "1000",
 }
 short_sessions = lent(lambda: KafkaCluster(brokers=1, security="secure", request_log=True, properties=_PROPERTIES))
-"""Kafka 4.3, one broker, SASL_SSL: after five seconds a client has to log in again."""
+"""Kafka 4.3, one broker with SASL_SSL: a client has to log in again after five seconds."""
 
 
 def settings(cluster: KafkaCluster, sasl: SaslSettings, client_id: str = "kac") -> ConnectionSettings:
@@ -60,15 +60,16 @@ def admin(cluster: KafkaCluster, mechanism: str) -> SaslSettings:
 
 
 async def wait_for_records(link: Link, topic: str) -> None:
-    """A request that the broker answers a third of a second later, as the topic is empty."""
+    """Send a request that the broker answers after a third of a second, because the topic is empty."""
     identity = (await topics.describe_topics(link, [topic])).topics[topic].topic_id or ""
     await link.call("fetch", fetch_request(0, topic=uuid_of(identity), wait=0.3, most=1000))
 
 
 async def work(cluster: KafkaCluster, mechanism: str, seconds: float) -> tuple[str, int]:
-    """Changes and reads one after another, while other requests of the connection wait for their answers.
+    """Make changes and reads one after another, while other requests of the connection wait for responses.
 
-    Returns the client's id and how many changes were made. Fails at the first error."""
+    Return the client's id and the number of changes. Fail on the first error.
+    """
     client_id = f"sessions-{secrets.token_hex(4)}"
     async with linked(cluster, admin(cluster, mechanism), client_id) as link:
         topic = config.topic_resource(f"sessions-{mechanism.lower()}-{secrets.token_hex(4)}")
@@ -100,7 +101,8 @@ async def test_changes_go_on_over_one_connection_as_sessions_end(short_sessions:
     done = await asyncio.gather(*(work(short_sessions, mechanism, seconds) for mechanism in mechanisms))
     for client_id, changes in done:
         logged = short_sessions.request_log.wait_for(changes, "INCREMENTAL_ALTER_CONFIGS", client_id=client_id)
-        # No change was sent twice, and no connection was made but the first and the broker's own.
+        # No change was sent twice, and the client had at most two connections: to the bootstrap address and to the
+        # broker.
         assert len(logged) == changes
         asked = short_sessions.request_log.read(client_id=client_id)
         assert len({each.connection for each in asked}) <= 2
@@ -109,7 +111,7 @@ async def test_changes_go_on_over_one_connection_as_sessions_end(short_sessions:
 
 @pytest.mark.long
 async def test_sessions_of_an_older_release() -> None:
-    """Kafka 3.9."""
+    """The broker is of Kafka 3.9."""
     properties = {"connections.max.reauth.ms": str(SESSION_MS)}
 
     def make() -> KafkaCluster:
@@ -125,7 +127,7 @@ async def test_sessions_of_an_older_release() -> None:
 
 
 async def test_the_broker_does_close_what_is_not_renewed(short_sessions: KafkaCluster) -> None:
-    """Else the test above would pass without sessions."""
+    """Without this the test above could pass on a broker without sessions."""
     wanted = settings(short_sessions, admin(short_sessions, "PLAIN"))
     connection = await connect(
         *short_sessions.addresses[0], client_id="kac", limit=60, security=await connections.security_arguments(wanted)
@@ -141,18 +143,17 @@ async def test_the_broker_does_close_what_is_not_renewed(short_sessions: KafkaCl
 
 
 def no_change(kio: ModuleType) -> Any:
-    """A change of nothing, which needs no rights."""
+    """Return an empty change, which needs no rights."""
     return kio.IncrementalAlterConfigsRequest(resources=(), validate_only=False)
 
 
 async def change_nothing(link: Link) -> None:
-    """By the connection that changes go by: it is another than that of reads."""
+    """Send an empty change on the connection for changes, which is separate from that for reads."""
     await link.call("incremental_alter_configs", no_change, change=True)
 
 
 async def refused(link: Link) -> str:
-    """The line that says that a new login is refused, once the session was not renewed. Sends changes until then: none
-    of them may be unknown."""
+    """Send changes until the session ends, and return the line about the refused login. No outcome may be unknown."""
     with pytest.raises(errors.AuthenticationFailed) as raised:
         await without_end(lambda: change_nothing(link))
     failure = raised.value.failure
@@ -183,7 +184,8 @@ async def test_a_password_that_is_changed(short_sessions: KafkaCluster) -> None:
 
 
 async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: Path) -> None:
-    """As the names of cloud roles' sessions change: "Cannot change principals during re-authentication"."""
+    """A principal may change in this way, as cloud roles have a new name in each session: "Cannot change principals
+    during re-authentication"."""
     file = tmp_path / "token"
     file.write_text(jwt.unsecured_token("admin"))
     options = {"token.endpoint.url": file.as_uri()}
@@ -202,7 +204,7 @@ async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: 
 
 
 async def delegated(cluster: KafkaCluster, life_ms: int = -1) -> SaslSettings:
-    """A login by a new delegation token of admin's (KIP-48)."""
+    """Return a login with a new delegation token of admin (KIP-48)."""
     nobody = {"owner_principal_type": None, "owner_principal_name": None}
     wanted = kafka_messages.with_fields(**nobody, renewers=[], max_lifetime=life_ms / 1000)
     async with linked(cluster, admin(cluster, "SCRAM-SHA-256")) as link:
@@ -213,7 +215,7 @@ async def delegated(cluster: KafkaCluster, life_ms: int = -1) -> SaslSettings:
 
 
 async def wait_until_known(cluster: KafkaCluster, sasl: SaslSettings) -> str:
-    """Asks with a token once the broker has it; returns the client's id."""
+    """Send requests with a token until the broker knows it; return the client's id."""
     client_id = f"sessions-{secrets.token_hex(4)}"
 
     async def is_known() -> bool:
@@ -239,7 +241,7 @@ async def test_a_delegation_token(short_sessions: KafkaCluster) -> None:
     def revoke(kio: ModuleType) -> Any:
         return kio.ExpireDelegationTokenRequest(hmac=key, expiry_time_period=timedelta(milliseconds=-1))
 
-    # Its own session goes on until it is renewed; then it is refused.
+    # The open session continues until its renewal, which is refused.
     async with linked(short_sessions, sasl) as link:
         await change_nothing(link)
         async with linked(short_sessions, admin(short_sessions, "SCRAM-SHA-256")) as other:
@@ -251,7 +253,8 @@ async def test_a_delegation_token(short_sessions: KafkaCluster) -> None:
 
 
 async def test_tokens_are_made_renewed_and_expired(short_sessions: KafkaCluster) -> None:
-    """What kac makes lets a client in; whoever may renew it may end it; a login by a token may do neither."""
+    """A token that kac creates lets a client in; its renewers may expire it; a client that logged in with a token may
+    do neither."""
     alice = SaslSettings("SCRAM-SHA-256", "alice", secret.Secret(short_sessions.users["alice"]))
     async with linked(short_sessions, admin(short_sessions, "SCRAM-SHA-256")) as link:
         create = tokens.CreateToken(renewers=("User:alice",), lifetime_ms=3_600_000)
@@ -286,7 +289,7 @@ KEYED = {"delegation.token.secret.key": "x" * 32}
 
 
 class ToolToken(NamedTuple):
-    """A line of Kafka's tool: times to the minute, of the host's own zone."""
+    """A line of Kafka's tool. Times are in the host's time zone, without seconds."""
 
     id: str
     hmac: str
@@ -302,7 +305,7 @@ class ToolToken(NamedTuple):
     params=["4.3", *(pytest.param(each, marks=[pytest.mark.long, pytest.mark.slow]) for each in ("3.9", "4.4"))]
 )
 def with_tokens(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Kafka with delegation tokens; 4.3 is that of the other tests."""
+    """A broker with delegation tokens; that of 4.3 is the other tests' broker."""
     if request.param == "4.3":
         yield request.getfixturevalue("short_sessions")
         return
@@ -317,7 +320,7 @@ commands = lent(kafka_commands.KafkaCommands)
 def test_tokens_are_those_that_kafkas_own_tool_sees(
     with_tokens: KafkaCluster, commands: kafka_commands.KafkaCommands, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each makes one, renews and ends that of the other; both describe the same at each step."""
+    """Each tool creates a token, and renews and expires the other tool's; both show the same tokens at each step."""
     kafka = with_tokens
     login = ("--command-config", str(kafka.client_properties()))
 
@@ -343,7 +346,7 @@ def test_tokens_are_those_that_kafkas_own_tool_sees(
         return {each["id"]: each for each in listed["tokens"]}
 
     def both() -> dict[str, ToolToken]:
-        """What both tell, once the one broker has heard of what was changed."""
+        """Return the tokens that both tools show, once the broker knows the last change."""
         while True:
             there, here = tool(), ours()
             if there.keys() == here.keys() and all(_same(there[each], here[each]) for each in there):
@@ -377,7 +380,7 @@ def test_tokens_are_those_that_kafkas_own_tool_sees(
 
 
 def _minutes(text: str) -> datetime:
-    """The time to the minute, UTC: Kafka's tool prints those of the host's own zone."""
+    """Return a time in UTC, without seconds: Kafka's tool prints times in the host's time zone."""
     return datetime.fromisoformat(text).astimezone(UTC).replace(second=0, microsecond=0)
 
 
@@ -395,7 +398,7 @@ async def test_a_delegation_token_whose_time_is_over(short_sessions: KafkaCluste
             return "expired" in "".join(lines[-1:])
 
         await shortly(is_over)
-    # In its last two seconds the token is not used any more; then the broker refuses it.
+    # In its last two seconds kac no longer uses the token; after that the broker refuses it.
     assert all(f"the SCRAM-SHA-256 credentials for {free_ports.LOOPBACK}" in line for line in lines[:-1])
     assert "The delegation token is wrong, expired or revoked" in lines[-1]
 
@@ -405,7 +408,7 @@ async def test_a_delegation_token_whose_time_is_over(short_sessions: KafkaCluste
 @pytest.mark.timeout(1500)
 @pytest.mark.takes(20)
 def test_a_console_stays_on_its_connections(short_sessions: KafkaCluster, tmp_path: Path, seconds: float) -> None:
-    """The screen in a terminal over several sessions, reading again all the time."""
+    """The screen runs in a terminal over several sessions, and reads all the time."""
     file = tmp_path / "client.properties"
     file.touch(mode=0o600)
     client_id = f"sessions-{secrets.token_hex(4)}"
@@ -423,7 +426,7 @@ def test_a_console_stays_on_its_connections(short_sessions: KafkaCluster, tmp_pa
     asked = short_sessions.request_log.wait_for(1, "METADATA", client_id=client_id)
     last = short_sessions.request_log.read(client_id=client_id)
     assert len(asked) > seconds / 2
-    # The one to the address given, and the one to the broker by its own.
+    # A connection to the bootstrap address, and one to the broker's advertised address.
     assert len({each.connection for each in last}) <= 2
     for word in ("AUTHENTICATION_FAILED", "DISCONNECTED", "UNREACHABLE", "Traceback"):
         assert word not in terminal.text

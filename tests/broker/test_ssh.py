@@ -1,4 +1,4 @@
-"""Brokers that only SSH leads to: TLS and SCRAM on them, their names known on the far side alone."""
+"""Tests of brokers that only SSH reaches, with TLS and SCRAM, and with names that only the far side knows."""
 
 import json
 import os
@@ -28,7 +28,7 @@ KRB5 = "com.sun.security.auth.module.Krb5LoginModule"
 
 
 class Reached:
-    """The network, its cluster, and a kac whose ssh is the network's."""
+    """The network, its cluster, and a kac that uses the network's ssh."""
 
     def __init__(self, network: far_network.FarNetwork, found: Mapping[str, str]) -> None:
         self.network = network
@@ -38,16 +38,16 @@ class Reached:
 
     @property
     def cluster(self) -> list[str]:
-        """The options for the cluster, but the way to it."""
+        """Return the options for the cluster, without the way to it."""
         return ["-b", self.bootstrap, "--command-config", self.properties]
 
     def environment(self, home: Path) -> dict[str, str]:
-        """Of a kac with this home; `runtime` has the folder of its ssh."""
+        """Return the environment of a kac with this home; `runtime` has the directory of its ssh."""
         places = {"HOME": str(home), "XDG_STATE_HOME": str(home), "XDG_RUNTIME_DIR": str(self.runtime)}
         return {**self.network.environment, **places, "PYTHONPATH": str(far_network.ROOT)}
 
     def kac(self, home: Path, *arguments: str, **environ: str) -> tuple[int, str, str]:
-        """Runs the command line without a terminal: exit code, output, complaints."""
+        """Run the command line without a terminal; return exit code, output, errors."""
         done = subprocess.run(
             [sys.executable, "-m", "console", *arguments],
             env=self.environment(home) | environ,
@@ -60,7 +60,7 @@ class Reached:
         return done.returncode, done.stdout, done.stderr
 
     def terminal(self, home: Path, *arguments: str) -> Terminal:
-        """The same on a terminal that is its controlling one: where ssh asks."""
+        """Run the command line on its controlling terminal, where ssh asks questions."""
         command = ["setsid", "--ctty", "--wait", sys.executable, "-m", "console", *arguments]
         return Terminal(command, cwd=home, environment=self.environment(home), columns=120, rows=40)
 
@@ -213,7 +213,7 @@ def test_a_host_that_forwards_to_some_addresses_only(far: Reached, tmp_path: Pat
 
 @pytest.fixture(scope="module")
 def realm() -> Iterator[Kdc]:
-    """A KDC that is reached from here alone, as the brokers are from the far side alone."""
+    """A KDC that only this side reaches, as only the far side reaches the brokers."""
     with kdc() as running_realm:
         running_realm.add("kafka/broker1.inside")
         running_realm.add("alice")
@@ -222,7 +222,8 @@ def realm() -> Iterator[Kdc]:
 
 @pytest.fixture(scope="module")
 def kerberos(far: Reached, realm: Kdc) -> Mapping[str, str]:
-    """What a broker beside the others says of itself: it takes tickets of its advertised name, and asks no KDC."""
+    """Start another broker, and return its addresses and files. It accepts tickets for its advertised name, and
+    contacts no KDC."""
     keytab, name = realm.keytab("kafka/broker1.inside"), f"kafka/broker1.inside@{REALM}"
     login = f'{KRB5} required useKeyTab=true storeKey=true isInitiator=false keyTab="{keytab}" principal="{name}";'
     properties = {
@@ -239,8 +240,8 @@ def kerberos(far: Reached, realm: Kdc) -> Mapping[str, str]:
 def test_kerberos_by_ssh_is_for_the_name_that_the_broker_advertises(
     far: Reached, realm: Kdc, kerberos: Mapping[str, str], tmp_path: Path, *, canonical: bool
 ) -> None:
-    """The ticket is got from here, and is for no name and no address of the way. Kerberos' own default looks the name
-    up, which this host does not know."""
+    """This host requests the ticket, for the broker's name and not for an address on the way. With Kerberos' default it
+    would look up the name, which this host does not know."""
     trusted = [line for line in Path(kerberos["properties"]).read_text().splitlines() if line.startswith("ssl.trust")]
     keys = f'useKeyTab=true keyTab="{realm.keytab("alice")}" principal="alice@{REALM}"'
     file = tmp_path / "client.properties"
@@ -255,7 +256,7 @@ def test_kerberos_by_ssh_is_for_the_name_that_the_broker_advertises(
     code, out, complaints = far.kac(
         tmp_path, "run", *options, "--via", far.network.edge, "-e", "list brokers", **environ
     )
-    # She may not see any topic: who leads how many can't be said, and the exit code says that.
+    # alice may not see any topic: the numbers of leaders are unknown, and the exit code says so.
     assert (code, complaints) == (1, ""), (complaints, out)
     assert "! topics: NOT_VISIBLE" in out
     assert "broker1.inside" in out
@@ -352,7 +353,7 @@ def test_folders_that_a_killed_kac_left_are_removed(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("port", [-2, 0, 65536])
 async def test_a_cluster_names_no_socket_of_the_ssh_host(port: int) -> None:
-    """To ssh the port -2 is a path (PORT_STREAMLOCAL): a broker that advertises it must not get at that socket."""
+    """For ssh the port -2 is a path (PORT_STREAMLOCAL): a broker that advertises it must not reach that socket."""
     with pytest.raises(Unreachable, match="is not an address"):
         await SshWay(settings.SshHost("edge")).open("/run/docker.sock", port)
 
@@ -361,7 +362,7 @@ async def test_a_cluster_names_no_socket_of_the_ssh_host(port: int) -> None:
 @pytest.mark.takes(35)
 def test_ssh_ends_also_where_kac_was_killed(far: Reached, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "console", *far.cluster, "--via", far.network.edge]
-    of_others = set(far.runtime.iterdir())  # what an earlier kac leaves goes a moment after it
+    of_others = set(far.runtime.iterdir())  # ssh processes of an earlier kac may end a moment after it
     with Terminal(command, cwd=tmp_path, environment=far.environment(tmp_path)) as terminal:
         terminal.wait_for("kafka 4.3")
         (folder,) = set(far.runtime.iterdir()) - of_others
@@ -384,7 +385,7 @@ with registry() as running:
 
 
 def test_the_schema_registry_is_reached_by_ssh_as_the_brokers_are(far: Reached, tmp_path: Path) -> None:
-    """It is asked by the name that the far side knows; from here nobody listens there."""
+    """kac uses the name that the far side knows; on this side the registry can't be reached."""
     port = far.network.server(sys.executable, "-c", REGISTRY)
     file = tmp_path / "config.toml"
     file.write_text(

@@ -1,4 +1,4 @@
-"""Causes on real brokers, from the alarm to green; and the rates that polls show."""
+"""Tests of causes on real brokers, from the alarm to the healthy cluster, and of the rates that polls show."""
 
 import asyncio
 import os
@@ -33,11 +33,11 @@ from tests.support.triage_watch import bootstrap, found, watching
 from tests.tui.console_app import Driven, driven_on
 
 RATE = 10_000.0
-"""Bytes a second that a client may write; a record has twice as many."""
+"""Bytes per second of a client's quota; a record has twice as many bytes."""
 
 
 async def write_on(kafka: KafkaCluster, topic: str, client: str, size: int, pause: float) -> None:
-    """Write until the task ends."""
+    """Write records until the task is cancelled."""
     where = ",".join(f"{host}:{port}" for host, port in kafka.addresses)
     async with AIOKafkaProducer(bootstrap_servers=where, client_id=client) as producer:
         while True:
@@ -58,7 +58,7 @@ async def bounded(link: Link, name: str) -> AsyncIterator[str]:
 async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
     kafka: KafkaCluster, link: Link, name: str, bounded: str
 ) -> None:
-    """One client writes more than its quota allows, another one has none and is not named."""
+    """One client exceeds its quota; another client has no quota, and is not named."""
     assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
     writers = [
         asyncio.create_task(write_on(kafka, name, bounded, 2 * int(RATE), 0.0)),
@@ -79,9 +79,8 @@ async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
 
 
 async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """A min ISR above the replication is set while it is watched, of one topic by another client and of one by this
-    host: both changes are named, with what takes them back, and who made the second. A topic of one replica takes
-    writes, and is no trouble."""
+    """Another client and this host each set a min ISR above the replication during the watch. Both changes are named
+    with their reverts, the second one with its author. A topic with one replica accepts records, and has no cause."""
     ours, alone = f"{name}-ours", f"{name}-alone"
     key = "min.insync.replicas"
     made = (
@@ -94,7 +93,7 @@ async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCl
         await producer.send_and_wait(alone, b"one")
     async with watching(bootstrap(kafka.addresses), journal=True) as it:
         await it.until(lambda _: it.knows_configs_of(name) and it.knows_configs_of(ours), "the topics' configs")
-        await it.poll_times(6)  # the journal is looked into for what changes from here on
+        await it.poll_times(6)  # the verdict compares the journal with later changes only
         set_it = changes.AlterConfigs({config.topic_resource(name): (changes.ConfigOp(key, codes.SET, "3"),)})
         await send(link, set_it, validate_only=False)
         where = ",".join(f"{host}:{port}" for host, port in kafka.addresses)
@@ -128,8 +127,9 @@ ODD, USUAL, SLOW = 3, str(10**9), "1"
 
 @pytest.fixture
 async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
-    """A topic that one broker may not follow: all brokers have a rate, and only its is next to nothing. Followers that
-    are in sync are never throttled (ReplicaFetcherThread), so it gets a replica of what is written all the time."""
+    """A topic that one broker can't follow: all brokers have a throttle, and only that broker's is next to nothing.
+    Brokers never throttle followers in sync (ReplicaFetcherThread), so the broker gets a new replica of a topic under
+    writes."""
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
     rates = {config.broker_resource(each): SLOW if each == ODD else USUAL for each in plain_cluster.broker_ids}
     assert await applied(
@@ -137,7 +137,7 @@ async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator
     )
     writing = asyncio.create_task(write_on(plain_cluster, name, name, 20_000, 0.05))
     try:
-        for each, rate in rates.items():  # each broker takes its own alone
+        for each, rate in rates.items():  # each broker accepts only its own config
             assert await applied(
                 link, changes.AlterConfigs({each: (changes.ConfigOp(FOLLOWER_RATE, codes.SET, rate),)}, int(each.name))
             )
@@ -157,7 +157,8 @@ async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator
 async def test_a_setting_that_one_broker_alone_has_stands_beside_its_trouble(
     plain_cluster: KafkaCluster, slow_follower: str
 ) -> None:
-    """A follower may fetch next to nothing, and stays out of the ISR: its rate is named, and set as on the others."""
+    """The follower may fetch next to nothing, and stays out of the ISR: its rate is named, and set to that of the
+    others."""
     async with watching(bootstrap(plain_cluster.addresses)) as it:
         named = await it.names("config-odd", Subject(broker=ODD, key=FOLLOWER_RATE))
         (what,) = named.claim.evidence
@@ -171,7 +172,7 @@ async def test_a_setting_that_one_broker_alone_has_stands_beside_its_trouble(
         assert odd == {ODD}
 
 
-# -- From the alarm to green on real brokers ---------------------------------------------------------------------------
+# -- from the alarm to a healthy cluster on real brokers ---------------------------------------------------------------
 
 THROTTLE = "leader.replication.throttled.rate"
 MIN_ISR = "min.insync.replicas"
@@ -180,7 +181,7 @@ MOST_KEYS = 8
 
 @pytest.fixture
 async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
-    """The cluster with all three; gives the topic whose min ISR is impossible."""
+    """The cluster with all three causes; the value is the topic with the impossible min ISR."""
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses))
     cards, orders = f"cards-{name}", f"orders-{name}"
     assert await applied(link, CreateTopics((NewTopic(cards, 2, 2), NewTopic(orders, 24, 3))))
@@ -193,7 +194,7 @@ async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
     async def is_in_sync() -> bool:
         return not (await describe_topics(link)).topics[orders].under_replicated
 
-    # A console that sees the broker come back waits for the controller's own election instead.
+    # If the console sees the broker come back, it waits for the controller's own election instead.
     await patience.shortly(is_in_sync)
     yield cards
     for resource, key, broker in ((of_cards, MIN_ISR, None), (of_broker, THROTTLE, 2)):
@@ -202,7 +203,7 @@ async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
 
 
 async def walk(it: Driven, title: str) -> int:
-    """Mend one of the causes that are shown; how many keys that took."""
+    """Resolve a cause on the screen, and return the number of keys."""
     keys: list[str] = []
 
     async def press(*more: str) -> None:
@@ -216,7 +217,7 @@ async def walk(it: Driven, title: str) -> int:
     await press(*("j" if place > here else "k") * abs(place - here))
     await it.until(lambda: f"── {title}" in it.text)
     await press("F")
-    moved = "the cursor is on another cause now"  # since the one that it was on is gone
+    moved = "the cursor is on another cause now"  # the former cause is gone
     await it.until(lambda: "Plan*" in it.text or moved in it.text)
     if "Plan*" not in it.text:
         await press("F")
@@ -235,21 +236,21 @@ async def test_from_the_alarm_to_green(own_cluster: KafkaCluster, troubled: str)
     async with driven_on(own_cluster, start_pane="now") as it:
         titles = ("broker 2: a throttle is left over", f"{troubled}: min ISR 3, 2 replicas", "broker 3 does not lead")
         for title in titles:
-            await it.shows(title)  # a row that comes later would move the others
+            await it.shows(title)  # a row that appears later would move the others
         for title in titles:
             assert await walk(it, title) <= MOST_KEYS
 
 
-# -- What polls show of a producer with a known rate, on real brokers, 4.3 and 3.9 -------------------------------------
+# -- the rates in polls, of a producer with a known rate, on real brokers, 4.3 and 3.9 ---------------------------------
 
 A_SECOND = 200
-"""Records."""
+"""records"""
 BYTES = 1_000
 POLLS, MOST_POLLS = 12, 60
 
 
 def topic_rate(rates: Rates, topic: cluster.Topic) -> Rate:
-    """The rate of a topic over all its partitions, as a pane shows it."""
+    """Return the rate of a topic over all its partitions, as a pane shows it."""
     return RateTotals().after(rates, {topic.name: topic}).topics.get(topic.name, Rate())
 
 
@@ -257,12 +258,12 @@ session = worlds.session("kafka", journal=False)
 
 
 async def produce(kafka: KafkaCluster, topic: str) -> None:
-    """So many records a second of so many bytes, without a batch that would share a header, until cancelled."""
+    """Write `A_SECOND` records of `BYTES` bytes per second until cancelled, each in its own batch."""
     loop = asyncio.get_running_loop()
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, acks=1)
     await producer.start()
     try:
-        # A topic that was just made may be known to one broker and not to another.
+        # One broker may know a new topic before another does.
         while len(await producer.partitions_for(topic)) < 2:
             await producer.client.force_metadata_update()
         began, sent = loop.time(), 0
@@ -271,7 +272,7 @@ async def produce(kafka: KafkaCluster, topic: str) -> None:
                 await producer.send(topic, os.urandom(BYTES), partition=sent % 2)
                 sent += 1
             await producer.flush()
-            await asyncio.sleep(0.05)  # the pace of the producer, not a wait for anything
+            await asyncio.sleep(0.05)  # the producer's pace
     finally:
         await producer.stop()
 
@@ -295,7 +296,7 @@ async def test_a_producer_of_a_known_rate(kafka: KafkaCluster, link: Link, sessi
 
 
 async def _rate(session: Session, topic: str) -> Rate:
-    """What polls of a tick's distance show of a topic, once they cover some seconds; unknown after the first."""
+    """Return the rate of a topic after polls over some seconds. Fail unless it is unknown after the first poll."""
     for number in range(MOST_POLLS):
         if number >= POLLS and topic_rate(session.snapshot.rates, session.snapshot.topics[topic]).bytes is not None:
             break
@@ -303,17 +304,18 @@ async def _rate(session: Session, topic: str) -> Rate:
         await session.rates.read([(topic, 0), (topic, 1)])
         if not number:
             assert topic_rate(session.snapshot.rates, session.snapshot.topics[topic]) == Rate()
-        await asyncio.sleep(2 * SHORTEST)  # the distance of the polls is what is tried
+        await asyncio.sleep(2 * SHORTEST)  # the interval that the test is about
     return topic_rate(session.snapshot.rates, session.snapshot.topics[topic])
 
 
 PAUSES = (4.0, 9.0)
-"""Seconds after a consumer was paused at which its lag is polled."""
+"""Seconds after a consumer was paused at which the test polls its lag."""
 
 
 @pytest.mark.takes(15)
 async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """By polls alone, and by the record at the commit; wrong by 2 s at most, next to the last record that it had."""
+    """The lag in seconds, by polls alone and by the record at the commit, differs by 2 s at most from the age of the
+    last record that the consumer received."""
     await make_topic(link, name, partitions=2)
     settings = worlds.settings(kafka)
     client = AdminClient(settings)
@@ -331,7 +333,7 @@ async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: Kafka
     try:
         while len(consumer.assignment()) < 2:
             await consumer.getmany(timeout_ms=100)
-        # It reads and commits, so that the watcher sees it with nothing to catch up on; then it stops for good.
+        # The consumer reads and commits until the watcher sees no lag; then it is paused.
         began, paused = time.monotonic(), 0.0
         while time.monotonic() - began < 2 or not paused:
             found = await consumer.getmany(timeout_ms=200)
@@ -342,7 +344,7 @@ async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: Kafka
         for seconds in PAUSES:
             while time.time() - paused < seconds:
                 await watching.poll_groups([name], times=100)
-                await asyncio.sleep(0.5)  # the distance of the polls
+                await asyncio.sleep(0.5)  # the interval of the polls
             once = Session(client, Context("test", "test", settings, journal=False))
             await once.poll_groups([name], times=100)
             for session in (watching, once):

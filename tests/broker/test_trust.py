@@ -1,4 +1,4 @@
-"""Conflicts, the journal, the way back and expiring changes on real brokers of each version."""
+"""Tests of conflicts, the journal, reverts and expiring changes on real brokers of each version."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def session_of(client: AdminClient) -> Session:
 
 
 def written() -> int:
-    """Bytes of the journal."""
+    """Return the bytes of the journal."""
     (path,) = Path(os.environ["HOME"], ".local", "state", "kac", "journal").iterdir()
     return path.stat().st_size
 
@@ -57,8 +57,8 @@ def journal() -> list[dict[str, Any]]:
 async def test_a_second_client_is_never_gone_over_unseen(
     rounds: int, client: AdminClient, link: Link, name: str
 ) -> None:
-    """It changes the same places at a random moment between our reading and our applying. Without a word from us its
-    values stay; where we go over them, we have said so."""
+    """Another client changes the same keys at a random moment between kac's read and apply. kac overwrites its values
+    only if the user forces it."""
     topic, user = config.topic_resource(name), quota.QuotaEntity.of({"user": name})
     assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
     seen: Counter[str] = Counter()
@@ -77,7 +77,7 @@ async def test_a_second_client_is_never_gone_over_unseen(
             if rng.randrange(2)
             else AlterQuotas({user: {"producer_byte_rate": float(theirs)}})
         )
-        # Both at once in one round of three: the network decides who comes first.
+        # In one round of three both changes are sent at once: the network decides which one arrives first.
         if rng.randrange(3) == 0:
             report, _ = await asyncio.gather(apply_plan(session, ApplyOptions(risks=NAMES)), applied(link, change))
             seen["at once"] += 1
@@ -100,7 +100,8 @@ async def test_a_second_client_is_never_gone_over_unseen(
 
 
 async def test_a_change_and_its_way_back(client: AdminClient, link: Link, name: str) -> None:
-    """Value and source: what was inherited is inherited again; a deleted topic comes back empty, with its configs."""
+    """A revert restores values and sources: an inherited value is inherited again. A deleted topic comes back empty,
+    with its configs."""
     topic = config.topic_resource(name)
     assert await applied(link, CreateTopics((NewTopic(name, 3, 1, configs={"retention.ms": "5000"}),)))
     session = session_of(client)
@@ -151,7 +152,7 @@ async def test_what_was_set_for_a_time_is_taken_back_unless_somebody_was_there(
     assert "7000" in json.dumps(conflicts)
     (left,) = (await read_history(session)).expiring()
     assert left.entry.staged.edit == edits[0]
-    # Set right by hand, there is nothing left to do, and the next run says so.
+    # If an operator has set the old value, there is nothing left to revert, and the next run says so.
     assert await applied(link, AlterConfigs({topic: (ConfigOp("retention.ms", codes.SET, "6000"),)}))
     assert not any(await due.take_back(session_of(client), told.append, terminal_front.Terminal(), frozenset(NAMES)))
     assert dict(await overrides(link, topic)) == {}
@@ -193,7 +194,7 @@ async def test_secrets_are_in_no_journal(client: AdminClient, kafka: KafkaCluste
 async def test_kills_in_the_middle_of_applies(
     kills: int, plain_cluster: KafkaCluster, tmp_path: Path, own_home: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on the embedded cluster: what the next start says is what brokers describe."""
+    """As on the embedded cluster, the next start reports the state that brokers describe."""
     monkeypatch.setattr(past, "IN_FLIGHT", 0.5)
     client = AdminClient(worlds.settings(plain_cluster))
     client.start()
@@ -226,7 +227,7 @@ async def test_kills_in_the_middle_of_applies(
                 await runs.start(*script(number))
                 ended = asyncio.ensure_future(runs.ended())
                 if rng.randrange(4):
-                    # From the moment on that the change is written down.
+                    # from the moment the journal has the change
                     while not ended.done() and written() == size:
                         await asyncio.wait([ended], timeout=0.001)
                     await asyncio.wait([ended], timeout=rng.uniform(0.0, longest * 0.4))
@@ -259,7 +260,7 @@ async def test_kills_in_the_middle_of_applies(
                 for place, entry in enumerate(change.entries):
                     state = change.state(place)
                     assert state in (State.APPLIED, State.UNKNOWN, State.NOT_SENT), (state, runs.output)
-                    # What did not show yet when the next start checked is unknown, until a poll shows it.
+                    # A change that did not show yet at the next start is unknown until a poll shows it.
                     if state is State.UNKNOWN and there[entry.staged.edit.key]:
                         await former_changes.reconcile_open(client, session.context, session.snapshot, journal)
                         state = (await read_history(session)).changes[change.number].state(place)

@@ -1,5 +1,5 @@
-"""Brokers whose advertised names exist nowhere, reached by a map of addresses, by Kubernetes, by SOCKS and by an HTTP
-proxy. TLS checks the advertised name on each way, and each failure is told in its own words."""
+"""Tests of brokers whose advertised names can't be resolved, reached by a map of addresses, by Kubernetes, by SOCKS and
+by an HTTP proxy. On each way TLS checks the advertised name, and each failure has its own message."""
 
 import base64
 import json
@@ -38,7 +38,7 @@ class Kac:
         self.names = {NAME.format(node): LOOPBACK for node in cluster.broker_ids}
         self.bootstrap = f"{NAME.format(1)}:{self.ports[0]}"
         self._properties = cluster.client_properties()
-        # Where the host's name server does not answer, this is known within a second.
+        # If the host's name server does not answer, the lookup fails within a second.
         self.environ = {"RES_OPTIONS": "timeout:1 attempts:1"}
 
     def run(self, *lines: str, words: tuple[str, ...] = ("run", "-e", "list brokers")) -> tuple[int, str]:
@@ -79,7 +79,7 @@ def all_there(done: tuple[int, str]) -> bool:
     return done[0] == 0 and all(NAME.format(node) in done[1] for node in (1, 2, 3))
 
 
-# Reads configs of each broker, of that broker itself.
+# Read the configs of each broker from that broker.
 EACH = ("run", "-e", "list brokers; describe broker 1; describe broker 2; describe broker 3")
 
 
@@ -150,7 +150,7 @@ def test_a_proxy_leads_to_each_broker_and_may_ask_for_a_login(kac: Kac, kind: st
 
 @contextmanager
 def namespace(kac: Kac, **world: object) -> Iterator[Path]:
-    """A kubectl on kac's PATH, whose namespace `kafka` has the brokers as pods; gives the file of its cluster."""
+    """Put a kubectl on kac's PATH, with the brokers as pods of its namespace `kafka`; yield the file of its cluster."""
     tools = kac.folder / "bin"
     tools.mkdir()
     program = tools / "kubectl"
@@ -179,7 +179,7 @@ def test_a_service_is_the_address_to_ask_first(kac: Kac, cluster: kafka_cluster.
         port = kac.ports[0]
         options = ("--command-config", str(cluster.client_properties()), "-b", f"orders.kafka.svc:{port}")
         code, said = kac.run(words=("run", "-e", "list brokers", *options, "--via", "kube:kafka/orders"))
-        # The certificate has no name of the service: that it is told shows that its port was reached.
+        # The certificate does not have the name of the service: the message shows that kac reached the service's port.
         assert code == 1
         assert "certificate is not accepted" in said
 
@@ -239,7 +239,7 @@ async def test_a_forward_that_died_is_made_again_and_all_end(kac: Kac, monkeypat
 
 
 def _may_listen(pid: int) -> bool:
-    """Whether a process may have open sockets: one that was killed has them for a moment without a command line."""
+    """Return whether a process may have open sockets: a killed one has them for a moment without a command line."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
@@ -247,7 +247,7 @@ def _may_listen(pid: int) -> bool:
 
 
 def _kubectls(kac: Kac) -> list[int]:
-    """The processes of this test's kubectl that forward."""
+    """Return the ids of the processes of this test's kubectl that forward ports."""
     mark = re.compile(rf"KUBECONFIG={re.escape(str(kac.folder))}/kube.json\0".encode())
     found = []
     for folder in Path("/proc").glob("[0-9]*"):

@@ -1,4 +1,4 @@
-"""The console on a real Kafka 2.8 with ZooKeeper, where changes have to reach the one controller."""
+"""Tests of the console on a real Kafka 2.8 with ZooKeeper, where the only controller has to receive changes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ USER = codes.ScramMechanism(1)
 
 @pytest.fixture(params=[1, 2])
 async def session(request: pytest.FixtureRequest, kafka28: ZooKeeperCluster) -> AsyncIterator[Session]:
-    """One that knows a single broker at first: the controller, and one that is not."""
+    """A session that knows only one broker at first: the controller, or the other one."""
     with worlds.session_on(
         ConnectionSettings(bootstrap=(kafka28.addresses[request.param - 1],)), "console", journal=False
     ) as made:
@@ -39,7 +39,7 @@ link = worlds.link("kafka28")
 
 
 async def read(session: Session) -> None:
-    """Everything that a change is planned with."""
+    """Read all parts that a plan needs."""
     await session.read_cluster()
     await session.read_topics()
     await session.read_configs([broker_resource(1), broker_resource(2), CLUSTER_DEFAULT])
@@ -50,7 +50,7 @@ async def read(session: Session) -> None:
 
 
 async def apply(session: Session, *edits: plan_edits.Edit) -> None:
-    """Stage and apply; nothing may fail."""
+    """Stage edits and apply them. Fail on any refusal or failure."""
     staged = session.stage(edits)
     assert not staged.refused, staged
     report = await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))
@@ -76,7 +76,7 @@ async def test_everything_is_read(session: Session, kafka28: ZooKeeperCluster) -
 
 
 async def test_a_life_of_changes(session: Session, name: str) -> None:
-    """Topics, configs, quotas, ACLs and SCRAM users, all of them sent to where they have to go."""
+    """Topics, configs, quotas, ACLs and SCRAM users are changed, each at the right broker."""
     topic, user = topic_resource(name), quota.QuotaEntity.of({"user": name})
     acl = worlds.acl(f"User:{name}", "READ", "TOPIC", name, pattern="PREFIXED", permission="DENY")
     await apply(session, plan_edits.CreateTopic(changes.NewTopic(name, 2, 2, configs={"retention.ms": "86400000"})))
@@ -137,7 +137,7 @@ async def test_what_brokers_refuse_is_told_in_their_words(session: Session, name
 
 @pytest.fixture
 def no_incremental(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if brokers were older than 2.3."""
+    """The client's APIs without the incremental request, as with brokers older than 2.3."""
 
     def old_range(api: str) -> tuple[int, int]:
         low, high = version_range(api)
@@ -150,7 +150,7 @@ def no_incremental(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_configs_are_replaced_where_there_is_no_incremental_call(
     link: Link, kafka28: ZooKeeperCluster, name: str
 ) -> None:
-    """Nothing that is not edited is lost."""
+    """Configs that are not edited are kept."""
     topic = topic_resource(name)
     prior = {"retention.ms": "1000", "segment.ms": "9000"}
     assert await statuses(link, changes.CreateTopics((changes.NewTopic(name, 1, 1, configs=prior),))) == {
@@ -177,7 +177,8 @@ async def test_configs_are_replaced_where_there_is_no_incremental_call(
 
 
 async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name: str) -> None:
-    """What the client still takes for the controller answers NOT_CONTROLLER; it asks who is, and goes there."""
+    """The former controller answers NOT_CONTROLLER; the client reads the controller's id again, and sends the change
+    there."""
 
     async def controller() -> int | None:
         async with worlds.linked(link.settings) as stranger:

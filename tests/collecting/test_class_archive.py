@@ -1,4 +1,5 @@
-"""The class archive of Spark's Java: made from what a session recorded, used where it fits, and never in the way."""
+"""Tests of the class archive of Spark's Java: kac makes it from the recording of a session, uses it if it fits, and
+starts Spark without it otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters that answer with an id of their choice: as a path, as another's, as 30 KB of text."""
+"""Tests of clusters with odd ids: a path, the id of another cluster, 30 KB of text."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_folder_is_one_name_and_of_one_cluster_alone(one: str, other: str) -> 
 @given(st.text(min_size=1, max_size=LONGEST * 2))
 def test_an_id_that_is_taken_fits_into_the_name_of_a_partition(cluster_id: str) -> None:
     if not id_problem(cluster_id):
-        # Delta escapes at most what is escaped in an address; an escape of an ASCII character takes three bytes.
+        # Delta escapes at most the characters that URLs escape; the escape of an ASCII character takes three bytes.
         assert len(b"in_cluster_id=" + _escaped(cluster_id)) <= 255
 
 

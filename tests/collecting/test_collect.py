@@ -1,4 +1,5 @@
-"""Polling embedded clusters: what is written, who is denied, who does not answer, and that no secret is."""
+"""Tests of polls of embedded clusters: the stored rows, users without rights, and brokers that do not answer. No secret
+is stored."""
 
 from __future__ import annotations
 
@@ -266,7 +267,7 @@ def test_it_goes_on_until_it_is_stopped_and_keeps_polls_while_another_writes(lak
 
 
 def everything_in(folder: Path) -> str:
-    """What stands in the files of a lake, packed or not."""
+    """Return the contents of a lake's files, unpacked, as one text."""
     parts = []
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -276,7 +277,7 @@ def everything_in(folder: Path) -> str:
 
 
 def journal_lines() -> Iterator[bytes]:
-    """A change that sets secrets, of which the broker says one again, and a line that was cut in one."""
+    """Yield a change that sets secrets, an answer of the broker with one of them, and a line that is cut in one."""
     edits = (
         SetConfig(broker_resource(1), "ssl.keystore.password", Secret(PLANTED)),
         SetConfig(broker_resource(1), "plugin.of.ours", PLANTED),

@@ -1,4 +1,5 @@
-"""What a poll adds: the rows of all polls give back each of them, and nothing is called gone that may not be."""
+"""Tests of the rows that a poll adds: the rows of all polls give the state of each poll, and no entity is called
+deleted if a poll could not read it."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def seen(state: collect.State, **more: object) -> collect.Observation:
 
 
 def after(*polls: list[collect.Row]) -> collect.State:
-    """The state that follows from the rows of polls, one after the other: those of a resource replace all former."""
+    """Return the state after the rows of several polls. The rows of a resource replace its former rows."""
     known: dict[collect.Resource, tuple[collect.Value, ...]] = {}
     for rows in polls:
         told: dict[collect.Resource, list[collect.Value]] = {}
@@ -128,7 +129,7 @@ def example() -> Snapshot:
     password = entry(
         "ssl.key.password", None, config.Synonym("ssl.key.password", None, codes.STATIC_BROKER_CONFIG), sensitive=True
     )
-    # A broker that tells what it should not: an unknown key is hidden all the same.
+    # The broker shows a value that it should hide: kac hides the value of an unknown key anyway.
     plugin = entry(
         "plugin.token", "tell-nobody", config.Synonym("plugin.token", "tell-nobody", codes.STATIC_BROKER_CONFIG)
     )

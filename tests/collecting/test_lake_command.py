@@ -1,4 +1,5 @@
-"""`kac lake` as it is typed: what it says where something is missing, and real runs of it that leave no Java behind."""
+"""Tests of `kac lake` on the command line: its messages if something is missing, and real runs that leave no Java
+process."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def polled_lake(where: Path) -> Lake:
-    """With polls that are to be taken in."""
+    """Return a lake with polls that no update has read."""
     made = Lake.create(str(where))
     polls = [
         Landed("c", at, [("state", "topic", f"t{number}", "retention.ms", str(at), None, False) for number in range(5)])
@@ -101,7 +102,7 @@ def test_a_refused_update_is_in_status_and_in_the_metrics(tmp_path: Path, capsys
     sources, log = Path(lake.where, "sources.yaml"), tmp_path / "server.log"
 
     def updated(text: str) -> tuple[int, str, bool]:
-        """The exit code, what status says of the last run, and whether the metrics say that it failed."""
+        """Return the exit code, the message of the last run in `status`, and whether the metrics show a failure."""
         sources.write_text(text)
         code = run(["lake", "update", "--lake", lake.where, "--prometheus", str(file)])
         capsys.readouterr()
@@ -242,7 +243,7 @@ def test_how_much_of_a_job_is_done() -> None:
 
 
 class Typed:
-    """A command in a process of its own; all that it starts can be told by a mark in its environment."""
+    """A command in a separate process. A mark in its environment identifies all processes that it starts."""
 
     def __init__(self, argv: Sequence[str], state: Path) -> None:
         self.mark = uuid.uuid4().hex
@@ -258,7 +259,7 @@ class Typed:
         )
 
     def marked(self) -> list[int]:
-        """The processes that carry the mark, but for those that make the class archive, which go on by themselves."""
+        """Return the processes with the mark, except those that make the class archive, which continue."""
         found = []
         for entry in Path("/proc").iterdir():
             with suppress(OSError):
@@ -288,7 +289,8 @@ def argv_of(lake: Lake) -> list[str]:
 
 
 def interrupted_at(moment: str, lake: Lake, state: Path) -> None:
-    """An update that is interrupted once it says that ends with all its processes, and lets the lake go."""
+    """Interrupt an update as soon as it prints this text. Check that it ends with all its processes, and releases the
+    lake."""
     typed = Typed(argv_of(lake), state)
     assert typed.process.stderr is not None
     for line in typed.process.stderr:
@@ -303,14 +305,14 @@ def interrupted_at(moment: str, lake: Lake, state: Path) -> None:
     assert "Traceback" not in rest
     assert typed.marked() == []
     with lake.alone("20261121T101500Z-3f9a1c", "test"):
-        pass  # nobody holds the lock
+        pass  # no process holds the lock
 
 
 def told_and_left_no_java(built: Typed, out: str, err: str, state: Path) -> None:
-    """What an update says that has its polls in bronze, and what is there of it afterwards: before it none was."""
+    """Check the output of the first update of a lake, and that it leaves no Java process."""
     told = json.loads(out)
     assert told["rows"].items() >= {"change_event": 50, "history": 50}.items()
-    assert abs(told["lag_ms"] / 1000 - time.time()) < 600  # its polls are of the first microseconds of 1970
+    assert abs(told["lag_ms"] / 1000 - time.time()) < 600  # the polls have times in the first microseconds of 1970
     assert "starting Spark" in err.splitlines()
     assert "update 1/2 gold" in err
     assert "WARN" not in err
@@ -319,7 +321,7 @@ def told_and_left_no_java(built: Typed, out: str, err: str, state: Path) -> None
 
 
 def test_nothing_but_its_own_words_is_on_standard_error(lake: Lake, tmp_path: Path) -> None:
-    """A library that complains at its end of what is not freed would be there, too."""
+    """The output includes reports of libraries about leaks at the end of the process."""
     environ = {**os.environ, "HOME": str(tmp_path)}
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
         command = [sys.executable, "-m", "console", "lake", "collect", "-b", cluster.bootstrap, "--lake", lake.where]

@@ -1,4 +1,4 @@
-"""What `sources.yaml` names, and what is said where it is wrong."""
+"""Tests of `sources.yaml`: the sources that it names, and the messages for errors."""
 
 from __future__ import annotations
 

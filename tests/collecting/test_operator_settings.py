@@ -1,4 +1,4 @@
-"""Settings of Spark that an operator gives: which are taken, and from where."""
+"""Tests of Spark's settings from an operator: the accepted ones, and the places from which kac reads them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_file_of_the_working_folder_is_none(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_file_that_another_user_may_change_is_refused(tmp_path: Path) -> None:
-    """It names the code that Spark loads."""
+    """The file names code that Spark loads."""
     file = tmp_path / "spark-defaults.conf"
     file.write_text("spark.plugins no.such.Plugin\n")
     file.chmod(0o666)
@@ -114,7 +114,7 @@ with lake_session(os.environ, master="local[1]", conf=conf) as spark:
 @pytest.mark.slow
 @pytest.mark.takes(20)
 def test_a_session_here_has_them_its_page_and_its_events(tmp_path: Path) -> None:
-    """In a process of its own: one process has one session at a time, and other tests share theirs."""
+    """The session runs in a separate process: a process has one session at a time, and other tests share theirs."""
     events = tmp_path / "events"
     events.mkdir()
     (tmp_path / "spark-defaults.conf").write_text(

@@ -1,4 +1,5 @@
-"""The zip for a cluster: complete, the same each time, and good for Python 3.10 without the rest of the product."""
+"""Tests of the zip for a cluster: it is complete and reproducible, and runs on Python 3.10 without the rest of the
+product."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ print(json.dumps({"version": sys.version_info[:2], "wrong": wrong, "elsewhere": 
 
 
 def old_python() -> str | None:
-    """A Python 3.10 of this machine."""
+    """Return a Python 3.10 of this machine; None if there is none."""
     import shutil
 
     beside = sorted(Path(sys.base_prefix).parent.glob("3.10.*/bin/python"))
@@ -85,7 +86,7 @@ def modules() -> list[str]:
 
 
 def test_it_holds_exactly_what_the_history_imports_of_ours() -> None:
-    """What grimp finds, which reads imports in a way of its own."""
+    """The imports are those that grimp finds, whose reader of imports is independent."""
     graph = grimp.build_graph("console", cache_dir=None)
     room = {"console.lake", *graph.find_descendants("console.lake")}
     needed = room.union(*map(graph.find_upstream_modules, room))

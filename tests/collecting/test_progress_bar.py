@@ -1,4 +1,4 @@
-"""The bar on a terminal of 80 columns: nothing that matters is cut away."""
+"""Tests of the progress bar on a terminal of 80 columns: the counts and times are never cut off."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def lines(terminal: Terminal) -> list[str]:
-    """What was written, without the terminal's codes."""
+    """Return the lines on the terminal, without escape codes."""
     return re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue()))
 
 

@@ -1,4 +1,4 @@
-"""``kac lake report``: a page that stands alone, in which everything of a cluster is text."""
+"""Tests of ``kac lake report``: the page needs no other file, and all text from a cluster is escaped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VOID = {"meta"}
 
 
 class Page(HTMLParser):
-    """Tags in their order, attributes, text; raises where a tag is closed that was not open."""
+    """The tags of a page in order, with attributes and text. Fails if a tag is closed that was not open."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ def test_the_page_stands_alone_and_everything_is_escaped(lake: str, tmp_path: Pa
         assert part in words
     assert "evil\\x1b[31m\\u202e[bold]" in words
     assert "min-isr" in words
-    assert len(set(re.findall(r"\d{8}T\d{6}Z-[0-9a-f]{6}", words))) == 1  # the run that wrote all tables
+    assert len(set(re.findall(r"\d{8}T\d{6}Z-[0-9a-f]{6}", words))) == 1  # the id of the run that wrote all tables
     assert "alice / checkout: producer_byte_rate" in words
     assert page.tags.count("svg") >= 3
 
@@ -105,7 +105,7 @@ def test_a_rate_stands_below_its_limit_where_it_is_lower() -> None:
     (rate,) = re.findall(r'class="rate b0" points="([^"]*)"', figure)
     (limit,) = re.findall(r'class="limit" points="([^"]*)"', figure)
     heights, limits = ([float(point.split(",")[1]) for point in line.split()] for line in (rate, limit))
-    # Up is less.
+    # Greater values are further up: their coordinates are smaller.
     assert [height > line for height, line in zip(heights, limits, strict=True)] == [n < 5 for n in range(10)]
     assert figure.count('class="throttled"') == 5
     assert figure.count('class="gap"') == 1

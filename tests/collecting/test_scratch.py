@@ -1,4 +1,5 @@
-"""What a killed run of Spark leaves is deleted by the next one, and nothing else; what has nothing new starts none."""
+"""Tests of temporary files: the next run deletes only those of a killed run of Spark, and a run without new data starts
+no Spark."""
 
 from __future__ import annotations
 

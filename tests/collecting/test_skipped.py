@@ -1,4 +1,4 @@
-"""What of a topic of request logs was deleted before it was read."""
+"""Tests of records of a request log's topic that were deleted before they were read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.delta_lake import arrow_rows
         ({"0": 10}, {"0": 30}, {"0": 10}, []),
         ({"0": 10}, {"0": 30}, {"0": 25}, [streams.Skipped(0, 10, 15, streams.DELETED)]),
         ({"0": 10}, {"0": 30}, {"0": 30}, [streams.Skipped(0, 10, 20, streams.DELETED)]),
-        # More is deleted than this batch is about: the rest is the next one's.
+        # More is deleted than this batch spans: the next batch reports the rest.
         ({"0": 10}, {"0": 30}, {"0": 99}, [streams.Skipped(0, 10, 20, streams.DELETED)]),
         ({"0": 1}, {"0": 1, "1": 8}, {"0": 1, "1": 5}, [streams.Skipped(1, 0, 5, streams.DELETED)]),
         ({"0": 30}, {"0": 10}, {"0": 2}, [streams.Skipped(0, 2, 8, streams.MADE_AGAIN)]),
@@ -45,7 +45,8 @@ def test_what_a_batch_does_not_have(
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=9))
 def test_what_batches_do_not_have_is_told_once_each(steps: list[tuple[int, int]]) -> None:
-    """Written and deleted step by step: what was read and what was skipped is all that was written."""
+    """After any sequence of writes and deletions, the records that were read and those reported as skipped are all that
+    were written."""
     at = end = first = read = told = 0
     for written, deleted in steps:
         end += written

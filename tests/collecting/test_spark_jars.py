@@ -1,4 +1,4 @@
-"""The jars that Spark needs: the table, where they come from, and what is not taken."""
+"""Tests of the jars for Spark: the table, the places where kac finds them, and the jars that it refuses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def places(tmp_path: Path, **more: str) -> dict[str, str]:
 
 
 def given(tmp_path: Path, content: bytes = CONTENT) -> dict[str, str]:
-    """An environment that names a folder with the jar."""
+    """Return an environment that names a directory with the jar."""
     (tmp_path / "given").mkdir(exist_ok=True)
     (tmp_path / "given" / ONE.file).write_bytes(content)
     return places(tmp_path, **{FOLDER: str(tmp_path / "given")})
@@ -156,13 +156,13 @@ def test_the_way_to_the_jars_is_tried_by_one_of_them_of_which_nothing_stays(tmp_
 
 
 def test_without_spark_there_is_no_ivy_and_no_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where kac stands without the extra, and its doctor is asked for the first time."""
+    """This is the state of kac without the extra, when its doctor runs for the first time."""
     monkeypatch.setitem(sys.modules, "pyspark", None)
     assert "Spark is not installed" in fetched_to_try(places(tmp_path, PATH=str(tmp_path)), ONE, NO_JAVA)
 
 
 def test_a_repository_whose_certificate_is_not_trusted_is_said_as_that(tmp_path: Path) -> None:
-    """Ivy's own lines say UNRESOLVED first, as for any jar that is not there."""
+    """Ivy first prints UNRESOLVED, as for any missing jar."""
     java = tmp_path / "java"
     java.write_text(
         "#!/bin/sh\necho ':::: WARNINGS'\necho 'UNRESOLVED DEPENDENCIES'\n"

@@ -1,4 +1,4 @@
-"""Spark's session: its settings, Delta's tables, and nothing left behind, whatever happens to it."""
+"""Tests of Spark's session: its settings, Delta's tables, and the end of all its processes, whatever happens to it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_session_is_in_utc_and_on_loopback(spark: SparkSession) -> None:
 
 
 def test_tables_are_of_the_oldest_protocol(spark: SparkSession, tmp_path: Path) -> None:
-    """What DuckDB reads by the names of the files: no deletion vectors, no other names of columns."""
+    """DuckDB can read these tables by the names of their files: they have no deletion vectors and no column mapping."""
     where = str(tmp_path / "table")
     for _ in range(2):
         spark.range(5).write.format("delta").mode("append").save(where)
@@ -52,7 +52,8 @@ def test_tables_are_of_the_oldest_protocol(spark: SparkSession, tmp_path: Path) 
 
 @pytest.mark.parametrize("table", [DRIFT, REQUEST], ids=lambda table: table.name)
 def test_of_a_file_is_known_what_readers_ask(table: Table, spark: SparkSession, tmp_path: Path) -> None:
-    """The least and the most of the first columns, and no more: to find them takes as long as to write."""
+    """A file has the least and the greatest value of the first columns only: to find these of all columns takes as long
+    as the write."""
     where = tmp_path / "table"
     row = json.dumps({column.name: value_of(column) for column in table.columns})
     rows = spark.createDataFrame([(row,)], "row STRING").selectExpr(f"from_json(row, '{table.ddl}') made")
@@ -72,7 +73,7 @@ def value_of(column: Column) -> object:
 
 
 def test_a_vacuum_is_a_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    """By default a table's folders are listed in 10,000."""
+    """By default a vacuum lists a table's directories in 10,000 tasks."""
     where = tmp_path / "table"
     spark.range(5).write.format("delta").save(str(where))
     spark.sparkContext.setJobGroup("vacuum", "vacuum")
@@ -115,25 +116,25 @@ def test_settings_follow_the_size_of_a_batch(spark: SparkSession) -> None:
 
 
 def plan_of(spark: SparkSession) -> str:
-    """A small plan; stages that are compiled have stars in it."""
+    """Return a small plan; compiled stages have asterisks in it."""
     frame = spark.range(10).selectExpr("id + 1 AS more").where("more > 3")
     return str(frame._jdf.queryExecution().executedPlan().toString())
 
 
 def test_compiled_code_has_room(spark: SparkSession) -> None:
-    """Java's own limit is 48 MB where it has one compiler, and a session has more after some batches."""
+    """Java's own limit is 48 MB if it has one compiler, and a session needs more after some batches."""
     java: Any = spark._jvm
     pools = java.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
     assert sum(each.getUsage().getMax() for each in pools if "Code" in each.getName()) >= 240 << 20
 
 
 def test_a_sort_takes_little_memory(spark: SparkSession) -> None:
-    """By default the pages that each takes grow with the heap, up to 64 MB."""
+    """By default the page of each sort grows with the heap, up to 64 MB."""
     java: Any = spark._jvm
     assert java.org.apache.spark.SparkEnv.get().memoryManager().pageSizeBytes() <= 4 << 20
 
 
-# -- sessions of processes of their own ------------------------------------------------------------------------------
+# -- sessions in separate processes ----------------------------------------------------------------------------------
 
 START = """
 import os, sys
@@ -165,12 +166,12 @@ def run(script: str, folder: Path, *arguments: str) -> subprocess.CompletedProce
 
 
 def marked(folder: Path) -> Mapping[str, str]:
-    """An environment by which the processes are known that a test began."""
+    """Return an environment that identifies the processes that a test starts."""
     return {**os.environ, "KAC_TEST_OF": str(folder)}
 
 
 def left(folder: Path) -> list[str]:
-    """The command lines of processes that a test began and that are still there."""
+    """Return the command lines of the processes that a test started and that still run."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""``kac lake status``: what is in a lake without Spark, and the metrics of its runs."""
+"""Tests of ``kac lake status``: the contents of a lake, without Spark, and the metrics of its runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEGAN = datetime(2026, 11, 26, 1, 0, tzinfo=UTC)
 
 
 def ran(lake: Lake, number: int, job: str = "update", outcome: str = "done", **more: Any) -> Mapping[str, Any]:
-    """A run's file: as the application writes it."""
+    """Write the file of a run as the application does."""
     started = BEGAN + timedelta(minutes=number)
     run_id = f"{started:%Y%m%dT%H%M%S}Z-{number:06x}"
     about = {

@@ -1,4 +1,4 @@
-"""The laboratory of each version; it needs real brokers, and root for its small filesystem."""
+"""The laboratory for each version. It needs real brokers, and root for its small file system."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.support.kafka_jars import RELEASES, BrokersUnavailableError
 
 VERSIONS = {release: RELEASES[release] for release in ("4.3", "3.9", "4.4")}
 USUAL = ("4.3", "3.9")
-"""Those of every fault; neighbours are made on the newest, too."""
+"""The versions of all faults. Neighbours also run on the newest version."""
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session", params=USUAL)
 async def lab(request: pytest.FixtureRequest) -> AsyncIterator[Laboratory]:
-    """Three brokers of a version, on which one fault after another is made and undone, for this whole folder. Its
-    tests run on the loop of the session: the folders below are packages of their own."""
+    """Three brokers of a version, with one fault after another, for all tests of this directory. The tests run on the
+    session's event loop, because the subdirectories are separate packages."""
     if os.geteuid() != 0:
         pytest.skip("the laboratory mounts a small filesystem, for which it has to be root")
     try:

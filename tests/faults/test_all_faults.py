@@ -1,4 +1,5 @@
-"""Every fault by itself on 4.3 and 3.9, and forty pairs: precision and recall over all of them. An hour and more."""
+"""Tests of every fault alone on 4.3 and 3.9, and of forty pairs, with precision and recall over all of them. They take
+more than an hour."""
 
 from __future__ import annotations
 

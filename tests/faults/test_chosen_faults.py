@@ -1,4 +1,4 @@
-"""A handful of faults on three real brokers: each is named, with its subject, and nothing that is not there."""
+"""Tests of a few faults on three real brokers: the verdict names each fault with its subject, and nothing else."""
 
 from __future__ import annotations
 

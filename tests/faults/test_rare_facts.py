@@ -1,5 +1,5 @@
-"""Records of what is read only now and then, or only where something stands still: a replay names it as it was named
-live."""
+"""Tests of flight records with facts that kac reads rarely, or only if something does not move: a replay names the same
+causes as the live verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flight records of the laboratory, replayed: each fault is named of what the brokers answered then."""
+"""Tests of the laboratory's flight records: a replay names each fault from the recorded answers."""
 
 from __future__ import annotations
 

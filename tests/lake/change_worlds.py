@@ -1,4 +1,5 @@
-"""Small worlds in which principals change things, and what the log, polls, requests and journals tell of them."""
+"""Histories of small clusters: changes by principals, with the records of the metadata log, the polls, the requests and
+the journals that show them."""
 
 import base64
 import hashlib
@@ -36,14 +37,14 @@ SCRAM = Key("scram", "carol", "SCRAM-SHA-256")
 FEATURE = Key("feature", "metadata.version", ":level")
 TYPES = ("topic", "broker", "quota", "acl", "scram", "feature")
 HIDDEN = "hidden:"
-"""Begins values that nobody may see."""
+"""The prefix of values that are hidden."""
 
 State = dict[Key, str]
 
 
 @dataclass(frozen=True)
 class Change:
-    """What became other than it was. old, new: None: not there."""
+    """A change of a value. old, new: None if there is no value."""
 
     at: datetime
     key: Key
@@ -54,7 +55,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a principal asked for, with success."""
+    """A successful request of a principal."""
 
     at: datetime
     who: str
@@ -66,14 +67,14 @@ class Asked:
 
 @dataclass
 class World:
-    """One cluster's story. states: after each step."""
+    """The history of a cluster. states: the state after each step."""
 
     cluster_id: str
     changes: list[Change] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
-    """Records by step: those with `step`; offsets by place."""
+    """The records of the metadata log, each with its `step`; a record's offset is its place."""
 
 
 def made(seed: int, steps: int = 14) -> World:
@@ -109,7 +110,7 @@ class _Maker:
         return self.world
 
     def who(self) -> tuple[str, ...]:
-        """One who does it; now and then another asks the same at the same time."""
+        """Return the principal of a change; now and then two principals ask for the same at the same time."""
         both = ["User:alice", "User:bob"]
         self.dice.shuffle(both)
         return tuple(both[: 1 if self.dice.random() < 0.85 else 2])
@@ -177,7 +178,7 @@ class _Maker:
             )
 
     def config(self) -> None:
-        """A topic's: a record only where something changes."""
+        """Change a config of the topic. The log has a record only if the value changes."""
         if TOPIC_ID not in self.state:
             return self.topic()
         who = self.who()
@@ -190,7 +191,7 @@ class _Maker:
         now = [*had, item] if op == "append" and item not in had else had
         now = [each for each in now if each != item] if op == "subtract" else now
         if now == had:
-            return None  # what brokers do where a default is added to itself is not at stake here
+            return None  # the results of brokers that add a default to itself do not matter here
         self.ask(who, "INCREMENTAL_ALTER_CONFIGS", POLICY, op, item)
         return self.write_config(2, "orders", POLICY, ",".join(now), who)
 
@@ -202,7 +203,7 @@ class _Maker:
         self.set(key, value, who)
 
     def broker(self) -> None:
-        """The default of all brokers: written again though nothing changes."""
+        """Set a config of the brokers' default. The log has a record also if the value stays the same."""
         who, value = self.who(), self.dice.choice(["1", "2", None])
         api = "INCREMENTAL_ALTER_CONFIGS"
         self.ask(who, api, DEFAULT_RETENTION, "delete" if value is None else "set", value)
@@ -240,7 +241,7 @@ class _Maker:
             return self.set(key, None if there else "set", who)
         value = self.dice.choice(["iterations=4096", "iterations=8192", None])
         if value == self.state.get(key):
-            return None  # another password: told by its HMAC alone
+            return None  # another password: only its HMAC shows it
         self.ask(who, "ALTER_USER_SCRAM_CREDENTIALS", key, "delete" if value is None else "set", value)
         if value is None:
             self.record("RemoveUserScramCredentialRecord", name="carol", mechanism=1)
@@ -278,18 +279,18 @@ def _endpoint(name: str, port: int) -> dict[str, Any]:
     return {"name": name, "host": "h", "port": port, "securityProtocol": 0}
 
 
-# -- what is told --------------------------------------------------------------------------------------------------
+# -- the rows of each source ---------------------------------------------------------------------------------------
 
 
 def log_rows(world: World, first: int = 0, last: int | None = None) -> Iterator[dict[str, Any]]:
-    """The records of the log, of the steps [first, last]."""
+    """Yield the records of the log in the steps [first, last]."""
     for offset, each in enumerate(world.log, 1):
         if each["step"] >= first and (last is None or each["step"] <= last):
             yield _record(world, each["type"], each["fields"], each["hmac"], offset, each["ts"])
 
 
 def checkpoint_rows(world: World, step: int) -> Iterator[dict[str, Any]]:
-    """A snapshot of the log after a step: what is, in records."""
+    """Yield a snapshot of the log after a step: the records of the state."""
     before = [each for each in world.log if each["step"] <= step]
     maker = _Maker(random.Random(0), world.cluster_id)
     state = world.states[step]
@@ -339,7 +340,7 @@ def _record(
 
 
 def poll_rows(world: World, steps: list[int]) -> Iterator[dict[str, Any]]:
-    """Polls after these steps: all rows of what is not as it was, and a heartbeat for each type."""
+    """Yield the rows of polls after these steps: all rows of each changed entity, and a heartbeat for each type."""
     last: dict[tuple[str, str], State] = {}
     for step in steps:
         at = BEGIN + step * STEP + POLL_AFTER
@@ -377,7 +378,8 @@ def _poll(
 
 
 def request_rows(world: World, asked: list[Asked], forwarded: bool = True) -> Iterator[dict[str, Any]]:
-    """What brokers log of requests: on broker 1, whose clock is late, and the controller's copy of broker 2."""
+    """Yield the rows of request logs: those of broker 1, whose clock is late, and the copies that the controller,
+    broker 2, logs."""
     for number, each in enumerate(asked):
         hidden = (each.value is not None and each.value.startswith(HIDDEN)) or each.key == SCRAM
         late = timedelta(milliseconds=500 * ((each.at - BEGIN) // STEP % 2))
@@ -414,7 +416,7 @@ def request_rows(world: World, asked: list[Asked], forwarded: bool = True) -> It
 
 
 def journal_rows(world: World, asked: list[Asked]) -> Iterator[dict[str, Any]]:
-    """What kac wrote down of its own changes."""
+    """Yield the rows of kac's journal, for kac's own changes."""
     for number, each in enumerate(asked):
         hidden = (each.value is not None and each.value.startswith(HIDDEN)) or each.key == SCRAM
         yield {
@@ -444,5 +446,5 @@ def journal_rows(world: World, asked: list[Asked]) -> Iterator[dict[str, Any]]:
 
 
 def renamed(world: World, cluster_id: str) -> World:
-    """The same world under another name."""
+    """Return the same world with another cluster id."""
     return replace(world, cluster_id=cluster_id)

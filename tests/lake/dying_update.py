@@ -1,8 +1,8 @@
-"""An update that may end itself, for tests: ``python -m tests.lake.dying_update PLAN.json``, a process group of its
-own.
+"""An update that may kill itself, for tests: ``python -m tests.lake.dying_update PLAN.json``, started as a process
+group.
 
-`PLAN.json` has: lake, inputs; deaths: moments at which it kills its process group, as ``before:history`` and
-``after:history``. It prints the moment, or what the update said.
+`PLAN.json` has: lake, inputs; deaths: the moments at which it kills its process group, such as ``before:history`` and
+``after:history``. It prints the moment, or the error of the update.
 """
 
 import os
@@ -20,7 +20,7 @@ from console.lake.lake import Lake
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What such an update is told."""
+    """The contents of `PLAN.json`."""
 
     lake: str
     inputs: Inputs
@@ -28,7 +28,7 @@ class Told(msgspec.Struct, frozen=True):
 
 
 def arm(deaths: tuple[str, ...]) -> None:
-    """Kill this process group where one of the moments comes."""
+    """Have the process group killed at each of these moments."""
     save = tables.Tables._save
 
     def at(moment: str) -> None:
@@ -45,11 +45,11 @@ def arm(deaths: tuple[str, ...]) -> None:
 
 
 def main(told: Told) -> int:
-    """0: the update is done, 1: it failed."""
+    """Run the update; return 0 if it succeeds, 1 if it fails."""
     arm(told.deaths)
     try:
         app.update(runs.Plan(Lake.open(told.lake), told.inputs), lambda: lake_session(os.environ, master="local[2]"))
-    except Exception as wrong:  # noqa: BLE001 - what it is, is said
+    except Exception as wrong:  # noqa: BLE001 - the error is printed
         print(runs.message_of(wrong) or f"{type(wrong).__name__}, of which the lake has no words", flush=True)
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""Rows of `history` and `snapshot`, short to write; and what whole tables say of their clusters."""
+"""Short forms of rows of `history` and `snapshot`, and the facts about clusters that whole tables show."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def at(minute: int) -> datetime:
-    """A time of these rows."""
+    """Return the time of a minute after `START`."""
     return START + timedelta(minutes=minute)
 
 
@@ -33,7 +33,13 @@ def held(
     deleted: bool = False,
     source: str = "kraft_log",
 ) -> dict[str, Any]:
-    """A value of an entity, spelled `topic:orders`, for some minutes. None and not deleted: hidden."""
+    """Return a history row for a value of an entity, which is written as `topic:orders`.
+
+    Args:
+        value: the value; None without `deleted` if it is hidden.
+        since: minutes after `START`.
+        until: minutes after `START`; None if the value is current.
+    """
     entity_type, _, key = entity.partition(":")
     return {
         "cluster_id": cluster,
@@ -51,12 +57,13 @@ def held(
 
 
 def gone(cluster: str, entity: str, attr: str, since: int, until: int | None = None) -> dict[str, Any]:
-    """A value that was taken away."""
+    """Return a history row for a value that was deleted. since, until: minutes after `START`; until None if it is
+    current."""
     return held(cluster, entity, attr, None, since, until, deleted=True)
 
 
 def in_file(cluster: str, broker: int, attr: str, value: str) -> dict[str, Any]:
-    """A poll that shows a broker's value in its server.properties."""
+    """Return a row of a poll for a broker's value in its server.properties."""
     return {
         "cluster_id": cluster,
         "observed_ts": at(0),
@@ -71,17 +78,18 @@ def in_file(cluster: str, broker: int, attr: str, value: str) -> dict[str, Any]:
 
 
 def history_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    """HISTORY's rows as Arrow."""
+    """Return rows of HISTORY as an Arrow table."""
     return pa.Table.from_pylist(list(rows), schema=arrow_schema(HISTORY))
 
 
 def snapshot_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    """SNAPSHOT's rows as Arrow."""
+    """Return rows of SNAPSHOT as an Arrow table."""
     return pa.Table.from_pylist(list(rows), schema=arrow_schema(SNAPSHOT))
 
 
 def epochs_of(records: pa.Table) -> dict[str, Epochs]:
-    """By cluster. records: the columns cluster_id, log_offset, in_snapshot and record_ts of all of its log."""
+    """Return the epochs by cluster. records: the columns cluster_id, log_offset, in_snapshot and record_ts of the whole
+    logs."""
     of_snapshot = pc.if_else(records["in_snapshot"], records["log_offset"], pa.scalar(None, pa.int64()))
     found = (
         records.select(["cluster_id", "log_offset", "record_ts"])
@@ -102,8 +110,10 @@ def epochs_of(records: pa.Table) -> dict[str, Epochs]:
 
 
 def polls_of(snapshot: pa.Table) -> dict[str, Polls]:
-    """By cluster. snapshot: all rows of that table, with the columns cluster_id, kind, entity_type, entity_key and
-    observed_ts. Eight bytes for each poll."""
+    """Return the polls by cluster, with eight bytes for each.
+
+    snapshot: all rows of the table, with the columns cluster_id, kind, entity_type, entity_key and observed_ts.
+    """
     names = ["cluster_id", "entity_type", "observed_ts"]
     beats = snapshot.filter(pc.equal(snapshot["kind"], "heartbeat")).select(names)
     found = beats.group_by(names[:2], use_threads=False).aggregate([("observed_ts", "list")])
@@ -119,13 +129,13 @@ def polls_of(snapshot: pa.Table) -> dict[str, Polls]:
 
 
 def events_of(bronze: Bronze) -> pa.Table:
-    """Rows of `change_event`, of tables that have all of their clusters."""
+    """Return the rows of `change_event`. bronze: all rows of its clusters."""
     return change_event(bronze, epochs_of(bronze.kraft_record), polls_of(bronze.snapshot))
 
 
 def covers_of(events: pa.Table) -> dict[str, Covered]:
-    """The time that the metadata logs cover, by cluster. events: the columns cluster_id, event_ts, ts_uncertainty_ms
-    and source of all rows of `change_event`."""
+    """Return the time that the metadata logs cover, by cluster. events: the columns cluster_id, event_ts,
+    ts_uncertainty_ms and source of all rows of `change_event`."""
     of_log = events.filter(pc.is_in(events["source"], pa.array(LOG)))
     ends = of_log.group_by("cluster_id").aggregate([("event_ts", "min"), ("event_ts", "max")])
     by_snapshot = of_log.filter(pc.equal(of_log["source"], "kraft_snapshot"))

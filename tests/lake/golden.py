@@ -1,15 +1,15 @@
-"""Tables that were made once and have to stay as they are: read, canonicalised and compared.
+"""Golden tables, which must not change: reading, canonical forms and comparison.
 
-In `golden_rows/` are, with times as microseconds since 1970:
+In `golden_rows/`, with times as microseconds since 1970:
 
-- `world-NN.json.gz`: random histories: the rows of bronze tables as they came in, step by step, the operator's files,
-  and the rows of gold (and of `change_event`) that a build of everything makes of them.
-- `known-changes.json.gz`: the same of one run of the changes of `known_changes` on two brokers, with a poll before and
-  one after. `known-changes.zip`: that run's metadata log and request logs (`KNOWN`), of which all but the polls was
-  read. Another run has other times, ids and ports.
-- `demo.json.gz`: gold of the demo whose day is not moved, as `without_chance` leaves it.
-- `metadata-log.json.gz`: of gold of the log of 157,129 records that ``write_log(folder, 10 << 20, Day().batches())`` of
-  `benchmarks.metadata_log` writes, in a lake with the key `KEY`: counts, digests and some rows.
+- `world-NN.json.gz`: random histories: the incoming rows of bronze tables by step, the operator's files, and the rows
+of gold (and of `change_event`) that a complete build makes from them.
+- `known-changes.json.gz`: the same for one run of the changes of `known_changes` on two brokers, with a poll before
+them and one after. `known-changes.zip`: that run's metadata log and request logs (`KNOWN`), from which all rows but
+those of the polls were read. Another run has other times, ids and ports.
+- `demo.json.gz`: gold of the demo with the recorded day's own times, in the form of `without_chance`.
+- `metadata-log.json.gz`: counts, digests and some rows of gold for the log of 157,129 records that ``write_log(folder,
+10 << 20, Day().batches())`` of `benchmarks.metadata_log` writes, in a lake with the key `KEY`.
 """
 
 import gzip
@@ -30,16 +30,16 @@ from console.lake.schema import TABLES
 FOLDER = Path(__file__).parent / "golden_rows"
 GOLD = ("change_event", "history", "drift", "quota_usage", "policy_violation")
 SUGGESTED = ("suggested_value", "reason")
-"""Of `quota_suggestion`, with the minutes that they follow from."""
+"""Columns of `quota_suggestion`, compared together with the minutes from which they follow."""
 TOLERANCE = 1e-6
-"""How far doubles may be apart, relatively: the order of a sum is free."""
+"""The greatest relative difference between doubles: the order of a sum is free."""
 DIGITS = 6
 KEY = b"golden-key-of-the-known-tables-1"
 """The lake's HMAC key with which the known changes and the metadata log were read."""
 KNOWN = FOLDER / "known-changes.zip"
 """``data/meta.properties``, ``data/__cluster_metadata-0/``, ``broker-1/request.log``, ``broker-2/request.log``."""
 KNOWN_ZONE = "America/New_York"
-"""Of the times in the request logs of the known changes."""
+"""The time zone of the request logs of the known changes."""
 METADATA_RECORDS = 157_129
 _SHOWN = 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,23 +50,23 @@ Rows = Sequence[dict[str, Any]]
 
 @dataclass(frozen=True)
 class World:
-    """A history as it came in, and what is made of it."""
+    """A history: the incoming rows, and the tables made from them."""
 
     path: Path
 
     @property
     def name(self) -> str:
-        """For ids of tests."""
+        """The name in ids of tests."""
         return self.path.name.partition(".")[0]
 
     @property
     def steps(self) -> list[dict[str, Rows]]:
-        """What came in, in turn: rows by bronze table."""
+        """The incoming rows by bronze table, step by step."""
         return [self._rows(step) for step in self._content["steps"]]
 
     @property
     def files(self) -> dict[str, str]:
-        """The texts of the operator's files, `baseline.yaml` and `policies.yaml`, where there are any."""
+        """The texts of the operator's files, `baseline.yaml` and `policies.yaml`, if the world has them."""
         return dict(self._content["files"])
 
     @property
@@ -84,38 +84,38 @@ class World:
 
 
 def worlds() -> list[World]:
-    """All random histories."""
+    """Return all random histories."""
     return [World(path) for path in sorted(FOLDER.glob("world-*.json.gz"))]
 
 
 def known_changes() -> World:
-    """The changes of `known_changes`, as one run of them left the tables."""
+    """Return the changes of `known_changes`, as one run left the tables."""
     return World(FOLDER / "known-changes.json.gz")
 
 
 def demo_gold() -> dict[str, Rows]:
-    """The demo's rows of each table of `GOLD`, `without_chance`."""
+    """Return the demo's rows of each table of `GOLD`, in the form of `without_chance`."""
     return World(FOLDER / "demo.json.gz").gold
 
 
 def metadata_log_gold() -> dict[str, Any]:
-    """What `summary` says of each table of `GOLD`, of the log of `METADATA_RECORDS` records."""
+    """Return the `summary` of each table of `GOLD`, for the log of `METADATA_RECORDS` records."""
     found: dict[str, Any] = json.loads(gzip.decompress((FOLDER / "metadata-log.json.gz").read_bytes()))
     return found
 
 
-# -- comparing --------------------------------------------------------------------------------------------------------
+# -- comparison -------------------------------------------------------------------------------------------------------
 
 
 def canonical(table: str, row: Row) -> dict[str, Any]:
-    """The table's columns in order; times as microseconds since 1970. Raises KeyError for a column that
-    the row lacks."""
+    """Return a row's values of the table's columns in order, with times as microseconds since 1970. Raises KeyError if
+    the row lacks a column."""
     more = SUGGESTED if table == "quota_usage" else ()
     return {name: _plain(row[name]) for name in (*TABLES[table].names, *more)}
 
 
 def digest(table: str, rows: Iterable[Row]) -> str:
-    """SHA-256 in hex of the rows as sorted lines of JSON; doubles with six significant digits."""
+    """Return the SHA-256 in hex of the rows as sorted lines of JSON, with doubles of six significant digits."""
     lines = sorted(_as_text(canonical(table, row)) for row in rows)
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -127,12 +127,12 @@ GROUPS = {
     "quota_usage": "quota_key",
     "policy_violation": "policy_id",
 }
-"""The column by which digests of a large table are told apart, so that they say where it differs."""
+"""The column that groups the digests of a large table, so that they show the place of a difference."""
 _EACH = 400
 
 
 def summary(table: str, rows: Iterable[Row]) -> dict[str, Any]:
-    """What is kept of a large table: its `count`, `digest` and count by group, and every 400th row."""
+    """Return the stored form of a large table: its `count`, the digest and count of each group, and every 400th row."""
     by_group: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_group[row[GROUPS[table]]].append(row)
@@ -142,7 +142,7 @@ def summary(table: str, rows: Iterable[Row]) -> dict[str, Any]:
 
 
 def summary_differences(table: str, expected: Mapping[str, Any], found: Iterable[Row]) -> str:
-    """What differs from a summary, in words; empty text if nothing does."""
+    """Return the differences from a summary as text; "" if there is none."""
     rows = list(found)
     now = summary(table, rows)
     names = sorted(expected["groups"].keys() | now["groups"].keys())
@@ -160,8 +160,8 @@ _PORT = re.compile(r"127\.0\.0\.1:\d+")
 
 
 def without_chance(table: str, rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """The demo's rows without what differs from run to run: ports, ids of topics, and digests of these and of hidden
-    values."""
+    """Return the demo's rows without values that differ from run to run: ports, ids of topics, and digests of these and
+    of hidden values."""
     made = []
     for row in rows:
         plain = canonical(table, row)
@@ -179,8 +179,8 @@ def without_chance(table: str, rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def differences(table: str, expected: Iterable[Row], found: Iterable[Row]) -> str:
-    """What differs between two lists of rows in any order, the first of it in words; empty text if nothing does.
-    Doubles may differ by `TOLERANCE`, all else by nothing."""
+    """Return the first differences between two lists of rows in any order, as text; "" if there is none. Doubles may
+    differ by `TOLERANCE`."""
     wanted, there = (_by_exact(table, rows) for rows in (expected, found))
     missing, more, other = list[str](), list[str](), list[str]()
     for exact in sorted(wanted.keys() | there.keys()):
@@ -199,7 +199,7 @@ def _said(title: str, rows: list[str]) -> str:
 
 
 def _by_exact(table: str, rows: Iterable[Row]) -> dict[str, list[list[float | None]]]:
-    """The doubles of rows that are the same otherwise, by what is the same, in order."""
+    """Return (the rest of a row as JSON) -> the doubles of all rows with that rest, sorted."""
     doubles = [column.name for column in TABLES[table].columns if column.type == "double"]
     doubles += SUGGESTED[:1] if table == "quota_usage" else ()
     found: dict[str, list[list[float | None]]] = defaultdict(list)

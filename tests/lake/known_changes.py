@@ -1,4 +1,4 @@
-"""Changes that two principals made on a real cluster, and what the history has to say of each."""
+"""Changes that two principals made on a real cluster, with the rows that the history has to show."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ SCRAM_PASSWORD, KEYSTORE_PASSWORD = "planted-scram-4711", "planted-keystore-4711
 
 @dataclass(frozen=True)
 class Known:
-    """A change that was made: new None: taken away."""
+    """A change of a value; new: None if it was deleted."""
 
     who: str
     type: str
@@ -27,7 +27,7 @@ class Known:
 
 
 def known() -> tuple[Known, ...]:
-    """What the history must tell, by entity and attribute, in the order of time."""
+    """Return the changes that the history has to show, in the order of time."""
     return (
         Known(ALICE, "topic", TOPIC, ":partitions", None, "2"),
         Known(ALICE, "topic", TOPIC, "retention.ms", None, "600000"),
@@ -49,7 +49,7 @@ def known() -> tuple[Known, ...]:
 
 
 def client(cluster: KafkaCluster, user: str) -> AdminClient:
-    """A client that has logged in as the user."""
+    """Return a client that has logged in as the user."""
     settings = ConnectionSettings(
         cluster.login_addresses,
         security_protocol="SASL_PLAINTEXT",

@@ -1,6 +1,5 @@
-"""What two principals try on a real cluster, and what its authorizers decide: `python -m tests.lake.known_denials`
-records the lines of each release in `authorizer_logs/`.
-"""
+"""Requests of two principals to a real cluster, with the decisions of its authorizers. `python -m
+tests.lake.known_denials` records the lines of each release in `authorizer_logs/`."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -35,7 +34,8 @@ FORGED = (
     "(kafka.authorizer.logger)"
 )
 FORGING = f"g\n{FORGED}\nh"
-"""A group whose name has a line of the log in it: no group, but brokers look whether the client may describe it."""
+"""A group whose name contains a line of the log: there is no such group, but brokers check the client's right to
+describe it."""
 TWO_LINES = "two\nlines"
 FOLDER = Path(__file__).parent / "authorizer_logs"
 VERSIONS = {release: RELEASES[release] for release in ("2.8", "3.9", "4.3", "4.4")}
@@ -50,11 +50,12 @@ DECIDED = {
     (BOB, "DESCRIBE", "GROUP", TWO_LINES, False),
     (BOB, "CREATE", "TOPIC", "mine", False),
 }
-"""Principal, operation, type and name of the resource, whether it was allowed: each release decides these, and more."""
+"""Principal, operation, type and name of the resource, and whether it was allowed. Each release makes these decisions,
+and others."""
 
 
 def login(cluster: KafkaCluster, user: str) -> dict[str, Any]:
-    """What a client of kafka-python needs to log in as a user."""
+    """Return the arguments with which a client of kafka-python logs in as a user."""
     return {
         "bootstrap_servers": [f"{host}:{port}" for host, port in cluster.login_addresses],
         "security_protocol": "SASL_PLAINTEXT",
@@ -69,7 +70,7 @@ def _acl(type_: Any, name: str) -> Any:
 
 
 def allow(cluster: KafkaCluster) -> None:
-    """Make the topic, and let alice read it by her group."""
+    """Create the topic, and allow alice to read it with her group."""
     with closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap)) as admin:
         admin.create_topics([NewTopic(TOPIC, 1, 1)])
         admin.create_acls([_acl(ResourceType.TOPIC, TOPIC), _acl(ResourceType.GROUP, GROUP)])
@@ -78,7 +79,7 @@ def allow(cluster: KafkaCluster) -> None:
 
 
 def forbid(cluster: KafkaCluster) -> None:
-    """Take alice's right to read the topic away."""
+    """Remove alice's right to read the topic."""
     pattern = ResourcePatternFilter(ResourceType.TOPIC, TOPIC, ACLResourcePatternType.LITERAL)
     of = ACLFilter(ALICE, None, ACLOperation.ANY, ACLPermissionType.ANY, pattern)
     with closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap)) as admin:
@@ -86,14 +87,14 @@ def forbid(cluster: KafkaCluster) -> None:
 
 
 def read_by_group(cluster: KafkaCluster) -> int:
-    """Have alice read the topic by her group; return how many records she got."""
+    """Have alice read the topic with her group; return the number of records."""
     consumer = KafkaConsumer(TOPIC, group_id=GROUP, auto_offset_reset="earliest", **login(cluster, "alice"))
     with closing(consumer):
         return sum(map(len, consumer.poll(timeout_ms=1000 * PATIENCE, max_records=1).values()))
 
 
 def read_alone(cluster: KafkaCluster) -> None:
-    """Have alice fetch from the topic."""
+    """Have alice fetch from the topic without a group."""
     consumer = KafkaConsumer(group_id=None, **login(cluster, "alice"))
     with closing(consumer), suppress(KafkaError):
         consumer.assign([TopicPartition(TOPIC, 0)])
@@ -102,8 +103,11 @@ def read_alone(cluster: KafkaCluster) -> None:
 
 
 def attempts(cluster: KafkaCluster) -> Iterator[Callable[[], object]]:
-    """Yield what is refused, each to be called: it raises KafkaError. Between them alice's right is taken away. The
-    names that look like lines come last: what a log has behind them is not sure."""
+    """Yield functions that make refused requests; each raises KafkaError when it is called.
+
+    Between two of them the generator removes alice's right. Names that look like lines come last: decisions after such
+    a name in a log are uncertain.
+    """
 
     def produce() -> None:
         with closing(KafkaProducer(retries=0, **login(cluster, "alice"))) as producer:
@@ -124,7 +128,7 @@ def attempts(cluster: KafkaCluster) -> Iterator[Callable[[], object]]:
 
 
 def try_all(cluster: KafkaCluster) -> int:
-    """Do it all: what is allowed, and what is refused. Return how often a client was told that it is refused."""
+    """Make all requests, the allowed and the refused ones. Return the number of refusals that clients received."""
     allow(cluster)
     assert read_by_group(cluster) == 1
     refused = 0
@@ -137,12 +141,12 @@ def try_all(cluster: KafkaCluster) -> int:
 
 
 def log_of(cluster: KafkaCluster, broker: int = 1) -> Path:
-    """A broker's authorizer log."""
+    """Return a broker's authorizer log."""
     return cluster.directory / f"broker-{broker}" / "authorizer.log"
 
 
 def cluster_of(version: str) -> KafkaCluster:
-    """A cluster of one broker, whose authorizer logs everything."""
+    """Return a cluster of one broker whose authorizer logs all decisions."""
     if version == KAFKA_2_8:
         properties = {"allow.everyone.if.no.acl.found": "false"}
         return ZooKeeperCluster(brokers=1, authorizer_log=True, logins=True, properties=properties)
@@ -150,7 +154,8 @@ def cluster_of(version: str) -> KafkaCluster:
 
 
 def sample(text: str) -> str:
-    """What is kept of a log: the first line of each decision about alice and bob, and whole names of several lines."""
+    """Return the stored lines of a log: the first line of each decision about alice and bob, and complete names with
+    line breaks."""
     seen, kept = set(), []
     for line in text.split("\n"):
         is_head = line.startswith("[") and FORGED not in line

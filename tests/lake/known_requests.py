@@ -1,4 +1,4 @@
-"""A request log whose rows are known by hand, and how it is put into a file."""
+"""A request log whose rows are computed by hand, and functions to write and read such logs."""
 
 import gzip
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ S0, S1 = (datetime(2026, 11, 21, 10, 0, second, tzinfo=UTC) for second in (0, 1)
 
 
 def expected() -> set[tuple[Any, ...]]:
-    """By hand: second, principal, client, api, requests, errors, in, out, local, throttled, longest."""
+    """Return the rows by hand: second, principal, client, api, requests, errors, in, out, local, throttled, longest."""
     a, admin = "User:alice", "User:admin"
     return {
         (S0, a, "app", "PRODUCE", 2, 0, 600, 0, 3.5, 40, 40),
@@ -49,13 +49,13 @@ def expected() -> set[tuple[Any, ...]]:
 
 
 def log(path: Path, content: bytes, *, broker: int = 1, zone: str = "UTC") -> BrokerLog:
-    """The whole of a file, written there, as a broker's."""
+    """Write a file, and return all of it as a broker's log."""
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return BrokerLog("lkc-1", broker, plan([str(path)], {}).spans, zone)
 
 
 def lines_in(place: int, text: bytes) -> list[Line | Damaged]:
-    """All lines of a block, each by itself."""
+    """Return all lines of a block, each parsed alone."""
     made = []
     for line in text.split(b"\n"):
         made.append(one_line(place, line))
@@ -64,23 +64,23 @@ def lines_in(place: int, text: bytes) -> list[Line | Damaged]:
 
 
 def lines_of(part: Part) -> list[Line | Damaged]:
-    """All lines of a part in their order."""
+    """Return all lines of a part in order."""
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
         return [line for at, text in file.blocks(part.start, part.end) for line in lines_in(at, text)]
 
 
 def rows_of(part: Part, kind: str) -> list[dict[str, Any]]:
-    """Of what is read of a part, the rows that are `second`, `alter` or `quarantined`."""
+    """Return the rows of a kind in a part: `second`, `alter` or `quarantined`."""
     return [row for batch in read_part(part) for row in batch.column(kind).to_pylist() if row is not None]
 
 
 def all_rows(logs: list[BrokerLog], kind: str, at_most: int = 1 << 26) -> list[dict[str, Any]]:
-    """The same of all parts of logs."""
+    """Return the rows of a kind in all parts of logs."""
     return [row for part in parts_of(logs, at_most) for row in rows_of(part, kind)]
 
 
 def noise() -> bytes:
-    """What else may stand in such a file: other loggers' lines, a stack trace, and damaged ones."""
+    """Return other text of such a file: lines of other loggers, a stack trace, and damaged lines."""
     cut = produce(1).line[:-60].encode() + b"\n"
     inside = produce(1).line.replace('"principal":', '"principal"').encode()
     return (

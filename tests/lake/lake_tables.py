@@ -14,12 +14,13 @@ from tests.lake.golden import GOLD, SUGGESTED, World, differences
 
 Rows = list[dict[str, Any]]
 _HOUR = "date_trunc('hour', minute)"
-"""By which rows of usage were written at once."""
+"""The expression that groups rows of usage which are written together."""
 _SCOPE = ("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level")
 
 
 def held(lake: Lake, name: str) -> Rows:
-    """The rows of a table that hold, times as microseconds since 1970; those of usage with what is suggested."""
+    """Return the current rows of a table, with times as microseconds since 1970; those of usage with their
+    suggestions."""
     rows = _held(lake, TABLES[name])
     if name == "quota_usage":
         by_scope = {tuple(row[each] for each in _SCOPE): row for row in _held(lake, QUOTA_SUGGESTION)}
@@ -53,15 +54,15 @@ def _as_number(rows: pa.Table, name: str) -> pa.Table:
 
 
 def gold_of(lake: Lake) -> dict[str, Rows]:
-    """The rows of each table of `GOLD`."""
+    """Return the rows of each table of `GOLD`."""
     return {name: held(lake, name) for name in GOLD}
 
 
 def different(world: World, lake: Lake) -> str:
-    """What of a lake's gold is not as a world has it; empty text: nothing."""
+    """Return the differences between a lake's gold and a world's; "" if there is none."""
     return unequal(world.gold, gold_of(lake))
 
 
 def unequal(expected: dict[str, Any], found: dict[str, Any]) -> str:
-    """What differs between the gold of two lakes; empty text: nothing."""
+    """Return the differences between the gold of two lakes; "" if there is none."""
     return "\n".join(filter(None, (differences(name, expected[name], found[name]) for name in GOLD)))

@@ -1,4 +1,4 @@
-"""What was delivered into the folder `landing/` of a lake, as rows of `snapshot`."""
+"""The deliveries in a lake's directory `landing/`, as rows of `snapshot`."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,8 @@ from console.lake.landing import POLLS, SUFFIX, landed_files, read_polls
 
 
 def landed_in(lake: Lake, run_id: str | None = None) -> list[dict[str, Any]]:
-    """The rows in the order of their delivery, a heartbeat as one for each type. run_id: of that run alone."""
+    """Return the rows in the order of delivery, with a heartbeat row for each type. run_id: the run to read; None for
+    all."""
     paths = landed_files(Path(lake.where) / POLLS)
     read = [row for path in paths if run_id in (None, path.name.removesuffix(SUFFIX)) for row in _rows(path)]
     return [

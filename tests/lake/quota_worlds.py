@@ -1,4 +1,4 @@
-"""Limits that change over time, as history's rows and as what holds at a moment."""
+"""Quotas that change over time: as rows of the history, and as the quotas in force at a moment."""
 
 import random
 from collections.abc import Sequence
@@ -12,13 +12,14 @@ from console.lake.schema import HISTORY, USAGE_KEYS, arrow_schema
 from console.model.quota import QuotaEntity
 
 START = datetime(2026, 3, 1, 0, 58, tzinfo=UTC)
-"""Shortly before an hour ends."""
+"""A time shortly before the end of an hour."""
 NAMES = ("a", "b", "<default>", "x,client-id=y", "50%", "ü + *", "a:b=c")
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit (None: taken away) of an entity, from a second until another (None: still)."""
+    """A limit of an entity from one second to another. value: None if the limit was deleted. until: None if it is
+    current."""
 
     cluster: str
     entity: str
@@ -29,21 +30,21 @@ class Limit:
 
 
 def at(second: int) -> datetime:
-    """A time of these worlds."""
+    """Return the time of a second of these worlds."""
     return START + timedelta(seconds=second)
 
 
 def random_limits(chosen: random.Random, cluster: str, entities: int, seconds: int) -> list[Limit]:
-    """Limits of some entities of all kinds, each with a few changes."""
+    """Return limits for some entities of all types, each with a few changes."""
     made: list[Limit] = []
     for _ in range(entities):
         parts: dict[str, str | None] = {}
         while not parts:
-            # No broker has a limit of the empty client id, and a source may hold anything.
+            # Brokers have no limit for the empty client id, but a source may have one.
             names = {"user": [None, *NAMES], "client-id": [None, "", *NAMES]}
             parts = {each: chosen.choice(some) for each, some in names.items() if chosen.random() < 0.6}
         if chosen.random() < 0.1:
-            # An address's limit is no limit of clients, whatever its key.
+            # A limit of an IP address is no limit of clients, whatever its key.
             parts = {"ip": chosen.choice([None, "10.0.0.1"])}
         entity = quota_key(parts)
         if any(each.entity == entity for each in made):

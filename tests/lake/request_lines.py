@@ -1,4 +1,4 @@
-"""Lines of request logs in the form in which Kafka 4.3.0 and 3.9.1 write them, made from what was asked."""
+"""Lines of request logs as Kafka 4.3.0 and 3.9.1 write them, made from requests and responses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Logged:
-    """An answered request. at: as the log's clock shows it, without zone. response: "" where none was sent."""
+    """A request with its response. at: the time on the log's clock, without zone. response: "" if the broker sent
+    none."""
 
     api: str
     request: Body
@@ -50,7 +51,7 @@ class Logged:
 
     @property
     def text(self) -> str:
-        """The JSON, its fields in Kafka's order."""
+        """The JSON, with fields in Kafka's order."""
         return json.dumps(
             {
                 "isForwarded": self.forwarded,
@@ -82,17 +83,17 @@ class Logged:
 
     @property
     def line(self) -> str:
-        """The line, with its end."""
+        """The line, with its line break."""
         clock = self.at.strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
         return f"[{clock}] DEBUG Completed request:{self.text} (kafka.request.logger)\n"
 
     def later(self, seconds: float) -> Logged:
-        """The same, so much later."""
+        """Return the same request so many seconds later."""
         return replace(self, at=self.at + timedelta(seconds=seconds))
 
 
 def produce(*sizes: int, error: int = 0, **more: Any) -> Logged:
-    """A Produce request with a topic for each size of records, in bytes."""
+    """Return a Produce request with a topic for each size of records, in bytes."""
     request = {
         "transactionalId": None,
         "acks": -1,
@@ -117,8 +118,11 @@ def produce(*sizes: int, error: int = 0, **more: Any) -> Logged:
 
 
 def fetch(*sizes: int, replica: int | None = None, old: bool = False, error: int = 0, **more: Any) -> Logged:
-    """A Fetch request with a topic of two partitions for each size. replica: the broker that follows; old: in the form
-    before version 15, where everybody says who it is."""
+    """Return a Fetch request with a topic of two partitions for each size.
+
+    replica: the id of a follower; None for a client. old: whether the request has the form before version 15, in which
+    every client sends a replica id.
+    """
     state: dict[str, Any] = {} if replica is None else {"replicaState": {"replicaId": replica, "replicaEpoch": 11}}
     if old:
         state = {"replicaId": -1 if replica is None else replica}
@@ -145,7 +149,7 @@ def fetch(*sizes: int, replica: int | None = None, old: bool = False, error: int
 
 
 def metadata(error: int = 0, **more: Any) -> Logged:
-    """A request that has its errors deeper in its answer."""
+    """Return a request whose errors are deep in its response."""
     topic = {"errorCode": error, "name": 'odd "errorCode":9', "topicId": TOPIC_ID, "partitions": []}
     return Logged("METADATA", {"topics": None}, {"throttleTimeMs": 0, "topics": [topic]}, **more)
 
@@ -153,7 +157,8 @@ def metadata(error: int = 0, **more: Any) -> Logged:
 def alter_configs(
     configs: Sequence[tuple[str, int, str | None]], *, resource: tuple[int, str] = (2, "orders"), **more: Any
 ) -> Logged:
-    """An IncrementalAlterConfigs of one resource. configs: name, Kafka's number of the operation, value."""
+    """Return an IncrementalAlterConfigs request for one resource. configs: name, Kafka's number of the operation,
+    value."""
     type_, name = resource
     asked = [{"name": key, "configOperation": op, "value": value} for key, op, value in configs]
     request = {
@@ -165,7 +170,7 @@ def alter_configs(
 
 
 def alter_scram(user: str, salt: str, salted: str, **more: Any) -> Logged:
-    """An AlterUserScramCredentials, which the log shows with all its secrets."""
+    """Return an AlterUserScramCredentials request, which the log shows with all its secrets."""
     credential = {"name": user, "mechanism": 1, "iterations": 8192, "salt": salt, "saltedPassword": salted}
     result = {"user": user, "errorCode": 0, "errorMessage": None}
     request = {"deletions": [], "upsertions": [credential]}
@@ -173,5 +178,5 @@ def alter_scram(user: str, salt: str, salted: str, **more: Any) -> Logged:
 
 
 def log_of(requests: Sequence[Logged]) -> bytes:
-    """They all, as a file."""
+    """Return all lines as a file."""
     return "".join(each.line for each in requests).encode()

@@ -1,6 +1,5 @@
-"""A cluster of one topic, changed round by round: its metadata log, the request log and the authorizer log of its
-broker, a journal, and polls of it.
-"""
+"""A cluster of one topic that changes round by round: its metadata log, its broker's request log and authorizer log, a
+journal, and polls."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,15 +24,16 @@ PASSWORD = "planted-password-4711"
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TOPIC = "jBoaEDhbVBKNssPD7v9pjw"
 REQUESTS = 40
-"""That alice sends in a round, beside her change."""
+"""The number of alice's requests in a round, without her change."""
 DENIALS = 7
-"""Of her in a round, beside one allowance."""
+"""The number of her denied requests in a round; one more is allowed."""
 
 
 class Site:
-    """A site with its files in a folder.
+    """A site with its files in a directory.
 
-    records, lines, checks, polls: how many were written.
+    Attributes:
+        records, lines, checks, polls: the numbers that were written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,16 +56,16 @@ class Site:
         )
 
     def plan(self, lake: Lake) -> runs.Plan:
-        """What a run of a lake of this site is given."""
+        """Return the plan of a run for a lake of this site."""
         return runs.Plan(lake, self.inputs)
 
     @property
     def now(self) -> datetime:
-        """When the last round was."""
+        """The time of the last round."""
         return NOON + timedelta(minutes=self.rounds)
 
     def go_on(self, *lakes: Lake) -> None:
-        """One more round, a minute later; its polls come to these lakes."""
+        """Make another round, a minute later; deliver its polls to these lakes."""
         self.rounds += 1
         text = str(self.rounds * 1000)
         self.record(*self._made_records(text))
@@ -83,13 +83,13 @@ class Site:
         self.polls += 1
 
     def record(self, *values: bytes) -> None:
-        """A batch of the metadata log."""
+        """Write a batch to the metadata log."""
         with self.segment.open("ab") as file:
             file.write(batch(self.records, values, stamp_ms=int(self.now.timestamp() * 1000)))
         self.records += len(values)
 
     def request(self, *lines: Logged) -> None:
-        """Lines of the request log."""
+        """Write lines to the request log."""
         with self.request_log.open("a") as file:
             file.writelines(each.line for each in lines)
         self.lines += len(lines)
@@ -130,7 +130,8 @@ class Site:
             )
 
     def problems(self, lake: Lake) -> list[str]:
-        """What of bronze is not there once; nothing: each line, record, poll and change is."""
+        """Return the rows of bronze that are missing or doubled; empty if each line, record, poll and change is there
+        once."""
         requests = [row for row in held(lake, "request") if not row["quarantined"]]
         decisions = [row["minute"] for row in held(lake, "authorization") if row["minute"]]
         states = [row for row in held(lake, "snapshot") if row["kind"] == "heartbeat"]
@@ -148,7 +149,7 @@ class Site:
 
 
 def decision(at: datetime, word: str, *, rule: str | None = "DefaultDeny", topic: str = "orders") -> str:
-    """The line in which a broker's authorizer allows or denies alice to read a topic. at: without zone."""
+    """Return the line in which a broker's authorizer allows or denies alice to read a topic. at: without zone."""
     clock = at.strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
     by = "" if rule is None else f" based on rule {rule}"
     return (
@@ -165,6 +166,6 @@ def new_lake(where: Path, key: bytes = KEY) -> Lake:
 
 @contextmanager
 def no_session() -> Iterator[Any]:
-    """Where no Spark may be started."""
+    """Fail if a session of Spark is started."""
     raise AssertionError("Spark was started")
     yield

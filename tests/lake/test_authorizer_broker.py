@@ -1,4 +1,4 @@
-"""Denials of a real broker, from its log through Spark to `kac denied`: as they were made."""
+"""Tests of denials on a real broker: from its log through Spark to `kac denied` they are the decisions that it made."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ cluster = lent(lambda: known_denials.cluster_of(KAFKA_4_3))
 
 
 def logged(text: str) -> Counter[tuple[str, str, str, str, bool]]:
-    """How often each decision is in a log, of which the names that look like lines are known."""
+    """Return the number of each decision in a log, with the known names that look like lines replaced."""
     for number, name in enumerate((TWO_LINES, FORGING, FORGED)):
         text = text.replace(f":{name} for", f":name-{number} for")
     found = [_LINE.search(line) for line in text.splitlines()]
@@ -44,7 +44,7 @@ def logged(text: str) -> Counter[tuple[str, str, str, str, bool]]:
 
 
 def of_lake(lake: Lake) -> Counter[tuple[str, str, str, str, bool]]:
-    """The same by the lake's hours; a name of several lines as above."""
+    """Return the number of each decision in the lake, with the name that has line breaks replaced in the same way."""
     found: Counter[tuple[str, str, str, str, bool]] = Counter()
     for row in held(lake, "access"):
         name = row["resource_name"].replace(TWO_LINES, "name-0")
@@ -54,7 +54,7 @@ def of_lake(lake: Lake) -> Counter[tuple[str, str, str, str, bool]]:
 
 
 def denied(lake: Lake, principal: str) -> dict[tuple[str, str], Denied]:
-    """What a principal was denied, by operation and name."""
+    """Return the denials of a principal, by operation and name."""
     with closing(reader.Tables(lake.where)) as tables:
         rows = denials(tables, Wanted(principal=principal))
     return {(row.operation, row.resource_name): row for row in rows}
@@ -85,7 +85,7 @@ def test_what_was_denied_is_in_the_lake_once(
     assert {key: count for key, count in found.items() if key[0] in (ALICE, BOB)} == {
         key: count for key, count in clients.items() if key not in hidden
     }
-    # The brokers' own decisions may be among the lines behind a name that looks like one.
+    # The lines after a name that looks like one may include the brokers' own decisions.
     before = logged(text[: text.rindex("\n", 0, text.index(FORGED)) + 1])
     assert before <= found
     assert found <= wanted

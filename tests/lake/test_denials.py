@@ -1,4 +1,5 @@
-"""Who was denied what and since when: from lines of authorizer logs, from rows of a lake, and by ``kac denied``."""
+"""Tests of denials, with their principals and times: from lines of authorizer logs, from rows of a lake, and by ``kac
+denied``."""
 
 import csv
 import io
@@ -33,7 +34,7 @@ from tests.lake.small_site import decision
 from tests.support import delta_lake, sample_lake
 from tests.support.expressions import cpu_seconds
 
-# -- Who was denied what, since when, and what changed before: from rows of a lake, and by ``kac denied`` --------------
+# -- denials with the changes before them: from rows of a lake, and by ``kac denied`` ----------------------------------
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CLUSTER, OTHER = "denying-cluster", "other-cluster"
@@ -43,7 +44,7 @@ Row = tuple[Any, ...]
 
 
 def minutes(count: float) -> datetime:
-    """So many minutes after noon."""
+    """Return the time so many minutes after noon."""
     return NOON + timedelta(minutes=count)
 
 
@@ -60,7 +61,7 @@ def decided(
     rule: str | None = "DefaultDeny",
     cluster: str = CLUSTER,
 ) -> Row:
-    """A row of ACCESS, of one hour."""
+    """Return a row of ACCESS for one hour."""
     operation, type_, name = what
     times = minutes(first), minutes(last)
     hour = times[0].replace(minute=0, second=0)
@@ -76,7 +77,7 @@ def acl(
     source: str = "kraft_log",
     author: str | None = "User:admin",
 ) -> Row:
-    """A change of an ACL in `history`."""
+    """Return a row of `history` for a change of an ACL."""
     old, new = ("set", None) if removed else (None, "set")
     how = "none" if author is None else "request"
     return (CLUSTER, "acl", key, attr, old, new, minutes(at), None, True, removed, author, how, source)
@@ -102,7 +103,7 @@ def only(lake: Lake, wanted: Wanted = Wanted()) -> Denied:  # noqa: B008 - froze
     return found
 
 
-# -- who was denied what, since when -----------------------------------------------------------------------------------
+# -- principals, rights and times of denials ---------------------------------------------------------------------------
 
 
 def test_hours_hosts_and_requests_of_one_right_are_one_row(tmp_path: Path) -> None:
@@ -123,10 +124,10 @@ def test_since_is_the_first_denial_after_the_last_allowance(tmp_path: Path) -> N
     rows = [decided(-600, -590), decided(-500, 10, allowed=True), decided(130, 140), decided(200, 210)]
     found = only(lake_of(tmp_path / "lake", rows))
     assert (found.since, found.last, found.last_allowed) == (minutes(130), minutes(210), minutes(10))
-    # In one hour both were logged: it was denied from the last allowance on, at the earliest.
+    # If an hour has a denial and an allowance, the denials began at the last allowance, at the earliest.
     found = only(lake_of(tmp_path / "within", [decided(5, 40), decided(0, 20, allowed=True)]))
     assert (found.since, found.last_allowed) == (minutes(20), minutes(20))
-    # It is allowed again: the lake says so, and since when it had been denied.
+    # The last check was allowed: the lake still has the beginning of the former denials.
     found = only(lake_of(tmp_path / "again", [decided(5, 40), decided(60, 61, allowed=True)]))
     assert (found.since, found.last_allowed) == (minutes(5), minutes(61))
 
@@ -168,13 +169,13 @@ def test_a_window_is_of_hosts_requests_and_rule_too(tmp_path: Path) -> None:
     assert (early.denials, early.hosts, early.requests, early.rule) == (1, ("10.0.0.7",), ("FETCH",), "A")
 
 
-# -- what changed before -----------------------------------------------------------------------------------------------
+# -- the change before a denial ----------------------------------------------------------------------------------------
 
 READ_ALICE = "ALLOW READ User:alice from *"
 
 
 def cause(where: Path, *changes: Row, allowed: float | None = None, events: Sequence[Row] = ()) -> str | None:
-    """The attribute of the change that is named for a denial at noon, whose history is these changes."""
+    """Return the attribute of the change that is named for a denial at noon, with these changes in the history."""
     access = [decided(0, 5)] + ([] if allowed is None else [decided(allowed, allowed, allowed=True)])
     change = only(lake_of(where, access, changes, events)).change
     return None if change is None else change.attr
@@ -192,7 +193,7 @@ def cause(where: Path, *changes: Row, allowed: float | None = None, events: Sequ
         acl(-3, "DENY READ User:alice from *"),
         acl(-3, "DENY ALL User:* from *", key="TOPIC:PREFIXED:o"),
         acl(0.01, READ_ALICE, removed=True),
-        # The first ACL on a resource closes it for all others.
+        # The first ACL of a resource closes it for all other principals.
         acl(-3, "ALLOW READ User:bob from *"),
     ],
     ids=lambda change: f"{change[2]} {change[3]} {'removed' if change[9] else 'set'}",
@@ -226,7 +227,7 @@ def test_the_nearest_of_the_surest_changes_is_named(tmp_path: Path) -> None:
     early, late = acl(-30, "DENY READ User:alice from *"), acl(-3, READ_ALICE, removed=True)
     maybe = acl(-1, "ALLOW READ User:bob from *")
     assert cause(tmp_path / "lake", early, late, maybe) == READ_ALICE
-    # A change before the last time that it was allowed made no denial.
+    # A change before the last allowance caused no denial.
     assert cause(tmp_path / "allowed", early, allowed=-10) is None
     assert cause(tmp_path / "later", early, late, allowed=-10) == READ_ALICE
 
@@ -249,7 +250,7 @@ def test_the_users_credentials_count_where_no_acl_explains_it(tmp_path: Path) ->
 
 
 def test_a_change_that_only_a_later_poll_shows_is_named(tmp_path: Path) -> None:
-    """The poll at 12:40 shows what was changed since the one at 11:40; the denial was in between."""
+    """The poll at 12:40 shows a change since the poll at 11:40; the denial was in between."""
     shown = acl(40, READ_ALICE, removed=True, source="snapshot", author=None)
     event = (CLUSTER, minutes(40), 3_600_000, None, "acl", "TOPIC:LITERAL:orders", READ_ALICE, "delete", None, None)
     event = (*event, "snapshot", None, None, None, "none")
@@ -339,7 +340,7 @@ def test_what_it_can_not_answer(lake: str, tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_lake_without_authorizer_logs_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not that nothing was denied."""
+    """The output does not claim that nothing was denied."""
     lake = lake_of(tmp_path / "lake", [decided(0, 5, cluster=OTHER)], [acl(-3, READ_ALICE)])
     assert cli.run(["denied", "--lake", lake.where, "--cluster", CLUSTER]) == 0
     out = capsys.readouterr().out
@@ -358,7 +359,7 @@ def test_any_topic_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "any topic" in capsys.readouterr().out
 
 
-# -- Lines of authorizer logs: as brokers wrote them, with any names, and with names that look like such lines ---------
+# -- lines of authorizer logs: as brokers wrote them, with any names, and with names that look like such lines ---------
 
 AT = datetime(2026, 11, 21, 10, 0, 0, 123000)
 HEAD = "[2026-11-21 10:00:00,123] INFO "
@@ -368,12 +369,12 @@ TAIL = " for request = FindCoordinator with resourceRefCount = 1 based on rule D
 
 
 def of_bob(group: str) -> str:
-    """The message of a broker that denies bob to describe a group."""
+    """Return a broker's message that denies bob to describe a group."""
     return f"{OF_BOB}{group}{TAIL}"
 
 
 def found_in(text: str, cut: int | None = None) -> list[Check | Damaged]:
-    """What is read of a log, in blocks of about so many bytes."""
+    """Return the results of reading a log in blocks of at least `cut` bytes, which end at line breaks."""
     data = text.encode()
     blocks, begin = [], 0
     while begin < len(data):
@@ -391,7 +392,7 @@ def reasons(found: Sequence[Check | Damaged]) -> list[str]:
     return [each.reason for each in found if isinstance(each, Damaged)]
 
 
-# -- as brokers wrote them ---------------------------------------------------------------------------------------------
+# -- lines of brokers --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("release", VERSIONS)
@@ -410,7 +411,7 @@ def test_the_lines_of_a_release_are_read(release: str) -> None:
     assert rules == ({None} if release == "2.8" else {"DefaultDeny"})
 
 
-# -- any names ---------------------------------------------------------------------------------------------------------
+# -- random names ------------------------------------------------------------------------------------------------------
 
 NAMES = st.text(min_size=1, max_size=40).filter(lambda name: not set(name) & set("\n\r"))
 ACCESS_LINE = st.builds(
@@ -431,7 +432,7 @@ def camel(name: str) -> str:
 
 
 def written(access: Access, rule: str | None, *, old: bool) -> str:
-    """The message of a broker. old: as AclAuthorizer writes it."""
+    """Return a broker's message. old: whether in the form of AclAuthorizer."""
     operation = f"Operation = {camel(access.operation)}" if old else f"operation = {access.operation}"
     by = "" if rule is None else f" based on rule {rule}"
     return (
@@ -461,7 +462,7 @@ def _at(is_json: bool) -> tuple[datetime, int]:
     return (second.replace(tzinfo=UTC) if is_json else second), 123
 
 
-# -- names that clients chose ------------------------------------------------------------------------------------------
+# -- names chosen by clients -------------------------------------------------------------------------------------------
 
 PIECES = st.sampled_from(
     [
@@ -477,8 +478,8 @@ PIECES = st.sampled_from(
     cut=st.none() | st.integers(1, 400),
 )
 def test_a_client_can_not_speak_for_another(names: list[str], cut: int | None) -> None:
-    """Whatever names have in them, if no first line of them ends like a message: each decision that is read is one of
-    the principal's, as it was decided."""
+    """Unless the first line of a name ends like a message, each decision that is read has the right principal and
+    result, whatever the names contain."""
     firsts = (f"{HEAD}{OF_BOB}{name.partition(chr(10))[0]}" for name in names if "\n" in name)
     assume(all(reasons(found_in(first)) == [lines.NO_END] for first in firsts))
     text = "".join(f"{HEAD}{of_bob(name)}{BEHIND}\n" for name in names)
@@ -494,7 +495,7 @@ def test_a_client_can_not_speak_for_another(names: list[str], cut: int | None) -
 @example([TAIL, "\n", "g"])
 @example([TAIL, "\n", HEAD, "Principal = User:root", BEHIND, "\n", "Principal = User:root"])
 def test_a_client_can_not_have_a_log_refused(pieces: list[str]) -> None:
-    """No name counts as damage, if its end is there."""
+    """No name counts as damage if its end is in the log."""
     text = f"{HEAD}{of_bob(''.join(pieces))}{BEHIND}\n".encode()
     assert [
         row for batch in counted(Whose("c", 1, "f"), [(0, text)]) for row in batch.column("damaged").to_pylist() if row
@@ -506,7 +507,7 @@ def test_a_client_can_not_choose_the_request_and_the_rule(rule: str) -> None:
     planted = "payments for request = DeleteGroups with resourceRefCount = 1 based on rule"
     message = of_bob(planted).replace(" based on rule DefaultDeny", rule)
     assert reasons(found_in(f"{HEAD}{message}{BEHIND}\n")) == [AMBIGUOUS]
-    # Behind its first line a name may be anything: such rows have few different requests.
+    # After its first line a name may be anything, so rows have few different requests.
     first = "g for request = Chosen17 with resourceRefCount = 1"
     (check,) = decisions(found_in(f"{HEAD}{OF_BOB}{first}\n"))
     assert check.access.request == authorizer.UNKNOWN
@@ -560,14 +561,14 @@ def test_what_is_no_whole_line_is_kept_as_damaged(line: str, reason: str) -> Non
 
 
 def test_a_line_behind_a_cut_one_may_have_its_end() -> None:
-    """The group's name ends with the beginning of another decision, whose end is the broker's own."""
+    """The group's name ends with the beginning of another decision, whose end is the broker's own text."""
     planted = f"g\n{FORGED.partition(' for request')[0]}"
     found = found_in(f"{HEAD}{of_bob(planted)}{BEHIND}\n")
     assert (decisions(found), reasons(found)) == ([], [AMBIGUOUS])
 
 
 def test_other_messages_of_the_logger_are_no_decisions() -> None:
-    """AclAuthorizer also logs what it found, with names of clients in it."""
+    """AclAuthorizer also logs the ACLs that it found, with clients' names in the messages."""
     named = "[2026-11-21 10:00:00,123] DEBUG No acl found for resource ResourcePattern(resourceType=GROUP, name={}, "
     named += f"patternType=LITERAL), authorized = false{BEHIND}\n"
     good = decision(AT, "Denied")
@@ -585,7 +586,7 @@ def test_checks_of_super_users_are_no_damage() -> None:
     for behind in (BEHIND, "", f"{BEHIND}\r"):
         found = found_in(f"{said}{behind}\n{good}" * 3)
         assert (len(decisions(found)), reasons(found)) == (3, [])
-    # The same words in a name hide no end of it.
+    # The same words in a name do not hide its end.
     name = f"g\n{said}"
     found = found_in(f"{HEAD}{of_bob(name)}{BEHIND}\n{good}")
     assert [check.access.resource_name for check in decisions(found)] == [name, "orders"]
@@ -599,7 +600,7 @@ def test_long_attacks_take_a_second() -> None:
 
 
 def test_a_line_that_goes_on_behind_a_cut_one_is_nobodys() -> None:
-    """A broker was killed while it wrote, and wrote on in the same line."""
+    """A broker was killed during a write, and wrote the next message to the same line."""
     text = f"{HEAD}Principal = User:root is Den{decision(AT, 'Denied')}"
     found = found_in(text)
     assert (decisions(found), reasons(found)) == ([], [AMBIGUOUS])
@@ -616,7 +617,7 @@ def test_bytes_break_nothing(one: bytes, other: bytes) -> None:
     assert batches[-1].column("lines").to_pylist()[-1] >= 0
 
 
-# -- by the minute, and as a source ------------------------------------------------------------------------------------
+# -- rows per minute, and the source of Spark --------------------------------------------------------------------------
 
 
 def rows(batches: Iterator[Any], kind: str) -> list[dict[str, Any]]:
@@ -668,7 +669,7 @@ def source(path: Path, bad: float = 0.01, zone: str = "UTC") -> AuthorizerLogs:
 
 
 def read(of: AuthorizerLogs, start: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What a batch reads, and its end."""
+    """Return the end offset and the rows of a batch."""
     end = of.newest(start)
     return end, [row for part in of.parts(start, end) for batch in of.read(part) for row in batch.to_pylist()]
 
@@ -717,7 +718,7 @@ def test_much_damage_is_refused_and_odd_names_are_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize("year", ["0001", "9000", "9999"])
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata"])
 def test_a_name_with_a_time_far_away_stops_nothing(tmp_path: Path, year: str, zone: str) -> None:
-    """A client asked for a group with a line of such a time in its name."""
+    """A client asked for a group whose name contains a line with such a time."""
     path = tmp_path / "kafka-authorizer.log"
     edge = "01-01 00:00:00,000" if year == "0001" else "12-31 23:30:00,000"
     good, planted = decision(AT, "Denied"), FORGED.replace("2026-11-30 01:02:03,004", f"{year}-{edge}")
@@ -730,7 +731,7 @@ def test_a_name_with_a_time_far_away_stops_nothing(tmp_path: Path, year: str, zo
 
 
 def test_a_client_can_not_make_two_brokers_of_one(tmp_path: Path) -> None:
-    """A request log has the addresses of brokers; here a client wrote what looks like them."""
+    """kac knows brokers by the addresses in request logs; here a client wrote text that looks like one."""
     path = tmp_path / "kafka-authorizer.log"
     for number, address in enumerate("ab"):
         at = AT + timedelta(hours=number)

@@ -1,4 +1,5 @@
-"""An update is killed, with all its processes, and another one ends it: each line and record is there once."""
+"""Tests of updates that are killed with all their processes: the next update completes them, and each line and record
+is in the lake once."""
 
 import os
 import random
@@ -26,11 +27,12 @@ from tests.support.patience import LONG_PATIENCE
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two"), pytest.mark.timeout(1800)]
 MOMENTS = tuple(f"{when}:{name}" for name in schema.TABLES for when in ("before", "after"))
 CHOSEN = ("after:authorization", "before:history", "after:access")
-"""Right after a table of bronze, in the middle of gold, and where but the checkpoint is missing."""
+"""Moments to kill an update: right after a write of bronze, in the middle of gold, and when only the checkpoint is
+missing."""
 
 
 def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Popen[str]:
-    """An update in a process group of its own."""
+    """Start an update as a process group."""
     file = Path(f"{lake.where}.json")
     file.write_bytes(msgspec.json.encode(Told(lake.where, site.inputs, tuple(deaths))))
     command = [sys.executable, "-m", "tests.lake.dying_update", str(file)]
@@ -47,7 +49,7 @@ def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Pope
 
 
 def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
-    """Its exit code, and the last line that it said."""
+    """Return the exit code of an update, and the last line that it printed."""
     try:
         said, _ = update_of.communicate(timeout=LONG_PATIENCE)
     except subprocess.TimeoutExpired:
@@ -101,7 +103,7 @@ def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: TwoLakes) -
 
 @pytest.mark.long
 def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one session: an exception in place of each death, with a new application after each."""
+    """In one session: an exception instead of each kill, and a new application after each."""
     two.go_on()
     left = set(MOMENTS)
     save = tables.Tables._save
@@ -131,12 +133,12 @@ def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypat
 
 
 class Died(Exception):
-    """In place of a death."""
+    """The exception that stands for a kill."""
 
 
 @contextmanager
 def died_in_spark() -> Iterator[None]:
-    """Raises Died where that is what Spark's error is about."""
+    """Raise Died if it is the cause of Spark's error."""
     try:
         yield
     except runs.SparkFailed as wrong:
@@ -147,7 +149,7 @@ def died_in_spark() -> Iterator[None]:
 
 @pytest.mark.takes(40)
 def test_lost_checkpoints_take_nothing_in_twice(two: TwoLakes) -> None:
-    """Sources go on where bronze's commits say that they ended; gold is made again."""
+    """Sources continue at the offsets in bronze's commits; gold is built again."""
     two.go_on()
     shutil.rmtree(Path(two.disturbed.where, "checkpoints"))
     assert {runs.committed(two.disturbed, name) for name in (*plans.SOURCES, runs.GOLD)} == {None}
@@ -165,8 +167,8 @@ def test_the_second_of_two_is_refused_by_name(two: TwoLakes) -> None:
 
 @pytest.fixture
 def small_disk(two: TwoLakes) -> Iterator[Callable[[int], None]]:
-    """The folder of the disturbed lake's records is on a disk of its own with 64 KiB left; what is called gives it
-    another size, in bytes."""
+    """A separate disk with 64 KiB left for the records of the disturbed lake. The value is a function that changes the
+    disk's size, in bytes."""
     if two.disturbed.version(schema.KRAFT_RECORD) < 1:
         two.go_on()
         two.update(two.disturbed)
@@ -195,13 +197,13 @@ def small_disk(two: TwoLakes) -> Iterator[Callable[[int], None]]:
 
 
 def mount(*options: str) -> int:
-    """Its exit code."""
+    """Run mount, and return its exit code."""
     return subprocess.run(["mount", *options], check=False, stderr=subprocess.DEVNULL).returncode
 
 
 @pytest.mark.long
 def test_a_full_disk_is_said_and_the_next_update_is_whole(two: TwoLakes, small_disk: Callable[[int], None]) -> None:
-    """The batch that fails is the first of a new checkpoint: it still begins where bronze ends."""
+    """The failed batch is the first of a new checkpoint; its successor still begins at the end of bronze."""
     shutil.rmtree(Path(two.disturbed.where, "checkpoints", "kraft_log"), ignore_errors=True)
     two.go_on()
     for number in range(1000):

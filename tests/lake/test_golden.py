@@ -1,4 +1,5 @@
-"""What compares golden tables finds each difference, and the golden worlds are whole."""
+"""Tests of the comparison of golden tables, which finds each difference, and of the golden worlds, which are
+complete."""
 
 import hashlib
 import zipfile
@@ -34,7 +35,7 @@ USAGE: dict[str, Any] = {
 
 
 def told(*rows: dict[str, Any]) -> str:
-    """What differs from `USAGE`, alone or beside a second row."""
+    """Return the differences of the rows from `USAGE`, with a second row on both sides."""
     return golden.differences("quota_usage", [USAGE, {**USAGE, "broker_id": 2}], [*rows, {**USAGE, "broker_id": 2}])
 
 
@@ -62,7 +63,7 @@ def test_equal_rows_are_equal_in_any_order_and_zone() -> None:
 )
 def test_each_difference_is_found(other: dict[str, Any], said: str) -> None:
     assert f"quota_usage: {said}" in told({**USAGE, **other})
-    if other != {"rate_avg": 12.3457}:  # six digits are those of the figure itself
+    if other != {"rate_avg": 12.3457}:  # digests use six significant digits
         assert golden.digest("quota_usage", [USAGE]) != golden.digest("quota_usage", [{**USAGE, **other}])
     assert golden.digest("quota_usage", [USAGE]) != golden.digest("quota_usage", [USAGE, USAGE])
 
@@ -94,7 +95,7 @@ def test_a_summary_says_where_a_table_differs() -> None:
 
 
 def event(attr: str, value: str | None, digest_of: str | None = None) -> dict[str, Any]:
-    """A row of `change_event`."""
+    """Return a row of `change_event`."""
     text = value if digest_of is None else digest_of
     sha256 = None if text is None else hashlib.sha256(text.encode()).hexdigest()
     rest = dict.fromkeys(TABLES["change_event"].names)

@@ -1,4 +1,4 @@
-"""The history, and who made each change: a case is a cluster of its own."""
+"""Tests of the history and of the authors of changes. Each case has its own cluster."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.lake.gold_rows import covers_of, events_of, polls_of
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 Row = dict[str, Any]
 Told = tuple[float, str | None, str | None, str | None, str, str]
-"""A row that is wanted: seconds after `AT`, old value, new value, principal, attribution, source."""
+"""An expected row: seconds after `AT`, old value, new value, principal, attribution, source."""
 
 
 class Case:
-    """Changes of one attribute, polls, and the rows that they must come to."""
+    """Changes of one attribute, polls, and the expected rows."""
 
     def __init__(self, name: str, attr: str = "k", entity: tuple[str, str] = ("topic", "orders")) -> None:
         self.name, self.attr, self.entity = name, attr, entity
@@ -31,7 +31,7 @@ class Case:
         self.wanted: list[Told] = []
 
     def told(self, seconds: float, source: str, value: str | None, who: str | None = None, **more: Any) -> Case:
-        """A change. value None: a deletion."""
+        """Add a change. value: None for a deletion."""
         op = "delete" if value is None else "set"
         how = "none" if who is None else {"journal": "journal"}.get(source, "request")
         row = {
@@ -183,13 +183,13 @@ def _table(name: str, rows: list[Row]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=arrow_schema(TABLES[name]))
 
 
-# -- Each rule of who made a change, and of what snapshots of the log tell: a case is a cluster of its own -------------
+# -- the rules for authors of changes and for snapshots of the log; each case has its own cluster ----------------------
 
 TOPIC, BROKER = 2, 4
 
 
 class AuthorCase:
-    """What is told of a cluster, by table. Times are seconds after `AT`."""
+    """The rows of a cluster's sources, by table. Times are seconds after `AT`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -217,7 +217,7 @@ class AuthorCase:
         return self.record(seconds, "ConfigRecord", hmac, **fields)
 
     def checkpoint(self, seconds: float, **configs: str) -> AuthorCase:
-        """A snapshot of the log in which these configs of the topic are all."""
+        """Add a snapshot of the log with only these configs of the topic."""
         self.offset += 1
         for index, (name, value) in enumerate({"x": "0", **configs}.items()):
             fields = {"resourceType": TOPIC, "resourceName": "orders", "name": name, "value": value}
@@ -300,7 +300,7 @@ class AuthorCase:
 
 
 def _authors() -> Iterator[tuple[AuthorCase, str | None, str]]:
-    """Cases with one change of the log or of polls that counts, who made it, and how that is known."""
+    """Yield cases with one relevant change in the log or in polls, each with the author and the attribution."""
 
     def set_5(name: str) -> AuthorCase:
         return AuthorCase(name).config(0, "k", "5")
@@ -367,7 +367,7 @@ def _authors() -> Iterator[tuple[AuthorCase, str | None, str]]:
 
 
 def _deletions() -> Iterator[tuple[AuthorCase, str | None]]:
-    """Topics with a config that are deleted, by whom."""
+    """Yield cases in which a topic with a config is deleted, each with the author."""
     topic = {"name": "orders", "topicId": "T1"}
     for name, asked, who in (
         ("topic gone", {"attr": ":topic_id", "op": "delete", "api": "DELETE_TOPICS"}, "User:alice"),
@@ -386,7 +386,7 @@ def _bronze(cases: list[AuthorCase]) -> Bronze:
 
 
 def _checkpoints() -> AuthorCase:
-    """A log that begins with a snapshot, and lacks a part."""
+    """Return the case of a log that begins with a snapshot, and lacks a part."""
     case = AuthorCase("snapshots").checkpoint(-300, old="1", kept="1", reset="1").config(-200, "kept", "2")
     return case.checkpoint(-100, kept="2", new="3", reset="9").config(0, "kept", "2")
 
@@ -417,7 +417,7 @@ def test_authors_and_snapshots() -> None:
         and row["cluster_id"] != "snapshots"
     ]
     wanted = [(case.name, who, how) for case, who, how in authors]
-    # A deleted topic takes its id, partitions and configs away; here it had an id and a config.
+    # The deletion of a topic deletes its id, partitions and configs; here it has an id and a config.
     wanted += [(case.name, who, "request" if who else "none") for case, who in deletions for _ in range(2)]
     assert sorted(now, key=repr) == sorted(wanted, key=repr)
 

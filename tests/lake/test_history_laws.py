@@ -1,4 +1,4 @@
-"""Laws of the history, over many small worlds at once: each is a cluster of its own."""
+"""Laws of the history, tested on many small worlds at once, each with its own cluster."""
 
 import random
 from collections import defaultdict
@@ -30,7 +30,7 @@ _TABLES = {**TABLES, **PARTS}
 
 @dataclass
 class Told:
-    """A world, and what is told of it."""
+    """A world, and the rows of its sources."""
 
     world: World
     polls: list[int] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Told:
 
 
 def all_by_log(seed: int, by_journal: bool) -> Told:
-    """The whole log, some polls, and all authors in one place."""
+    """Return a world with its whole log, some polls, and all authors in one source."""
     dice = random.Random(seed)
     world = worlds.renamed(worlds.made(seed, STEPS), f"{seed}-{'journal' if by_journal else 'requests'}")
     told = Told(world, sorted(dice.sample(range(1, STEPS + 1), dice.randint(0, 3))))
@@ -52,7 +52,7 @@ def all_by_log(seed: int, by_journal: bool) -> Told:
 
 
 def some_of_all(seed: int) -> Told:
-    """Polls, and some or nothing of each other source."""
+    """Return a world with its polls, and a part of each other source or nothing."""
     dice = random.Random(seed)
     world = worlds.renamed(worlds.made(seed, STEPS), f"{seed}-some")
     told = Told(world, sorted(dice.sample(range(1, STEPS + 1), dice.randint(1, 6))))
@@ -80,7 +80,7 @@ def _once(rows: list[Row]) -> list[Row]:
 
 
 def tables(told: list[Told], shuffled: int | None = None) -> tuple[list[Row], list[Row]]:
-    """The rows of change_event and history. shuffled: a seed by which the rows come in another order."""
+    """Return the rows of change_event and history. shuffled: a seed for another order of rows; None keeps the order."""
     read = []
     for table in BRONZE:
         rows = [row for each in told for row in each.rows[table]]
@@ -122,7 +122,7 @@ def test_history_is_what_happened(seeds: list[int]) -> None:
 
 
 def _cover_time_once(rows: list[Row]) -> None:
-    """The values of an attribute follow each other without a hole, and the last of them holds."""
+    """Check that the values of an attribute follow each other without a gap, and that the last one is current."""
     by_key: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row["valid_from"]):
         by_key[row["entity_type"], row["entity_key"], row["attr"]].append(row)

@@ -1,4 +1,4 @@
-"""Ctrl-C in places where Python would lose it."""
+"""Tests of Ctrl-C at moments when Python would lose it."""
 
 import logging
 import signal
@@ -14,7 +14,7 @@ PATIENCE = 30.0
 
 
 def raised_in(work: Callable[[], object]) -> None:
-    """In good time after the work, of which nothing is kept."""
+    """Check that KeyboardInterrupt is raised soon after the work."""
 
     def worked() -> None:
         work()
@@ -26,7 +26,7 @@ def raised_in(work: Callable[[], object]) -> None:
 
 @pytest.fixture
 def noted() -> Iterator[list[str]]:
-    """What happened, in its order; and the handler afterwards is that of before."""
+    """A list for events in their order. Checks at the end that the former handler is restored."""
     before = signal.getsignal(signal.SIGINT)
     yield []
     assert signal.getsignal(signal.SIGINT) is before

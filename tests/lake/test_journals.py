@@ -1,4 +1,5 @@
-"""kac's journals as rows: held equal to what kac reads, whole and piece by piece; nothing secret; what is damaged."""
+"""Tests of kac's journals as rows: equal to kac's own reading, read at once or in pieces; no secret is in them, and
+damaged lines are quarantined."""
 
 import json
 import os
@@ -47,8 +48,8 @@ def entry(name: str, value: str | None, source: codes.ConfigSource, *, sensitive
     return ConfigEntry(name, value, source, sensitive=sensitive)
 
 
-# Each kind of edit upon what may stand in its place, and what the row says of it:
-# entity type and key, attribute, op, value, old value, old source, whether it is sensitive.
+# Each kind of edit, its former state, and its rows: entity type and key, attribute, op, value, old value, old source,
+# whether it is sensitive.
 EDITS: list[tuple[plan_edits.Edit, Was, list[tuple[Any, ...]]]] = [
     (
         plan_edits.SetConfig(topic_resource("orders"), "retention.ms", "1"),
@@ -66,7 +67,7 @@ EDITS: list[tuple[plan_edits.Edit, Was, list[tuple[Any, ...]]]] = [
         [("broker", "2", "ssl.keystore.password", "set", None, None, "STATIC_BROKER_CONFIG", True)],
     ),
     (
-        # Kafka knows no such key, and hides what is set under it; the journal does not know that.
+        # Kafka does not know the key, and hides its value; the journal does not know that.
         plan_edits.SetConfig(CLUSTER_DEFAULT, "a.plugin.of.ours", PLANTED),
         UNREAD,
         [("broker", "<default>", "a.plugin.of.ours", "set", None, None, None, True)],
@@ -97,7 +98,7 @@ EDITS: list[tuple[plan_edits.Edit, Was, list[tuple[Any, ...]]]] = [
         [("connector", "main/orders", "tasks.max", "set", "4", "2", "DYNAMIC_CONNECTOR_CONFIG", False)],
     ),
     (
-        # A key of a plugin: no release of Kafka says what it holds.
+        # A plugin's key: no release of Kafka defines its type.
         plan_edits.SetConfig(CONNECTOR, "connection.url", f"jdbc:x?password={PLANTED}"),
         None,
         [("connector", "main/orders", "connection.url", "set", None, None, None, True)],
@@ -190,7 +191,7 @@ EDITS: list[tuple[plan_edits.Edit, Was, list[tuple[Any, ...]]]] = [
     ),
 ]
 THAT_SET = [each for each in EDITS if each[2]]
-"""Those with rows: what is done once sets nothing that stays."""
+"""Edits with rows: an action such as an election sets no lasting value."""
 
 
 def intent(
@@ -216,7 +217,7 @@ def journal(folder: Path, *lines: bytes) -> Path:
 
 
 def whole(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Its changes, and what of it is unreadable."""
+    """Return the changes of a journal, and its unreadable lines."""
     read = read_journal(path, 7).to_pylist()
     bad = [row["quarantined"] for row in read if row["quarantined"] is not None]
     return [row for row in read if row["quarantined"] is None], bad
@@ -294,7 +295,7 @@ ENDS = st.builds(journal_entries.Ended, STATUSES, st.sampled_from([None, LOST]))
 
 @st.composite
 def journals(draw: st.DrawFn) -> list[journal_entries.Numbered | journal_entries.Note]:
-    """Changes of one to three requests, what became of each of them as far as it was written, between each other."""
+    """Draw the mixed lines of several changes, with one or two requests each, and the outcomes as far as written."""
     threads: list[list[journal_entries.Numbered | journal_entries.Note]] = []
     for number in range(1, draw(st.integers(1, 5)) + 1):
         chosen = draw(st.lists(st.sampled_from(THAT_SET), min_size=1, max_size=4))
@@ -326,7 +327,7 @@ def journals(draw: st.DrawFn) -> list[journal_entries.Numbered | journal_entries
     mixed: list[journal_entries.Numbered | journal_entries.Note] = []
     begun = 0
     while any(threads):
-        # Numbers are given under a lock, so changes begin in their order; what follows comes as it comes.
+        # Numbers are given under a lock, so changes begin in order; their other lines come in any order.
         free = [n for n, thread in enumerate(threads) if thread and n <= begun]
         chosen_thread = draw(st.sampled_from(free))
         begun = max(begun, chosen_thread + 1)
@@ -352,8 +353,8 @@ def test_edits_end_as_kac_itself_says(
 
 
 class Reading:
-    """A lake's source of journals, which is asked again and again: the rows that would be in the lake, and what was
-    quarantined."""
+    """A lake's source of journals that is read again and again, with the rows that would be in the lake and the
+    quarantined lines."""
 
     def __init__(self, lake: Path, *paths: Path) -> None:
         inputs = Inputs(journals=tuple(Journals(str(path)) for path in paths))
@@ -363,7 +364,7 @@ class Reading:
         self.bad: list[dict[str, Any]] = []
 
     def go_on(self) -> int:
-        """Take in what is new; returns how many journals were read."""
+        """Read the new lines; return the number of journals that were read."""
         start, end = self.at, json.loads(json.dumps(self.source.newest(self.at)))
         parts = self.source.parts(start, end)
         for part in parts:
@@ -382,7 +383,7 @@ class Reading:
 
 
 def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without the times at which they were read."""
+    """Return the rows without the time of reading, sorted."""
     timeless = ({**row, "read_ts": None} for row in rows)
     return sorted(timeless, key=lambda row: (row["change_id"], row["edit"], row["attr"]))
 
@@ -477,7 +478,8 @@ def test_a_journal_of_segments_is_read_as_one(
     records: list[journal_entries.Numbered | journal_entries.Note],
     cuts: list[int],
 ) -> None:
-    """Piece by piece, as they come, to the same rows as of a single file; a change's lines stand in several of them."""
+    """The rows of segments, read as they come, are those of a single file; the lines of a change are in several
+    segments."""
     lines = list(map(line_of, records))
     at_once = whole(journal(tmp_path_factory.mktemp("single"), *lines))[0]
     folder = tmp_path_factory.mktemp("journal")

@@ -1,4 +1,5 @@
-"""From the logs of real brokers to the tables: every change with its author, the throttled pair with its quota."""
+"""Tests of the way from logs of real brokers to the tables: each change has its author, and the throttled client its
+quota."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _ROW = ("kind", "entity_type", "entity_key", "attr", "value", "source", "is_sens
 
 
 def unpacked(folder: Path, cluster_id: str) -> Inputs:
-    """The metadata log and the request logs of the known changes, in a folder."""
+    """Unpack the metadata log and the request logs of the known changes into a directory; return them as inputs."""
     with zipfile.ZipFile(golden.KNOWN) as archive:
         archive.extractall(folder)
     logs = [
@@ -39,7 +40,7 @@ def unpacked(folder: Path, cluster_id: str) -> Inputs:
 
 
 def deliver_polls(lake: Lake, rows: golden.Rows, name: str) -> None:
-    """Rows of `snapshot`, as a host delivers them."""
+    """Deliver rows of `snapshot` as a host does."""
     polls = {(row["cluster_id"], row["observed_ts"]): list[Sequence[object]]() for row in rows}
     for row in rows:
         of_row = [row.get(each) for each in _ROW]
@@ -48,7 +49,8 @@ def deliver_polls(lake: Lake, rows: golden.Rows, name: str) -> None:
 
 
 def taken_in(spark: SparkSession, lake: Lake, world: golden.World, folder: Path) -> list[Report]:
-    """Updates of a lake: of the poll before the changes, of the logs with the poll after them, and of nothing new."""
+    """Update a lake with the poll before the changes, with the logs and the poll after them, and without new data;
+    return the reports."""
     first, second = world.steps
     inputs = unpacked(folder, first["snapshot"][0]["cluster_id"])
     reports = []
@@ -61,7 +63,7 @@ def taken_in(spark: SparkSession, lake: Lake, world: golden.World, folder: Path)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the lake and the brokers' files are."""
+    """The directory of the lake and the brokers' files."""
     return tmp_path_factory.mktemp("known")
 
 
@@ -72,13 +74,13 @@ def lake(folder: Path) -> Lake:
 
 @pytest.fixture(scope="module")
 def reports(spark: SparkSession, lake: Lake, folder: Path) -> list[Report]:
-    """Of the updates that brought the changes into the lake."""
+    """The reports of the updates that read the changes."""
     return taken_in(spark, lake, golden.known_changes(), folder)
 
 
 @pytest.fixture(scope="module")
 def history(lake: Lake, reports: list[Report]) -> list[Row]:
-    """What changed, the oldest first."""
+    """The rows of the history, the oldest first."""
     assert [report.status for report in reports] == ["done"] * 3
     return sorted(held(lake, "history"), key=lambda row: row["valid_from"])
 
@@ -105,7 +107,7 @@ def test_every_change_is_there_with_its_author(history: list[Row]) -> None:
 
 
 def test_what_nobody_is_known_to_have_done_has_no_author(history: list[Row]) -> None:
-    # Brokers register by themselves.
+    # Brokers register without a request of a client.
     registered = of(history, "broker", "2", ":endpoints")
     assert [(row["principal"], row["attribution"]) for row in registered] == [(None, "none")]
 
@@ -140,7 +142,7 @@ def test_the_throttled_pair_is_found_with_the_quota_that_counts(lake: Lake, repo
     throttled = [row for row in rows if row["quota_key"] == "producer_byte_rate" and row["throttle_ms"]]
     assert throttled
     for row in throttled:
-        # Level 2: of the user, with the default client id; it is shared by nobody else: each client id has its own.
+        # Level 2 is a limit of the user with the default client id; each client id has its own quota.
         assert (row["scope_user"], row["scope_client"], row["level"]) == (
             lake_known_changes.ALICE,
             lake_known_changes.BULK,

@@ -1,4 +1,5 @@
-"""The metadata logs of real brokers, against Kafka's own DumpLogSegments: record by record, secrets by their HMAC."""
+"""Tests of real brokers' metadata logs against Kafka's own DumpLogSegments: equal record by record, with secrets
+compared by HMAC."""
 
 import asyncio
 import contextlib
@@ -39,7 +40,7 @@ _BATCH = re.compile(r"baseOffset: .* partitionLeaderEpoch: (\d+) .* isControl: (
 _SNAPSHOTS = {
     "metadata.log.max.record.bytes.between.snapshots": "2000",
     "metadata.log.max.snapshot.interval.ms": "5000",
-    "metadata.max.idle.interval.ms": "500",  # Kafka's own: each record may begin a segment
+    "metadata.max.idle.interval.ms": "500",  # an internal config: each record may begin a segment
     "metadata.log.segment.ms": "2000",
     "delegation.token.secret.key": PLANTED,
 }
@@ -67,15 +68,17 @@ MADE_BY_ALL = {
 }
 
 NOT_HEARD_OF = ("does not exist as expected", "Invalid config(s)")
-"""What tools say of what was just made: they ask first, and brokers hear of it a little later."""
+"""Errors of tools about an entity that was just created: brokers learn of new entities later."""
 UNREGISTER_CONTROLLER = 29
 NUMBERS = {schema.name: schema.api_key for schema in known_schemas().values()}
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """The metadata logs of a cluster's brokers. folders: `__cluster_metadata-0`, each with `dump.txt` in its parent:
-    the output of DumpLogSegments."""
+    """The metadata logs of a cluster's brokers.
+
+    folders: directories `__cluster_metadata-0`, each with `dump.txt`, the output of DumpLogSegments, in its parent.
+    """
 
     version: str
     cluster_id: str
@@ -84,7 +87,7 @@ class Recorded:
 
 @pytest.fixture(params=[kafka_jars.KAFKA_4_3, kafka_jars.KAFKA_3_9])
 def logs(request: pytest.FixtureRequest) -> Iterator[Recorded]:
-    """Recorded from a real cluster, once for each content of the files that decide it."""
+    """The logs of a real cluster, recorded again if a file changes that makes the recording."""
     version: str = request.param
     support = Path(kafka_cluster.__file__).parent
     made_by = (Path(__file__), *(support / name for name in ("kafka_cluster.py", "kafka_commands.py", "kafka_jars.py")))
@@ -110,7 +113,7 @@ def _record(cluster: KafkaCluster, folder: Path) -> None:
     for log in found.values():
         _wait_for_a_snapshot(log)
     for broker in cluster.broker_ids:
-        cluster.kill(broker)  # the last of two controllers does not end in order
+        cluster.kill(broker)  # the last of two controllers can't stop in order
     (folder / "cluster-id").write_text(cluster.cluster_id)
     for broker, log in found.items():
         kept = folder / f"broker-{broker}"
@@ -157,7 +160,7 @@ def test_the_schemas_are_those_of_the_newest_release_and_have_all_of_the_others(
 
 
 def test_a_controller_that_is_unregistered(tmp_path: Path) -> None:
-    """Kafka 4.4's own record of it is a row like any other. No tool of 4.4 is published that asks for it."""
+    """Kafka 4.4's record of the change is an ordinary row. 4.4 has no published tool that sends the request."""
     start = contextlib.contextmanager(real_clusters.running)
     with start(lambda: KafkaCluster(kafka_jars.RELEASES["4.4"], brokers=2)) as cluster:
         quorum = asyncio.run(_quorum(cluster))
@@ -186,12 +189,12 @@ async def _quorum(cluster: KafkaCluster) -> Quorum:
 
 
 def _unregister_controller(address: tuple[str, int], controller: int) -> int:
-    """Ask a broker for it, by a request that no other code knows; the error code of the answer."""
+    """Send the request to a broker as bytes, because no other code knows it; return the error code of the response."""
     request = struct.pack(">hhih4sx", 94, 0, 1, 4, b"test") + struct.pack(">ix", controller)
     with socket.create_connection(address, patience.PATIENCE) as connection:
         connection.sendall(struct.pack(">i", len(request)) + request)
         answer = connection.recv(1000)
-    # Size, correlation id, tagged fields; the time to wait and the error code.
+    # size, correlation id and tagged fields come before the throttle time and the error code
     (code,) = struct.unpack_from(">h", answer, 4 + 4 + 1 + 4)
     return int(code)
 
@@ -263,7 +266,7 @@ def _tokens(cluster: KafkaCluster, commands: KafkaCommands) -> None:
     assert made.code == 0, made
     secret = re.search(r"\s([\w+/]{40,}={0,2})\s", made.out)
     assert secret, made
-    # A broker hears a little later of a token that the controller has made.
+    # A broker learns of a token a little later than the controller.
     expire = (*connect, "--expire", "--expiry-time-period", "-1", "--hmac", secret[1])
     deadline = time.monotonic() + 60
     while (gone := commands.run(TOKENS, expire)).code:
@@ -280,7 +283,7 @@ def _produce(cluster: KafkaCluster) -> None:
 
 
 def _wait_for_a_snapshot(folder: Path) -> None:
-    """One besides that which a new cluster begins with."""
+    """Wait for another snapshot than the first one of a new cluster."""
     deadline = time.monotonic() + 60
     while not any(not path.name.startswith("0" * 20) for path in folder.glob("*.checkpoint")):
         assert time.monotonic() < deadline, sorted(folder.iterdir())
@@ -302,7 +305,8 @@ def _read(*folders: Path) -> list[dict[str, Any]]:
 
 
 def _dumped(cluster_id: str, folder: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The output of DumpLogSegments as rows. What a row hides is hidden here too, with the HMAC of what is shown."""
+    """Return the output of DumpLogSegments as rows. Values that are hidden in `rows` are hidden, with the HMAC of their
+    contents."""
     made = list(_records((folder.parent / "dump.txt").read_text(), cluster_id))
     hidden = {(row["file"], row["record_index"], row["log_offset"]): row for row in rows if row["value_hmac"]}
     for each in made:

@@ -1,4 +1,4 @@
-"""The metadata log: its files, its records, their keys, and the secrets in them."""
+"""Tests of the metadata log: its files, its records, their keys and their secrets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def topic(name: str) -> bytes:
 
 @dataclass(frozen=True)
 class Read:
-    """What was read of a log: names of topics by their offset, and all rows."""
+    """The results of reading a log."""
 
     plan: kraft.LogPlan
     rows: list[dict[str, Any]]
@@ -82,7 +82,7 @@ def snapshot(folder: Path, end: int, values: Sequence[bytes], *, footer: bool = 
 
 
 def chain(*batches: Sequence[bytes] | bytes, base: int = 0, epoch: int = 1) -> list[bytes]:
-    """Batches that follow one another; a lone value is a leader change."""
+    """Return batches that follow one another; a value instead of a list is a leader change."""
     made, offset = [], base
     for values in batches:
         if isinstance(values, bytes):
@@ -181,7 +181,7 @@ def test_a_flipped_bit_costs_its_batch_alone_and_is_told(sizes: list[int], data:
     byte = data.draw(st.integers(0, len(batches[hit]) - 1), label="byte")
     bit = data.draw(st.integers(0, 7), label="bit")
     if hit == len(sizes) - 1 and byte in range(8, 16):
-        return  # the last one's length, which may be a file that is being written, and epoch, which nothing follows
+        return  # In the last batch the length may be that of a file being written, and no batch follows the epoch.
     damaged = bytearray(batches[hit])
     damaged[byte] ^= 1 << bit
     before = sum(sizes[:hit])
@@ -296,7 +296,8 @@ def test_transactions_count_when_they_end_and_not_when_they_abort(new_folder: Pa
 )
 @examples(20, at_length=60)
 def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], split: int, pieces: int) -> None:
-    """B, E, A: one begins, ends, aborts, where it can; t: a topic. What counts is found here one record at a time."""
+    """B, E and A begin, end and abort a transaction if possible; t is a topic. The test finds the committed records one
+    by one."""
     is_open, offset = False, 0
     batches: list[list[bytes]] = []
     counted: list[int] = []
@@ -328,7 +329,8 @@ def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], sp
 
 
 def fetched_in_pieces(batches: Sequence[bytes], pieces: int) -> tuple[list[int], int]:
-    """Offsets, and what follows, of a log that is fetched some batches at a time, each time from the next offset on."""
+    """Return the offsets of a log that is fetched a few batches at a time, each time from the next offset, and the
+    final next offset."""
     firsts = [int.from_bytes(each[:8], "big") for each in batches]
     end = firsts[-1] + int.from_bytes(batches[-1][23:27], "big") + 1
     start, found = 0, []
@@ -433,7 +435,7 @@ def test_only_segments_that_reach_are_looked_through(new_folder: Path) -> None:
     assert first != second
 
 
-# -- Records of the metadata log, from bytes to rows: what is in them, what is hidden, and what can't be read ----------
+# -- records of the metadata log, from bytes to rows: their contents, hidden values, and unreadable records ------------
 
 ORIGIN = kraft.Origin("cluster-a", "/logs/00000000000000000000.log")
 ALL = sorted(kraft.known_schemas().values(), key=lambda each: (each.api_key, each.version))
@@ -525,11 +527,11 @@ _SOMETHING = st.sampled_from(ALL).flatmap(lambda known: st.tuples(st.just(known)
 
 
 def _shown(known: kraft.RecordSchema, given: dict[str, Any]) -> dict[str, Any]:
-    """What a row may tell of fields that were written."""
+    """Return the fields as a row may show them."""
     if known.name == "UserScramCredentialRecord":
         return given | dict.fromkeys(("salt", "storedKey", "serverKey"), "[hidden]")
     if known.name == "ConfigRecord" and given["value"] is not None:
-        return given | {"value": "[hidden]"}  # no random name is a harmless config's
+        return given | {"value": "[hidden]"}  # a random name is never that of a harmless config
     return given
 
 
@@ -679,7 +681,7 @@ def test_numbers_of_types_are_as_large_as_they_are() -> None:
     ]
 
 
-# -- The keys by which records of the metadata log are found again -----------------------------------------------------
+# -- the keys that find records of the metadata log again --------------------------------------------------------------
 
 OTHERS = (
     ("BeginTransactionRecord", '{"name":null}'),
@@ -695,7 +697,7 @@ OTHERS = (
 
 
 def world(seed: int) -> pa.Table:
-    """The log of a small world with its snapshots, and records that are about nothing or nobody."""
+    """Return the log of a small world with its snapshots, and records about unknown entities or none."""
     made = worlds.made(seed, 40)
     rows = [*worlds.log_rows(made), *worlds.checkpoint_rows(made, 20)]
     rows += [{**rows[0], "record_type": type_, "payload": payload, "value_hmac": None} for type_, payload in OTHERS]
@@ -706,7 +708,7 @@ def world(seed: int) -> pa.Table:
 @pytest.mark.parametrize("seed", range(20))
 def test_an_entitys_records_are_found_by_their_tags_alone(seed: int) -> None:
     decoded = world(seed)
-    # Wherever it was cut into batches: what names an id may be in another one.
+    # Batches may be cut anywhere: the record that names an id may be in another batch.
     batches = [tagged(batch) for batch in decoded.to_batches(max_chunksize=random.Random(seed).randint(1, 9))]
     rows = pa.Table.from_batches(batches)
     assert rows.schema == arrow_schema(KRAFT_RECORD)
@@ -754,7 +756,7 @@ def test_records_of_unknown_things_have_the_id_and_others_no_tag() -> None:
     assert {row["entity_id"] is not None for row in rows if row["record_type"] == "PartitionRecord"} == {True}
 
 
-# -- What counts as a secret, and that nothing of one shows in what stands for it --------------------------------------
+# -- secrets: their definition, and that the text in their place shows nothing of them ---------------------------------
 
 
 def test_the_harmless_names_are_what_the_releases_define_now() -> None:

@@ -1,4 +1,5 @@
-"""A lake in an S3 bucket: written, read and locked on a store that runs; and what is said where it can't be."""
+"""Tests of a lake in an S3 bucket: written, read and locked in a running store; and the messages if the store
+refuses."""
 
 import json
 import os
@@ -56,20 +57,20 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def jars() -> str:
-    """The folder of the jars, of this user's own cache."""
+    """The directory of the jars in this user's own cache."""
     found = java.spark_jars(os.environ, {java.Group.DELTA, java.Group.S3}, java.find_java(os.environ).program)
     return str(found[0].parent)
 
 
 @pytest.fixture
 def environ(store: s3_store.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The process' own, too."""
+    """An environment for the store, also set in this process."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     made = store.environ(tmp_path)
     cache = Path(made["XDG_CACHE_HOME"], "kac")
     cache.mkdir(parents=True)
-    # No class archive can be made there: of a cache for one test there is no second start that would use it.
+    # This file prevents a class archive: the cache lives for one test, in which no second start would use the archive.
     (cache / "spark-classes").touch()
     for name, value in made.items():
         monkeypatch.setenv(name, value)
@@ -88,7 +89,7 @@ def opened(where: str) -> S3Files:
 
 
 def quick(where: str, *, dead_after: float = 60.0) -> S3Files:
-    """Files whose lock is renewed often."""
+    """Return files whose lock is renewed often."""
     made = opened(where)
     made.renewed_every, made.dead_after = 0.05, dead_after
     return made
@@ -198,7 +199,7 @@ def test_who_died_is_taken_over_and_who_paused_has_lost(where: str) -> None:
         assert lock.former is not None
         assert lock.former.run_id == RUN
 
-    paused = Lake.open(where, opened(where))  # which does not renew it right now
+    paused = Lake.open(where, opened(where))  # does not renew the lock soon
     hasty = Lake.open(where, quick(where, dead_after=-1.0))
     with paused.alone(RUN, "run") as first, hasty.alone("x", "update") as second:
         assert second.former is not None
@@ -218,7 +219,7 @@ def test_of_many_that_take_the_lock_at_once_one_has_it(where: str) -> None:
             with files[number].lock(f"{where}/lock", this_process(f"20250101T00000{number}Z-abcdef", "update")) as lock:
                 decided.wait(PATIENCE)
                 return lock.is_held()
-        except Exception:  # noqa: BLE001 busy; the count says whether all others were
+        except Exception:  # noqa: BLE001 the lock is taken; the sum shows whether one thread has it
             decided.wait(PATIENCE)
             return False
 
@@ -227,7 +228,8 @@ def test_of_many_that_take_the_lock_at_once_one_has_it(where: str) -> None:
 
 
 def test_what_landed_is_read_until_it_is_in_the_lake(where: str, tmp_path: Path) -> None:
-    """By the same offset as often as a batch is made, whichever host makes it; then it is deleted."""
+    """Each attempt to make a batch, on any host, reads the same data up to the same offset; then the data are
+    deleted."""
     lake = Lake.create(where, opened(where))
     site = Site(tmp_path / "site")
     site.go_on(lake)
@@ -254,7 +256,7 @@ def test_what_landed_is_read_until_it_is_in_the_lake(where: str, tmp_path: Path)
             assert [each["file"] for each in bad] == [lake.path(f"{JOURNAL}/{site.journal.name}")] * (
                 name == "journals"
             )
-            if name == "journals":  # which has changed since
+            if name == "journals":  # the journal has changed since the read
                 lake.files.replace(lake.path(f"{JOURNAL}/{site.journal.name}"), second.encode())
                 source.committed(end)
                 start, end = end, source.newest(end)
@@ -286,7 +288,7 @@ def test_keys_that_were_lent_are_renewed(where: str, monkeypatch: pytest.MonkeyP
 
 
 def typed(argv: list[str], environ: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], seen_processes.Seen]:
-    """What a command in a process of its own did, and what was seen of it and of all that it began."""
+    """Run a command as a process; return its result, and the observations of all its processes."""
     with seen_processes.seen(str(os.getpid())) as processes:
         command = [sys.executable, "-m", "console", *argv]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -342,7 +344,7 @@ def test_spark_writes_what_every_reader_reads(
 
 
 def by_profile(environ: dict[str, str], folder: Path) -> dict[str, str]:
-    """The same keys from a file, so that no variable has them."""
+    """Return an environment with the same keys in a file instead of variables."""
     keys = {"aws_access_key_id": "AWS_ACCESS_KEY_ID", "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY"}
     folder.mkdir()
     file = folder / "credentials"
@@ -353,7 +355,7 @@ def by_profile(environ: dict[str, str], folder: Path) -> dict[str, str]:
 
 
 def all_in(files: Filesystem, folder: str) -> Iterator[tuple[str, bytes]]:
-    """Each object in a folder, but those by which Hadoop marks empty folders."""
+    """Yield each object in a folder, without Hadoop's markers of empty folders."""
     for each in files.entries(folder):
         path = f"{folder}/{each.name}"
         if each.is_folder:
@@ -386,7 +388,7 @@ def test_clusters_are_polled_into_it(where: str, capsys: pytest.CaptureFixture[s
     assert where in checks["lake"]["found"]
     lake = Lake.open(where, opened(where))
     assert len(lake.files.entries(lake.path(POLLS))) == 2
-    # Beside them is the state of the cluster, under its id, which is another each time.
+    # The directory also has the state of the cluster under its id, which differs in each run.
     assert {"lock", "owners.json"} < {each.name for each in lake.files.entries(lake.path("collect"))}
 
 
@@ -440,7 +442,7 @@ def test_a_store_that_ignores_conditions_is_refused(where: str, monkeypatch: pyt
 
 
 class Refusing(BaseHTTPRequestHandler):
-    """A store that answers with the error which the key names, as AWS does where a test can't make it."""
+    """A store that answers with the error named in the key, as AWS would in cases that a test can't cause."""
 
     def do_GET(self) -> None:
         status, _, code = self.path.rpartition("/")[2].partition("-")
@@ -487,7 +489,7 @@ def test_copies_that_nobody_reads_go(where: str) -> None:
 
 
 class Gate(ThreadingHTTPServer):
-    """A store behind a gate that lets in who signs with the right access key, as AWS once others have expired."""
+    """A store behind a gate that accepts only certain access keys, as AWS does after keys have expired."""
 
     def __init__(self, store: s3_store.Store) -> None:
         self.behind = urlsplit(store.endpoint).netloc
@@ -528,7 +530,7 @@ class _Gatekeeper(BaseHTTPRequestHandler):
     do_PUT = do_POST = do_HEAD = do_DELETE = do_GET  # noqa: N815 - http.server's
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing of the requests is shown."""
+        """Log nothing."""
 
 
 @pytest.mark.slow
@@ -536,11 +538,11 @@ class _Gatekeeper(BaseHTTPRequestHandler):
 def test_a_session_that_is_open_takes_the_keys_that_follow(
     store: s3_store.Store, where: str, jars: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Those that Spark began with are refused later, while S3A keeps its filesystem open."""
+    """The store refuses the first keys later, while S3A keeps its file system open."""
     if store.name == "versitygw":
         pytest.skip("it checks signatures; the gate looks at keys that no store knows")
     monkeypatch.setattr("console.lake.s3._LENT_SECONDS", 0.1)
-    # AWS' SDK asks again fifteen seconds before keys end.
+    # AWS' SDK asks for new keys fifteen seconds before the old ones expire.
     first, second = (
         S3Keys(
             f"AKIA{name}", f"planted-{name}", f"token-{name}", "a test", datetime.now(UTC) + timedelta(seconds=valid)

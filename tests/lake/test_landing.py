@@ -1,4 +1,5 @@
-"""What hosts deliver: read back as it was polled; and whatever else may lie in that folder is left alone or refused."""
+"""Tests of deliveries by hosts: they are read as they were polled, and other files in the directory are ignored or
+refused."""
 
 import gzip
 import json
@@ -71,7 +72,7 @@ def test_what_is_delivered_is_read_as_it_was(
 
 
 def test_no_line_is_lost_where_a_file_is_unpacked_piece_by_piece(lake: Lake) -> None:
-    """Lines of all lengths, which end anywhere in the pieces."""
+    """The lines have all lengths, and end anywhere in the pieces."""
     polls = [
         lake_landing.Landed(
             f"c{number}", number, [("state", "topic", "t", "a", "v" * (number * 997 % 70_000), None, False)]
@@ -103,7 +104,7 @@ def test_only_whole_files_of_this_user_are_seen(lake: Lake, tmp_path: Path, monk
     os.mkfifo(folder / "pipe.json.gz")
     with socket.socket(socket.AF_UNIX) as ear:
         here = Path.cwd()
-        os.chdir(folder)  # the name of a socket is short
+        os.chdir(folder)  # the name of a socket has to be short
         try:
             ear.bind("ear.json.gz")
         finally:
@@ -121,7 +122,7 @@ def test_only_whole_files_of_this_user_are_seen(lake: Lake, tmp_path: Path, monk
 
 
 def row(**other: Any) -> list[Any]:
-    """A poll with a row that is not as it should be."""
+    """Return a poll with an invalid row."""
     names = ("kind", "entity_type", "entity_key", "attr", "value", "source", "is_sensitive")
     return ["c", 7, [list((dict(zip(names, GOOD[2][0], strict=True)) | other).values())]]
 
@@ -219,7 +220,7 @@ def test_nothing_else_comes_out_of_any_json(tmp_path_factory: pytest.TempPathFac
 
 
 def pieces(size: int, piece: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
-    """So many bytes, packed without being held."""
+    """Return so many bytes, compressed without holding them in memory."""
     packer = zlib.compressobj(wbits=31)
 
     def made() -> Iterator[bytes]:
@@ -259,7 +260,7 @@ def test_what_unpacks_to_more_than_there_may_be_is_refused_in_little_memory(
 
 
 def test_a_long_line_is_read_whole(lake: Lake) -> None:
-    """Tens of megabytes in one line."""
+    """The line has tens of megabytes."""
     rows: list[Any] = [("state", "topic", f"t{n}", "a", "v" * 1000, None, False) for n in range(40_000)]
     path = lake_landing.deliver(lake, [lake_landing.Landed("c", 7, rows)], "x")
     assert sum(batch.num_rows for batch in lake_landing.read_polls(Path(path))) == 40_000
@@ -267,7 +268,7 @@ def test_a_long_line_is_read_whole(lake: Lake) -> None:
 
 @contextmanager
 def full_disk(more: int) -> Iterator[None]:
-    """Inside, no file gets larger than so many bytes: writing fails in the middle, as on a disk without room."""
+    """Limit the size of files to so many bytes within the context: a write fails in the middle, as on a full disk."""
     former = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (more, former[1]))
     try:

@@ -1,5 +1,5 @@
-"""Large logs on Spark, with a driver that takes no more than 4 MiB of any result: gold and sums as other programs have
-them."""
+"""Tests of large logs on Spark, with a driver that accepts at most 4 MiB of any result: gold and sums are equal to
+those of other programs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_request_log(spark: SparkSession, tmp_path: Path, lines: int) -> None:
 
 
 def plain_sums(log: Path) -> dict[tuple[str, ...], Sums]:
-    """What a plain loop over the lines makes of them, by API, principal and client."""
+    """Return the sums of a plain loop over the lines, by API, principal and client."""
     sums: dict[tuple[str, ...], Sums] = {}
     with log.open(encoding="utf-8") as file:
         for line in file:

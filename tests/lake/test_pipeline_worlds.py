@@ -1,4 +1,5 @@
-"""Random histories through bronze, silver and gold on Spark: the tables that were kept, whatever happened between."""
+"""Tests of random histories through bronze, silver and gold on Spark: the tables are equal to the golden ones, whatever
+happened in between."""
 
 from __future__ import annotations
 
@@ -23,21 +24,21 @@ WORLDS = {world.name: world for world in worlds()}
 
 ALL = [pytest.param(name, marks=pytest.mark.long) for name in WORLDS]
 _IN_FUTURE = -36_500.0
-"""Days to keep, by which all of bronze is too old."""
+"""Days to keep; the value makes all of bronze too old."""
 
 
 def make_gold(app: Application) -> None:
-    """Silver and gold of what is new in bronze, and what follows from all of it."""
+    """Make silver and gold from the new rows of bronze, and the tables that follow from all of gold."""
     app.take(runs.GOLD)
     app.judge()
 
 
 def cut(app: Application) -> None:
-    """Bronze loses what no history is made of, and every table is written anew in other files."""
+    """Delete the rows of bronze that no history needs, and rewrite every table in other files."""
     tables.maintain(app.tables, dict.fromkeys(schema.TABLES, tables.MANY_FILES + 1), _IN_FUTURE)
 
 
-# Of world 15, rows of the cluster itself decide what drift says.
+# In world 15, rows of the cluster itself decide about drift.
 @pytest.mark.parametrize(
     ("name", "is_short"), [("world-15", True), *(pytest.param(name, False, marks=pytest.mark.long) for name in WORLDS)]
 )
@@ -45,7 +46,8 @@ def cut(app: Application) -> None:
 def test_a_history_makes_the_gold_that_was_kept(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_short: bool
 ) -> None:
-    """Gold is made after each step, by plans that are compiled; in the short form after each half, by others."""
+    """Gold is made after each step, by compiled plans; in the short form only after each half, by plans that are not
+    compiled."""
     if not is_short:
         monkeypatch.setattr("console.lake.app.MANY", -1)
     app = application(spark, tmp_path / "lake", WORLDS[name].files)
@@ -59,7 +61,8 @@ def test_a_history_makes_the_gold_that_was_kept(
 
 @pytest.mark.parametrize("name", ALL)
 def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """Each batch twice; then all of gold again, of bronze alone; then the same once bronze was cut."""
+    """Each batch is read twice; then all of gold is made again from bronze; then bronze is cut, with the same
+    result."""
     world = WORLDS[name]
     where = tmp_path / "lake"
     app = application(spark, where, world.files)
@@ -88,7 +91,7 @@ def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path
 
 @pytest.mark.parametrize("name", ALL)
 def test_what_was_cut_is_not_missed_by_what_comes_later(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """Usage apart, whose minutes are closed once their requests have gone."""
+    """This does not hold for usage, whose minutes are closed as soon as their requests are deleted."""
     world = WORLDS[name]
     app = application(spark, tmp_path / "lake", world.files)
     *steps, last = world.steps

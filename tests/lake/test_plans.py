@@ -1,4 +1,4 @@
-"""What is new in each source, and that what lies between two offsets is read once, whatever becomes of its files."""
+"""Tests of the new data of each source: data between two offsets are read once, whatever happens to the files."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ CLUSTER = "5L6g3nShT-eMCtK--X86sw"
 
 
 class Reading:
-    """A source that is asked as Spark asks it, its offsets as JSON: the rows that it gave, batch by batch."""
+    """A source that is read as Spark reads it, with offsets in JSON, and the rows of all batches."""
 
     def __init__(self, source: plans.Source) -> None:
         self.source = source
@@ -31,7 +31,8 @@ class Reading:
         self.rows: list[dict[str, Any]] = []
 
     def go_on(self, between: Callable[[], object] = lambda: None) -> int:
-        """Takes in what is new, twice the same; returns how many rows that is. between: done when it is planned."""
+        """Read the new rows, twice with the same result; return their number. between: called after the plan is
+        made."""
         self.source.committed(self.at)
         end = json.loads(json.dumps(self.source.newest(self.at)))
         assert (self.source.newest(self.at) == self.at) == (end == self.at), "nothing new is the same offset"
@@ -82,7 +83,7 @@ def test_a_source_without_a_checkpoint_begins_where_bronze_ends(lake: Lake, name
 
 
 class Controller:
-    """A controller's log that is written on, in segments, with damage and snapshots."""
+    """A controller's log that grows, in segments, with damage and snapshots."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / kraft.LOG_FOLDER
@@ -111,11 +112,11 @@ class Controller:
         self.damaged += 1
 
     def half(self) -> None:
-        """The beginning of a batch, which is being written."""
+        """Write the beginning of a batch, as if it were being written."""
         self._append(batch(self.next, [value("FeatureLevelRecord", name="half", featureLevel=1)])[:30])
 
     def snapshot(self) -> None:
-        """Of what it is now; as a controller, which then deletes what lies before."""
+        """Write a snapshot of the present state, as a controller does before it deletes older records."""
         data = control(0, SNAPSHOT_HEADER) + batch(1, [value("FeatureLevelRecord", name="f", featureLevel=1)])
         (self.folder / f"{self.next:020}-0000000001.checkpoint").write_bytes(data + control(2, SNAPSHOT_FOOTER))
 
@@ -143,7 +144,7 @@ def test_each_record_and_each_damage_of_a_metadata_log_is_read_once(lake: Lake, 
         for _ in range(chance.randrange(3)):
             chance.choice([log.write, lambda: log.write(5), log.damage, log.roll])()
         reading.go_on()
-    log.write()  # damage at the very end is told when it is known to be no batch that is being written
+    log.write()  # damage at the very end is reported once it can't be a batch that is being written
     reading.go_on()
     assert offsets(reading) == log.written
     places = [(row["file"], row["byte_pos"]) for row in reading.bad]
@@ -153,7 +154,7 @@ def test_each_record_and_each_damage_of_a_metadata_log_is_read_once(lake: Lake, 
 
 
 def test_the_key_goes_to_the_tasks(lake: Lake, tmp_path: Path) -> None:
-    """They may run where its file is not."""
+    """The tasks may run on hosts without the file of the key."""
     log = Controller(tmp_path / "c")
     source = log_of_controllers(lake, tmp_path / "c").source
     log.write()
@@ -165,7 +166,7 @@ def test_the_key_goes_to_the_tasks(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_damage_that_is_told_stops_nobody_later(lake: Lake, tmp_path: Path) -> None:
-    """What lies before an offset counts neither as bad nor as new."""
+    """Records before an offset count neither as damaged nor as new."""
     log = Controller(tmp_path / "c")
     reading = log_of_controllers(lake, tmp_path / "c")
     for _ in range(4):

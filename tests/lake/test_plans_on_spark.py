@@ -1,4 +1,4 @@
-"""Rows are computed by executors' tasks and written by them, and no secret is in what Spark tells of it."""
+"""Tests of plans on Spark: tasks of executors compute and write the rows, and Spark's event log has no secret."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KEYS_OF_GIVEN = {
     "first",
     "bound",
 }
-"""Columns of the frames that the driver gives: keys, and times that bound them."""
+"""The columns of frames that the driver supplies: keys, and times that bound them."""
 SECOND_SESSION = pytest.mark.xdist_group("spark-two")
 _GIVEN = re.compile(r"\(\d+\) LocalTableScan[^\n]*\nOutput \[\d+\]: \[([^\]]*)\]")
 
@@ -72,29 +72,29 @@ def test_no_second_engine_makes_rows() -> None:
         assert not any(each.startswith("console.lake.delta_log") for each in found), name
 
 
-# -- an update, as Spark's event log has it ----------------------------------------------------------------------------
+# -- an update in Spark's event log ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def updated(two: TwoLakes) -> Lake:
-    """A lake after updates of a new lake, and of a few changes."""
+    """A lake after an update with all data of a new lake, and one with a few changes."""
     while two.watched < 2:
         two.go_on(1 + 2 * (not two.watched))
         two.update(two.calm)
-    two.update(two.calm)  # a test before this one may have gone on
+    two.update(two.calm)  # an earlier test may have added rounds
     assert two.site.problems(two.calm) == []
     return two.calm
 
 
 @pytest.fixture(scope="module")
 def events(updated: Lake, two: TwoLakes) -> list[Json]:
-    """What Spark has told of the updates."""
+    """Spark's events of the updates."""
     assert updated is two.calm
     return two.log.events()
 
 
 def plans(events: list[Json], lake: Lake) -> dict[int, str]:
-    """The physical plans that have to do with the lake, as they ended up, by execution."""
+    """Return execution id -> its final physical plan, for the plans that read or write the lake's data."""
     found = {
         each["executionId"]: each["physicalPlanDescription"] for each in events if "physicalPlanDescription" in each
     }
@@ -103,7 +103,7 @@ def plans(events: list[Json], lake: Lake) -> dict[int, str]:
 
 @SECOND_SESSION
 def test_the_rows_of_every_table_are_written_by_tasks(updated: Lake, events: list[Json]) -> None:
-    """Tasks of the lake's streams have written as many rows as Delta's log has of them."""
+    """The tasks of the lake's streams wrote as many rows as Delta's log has."""
     streams = {json.loads(path.read_text())["id"] for path in Path(updated.where).glob("checkpoints/*/metadata")}
     assert len(streams) == 6
     stages = {
@@ -140,7 +140,7 @@ def test_no_plan_has_rows_of_the_driver_but_keys(updated: Lake, events: list[Jso
 
 @SECOND_SESSION
 def test_plans_of_few_rows_are_not_compiled(updated: Lake, events: list[Json]) -> None:
-    """Neither those of sources nor those of a whole cluster of a new lake."""
+    """This holds for the plans of sources, and for those of a whole cluster in a new lake."""
     assert not [plan for plan in plans(events, updated).values() if "[codegen id" in plan]
 
 
@@ -166,7 +166,7 @@ def test_no_secret_is_in_what_spark_and_delta_write(
 
 
 def files_of(folder: Path) -> Iterator[Path]:
-    """All files that are there; Spark removes some while they are listed."""
+    """Yield all files of a directory; Spark deletes some during the listing."""
     for path in folder.rglob("*"):
         if path.is_file() and path.suffix not in (".jar", ".crc"):
             yield path

@@ -1,4 +1,4 @@
-"""Policies and what is against them, and what differs from its peers."""
+"""Tests of policies and their violations, and of drift: values that differ from those of peers."""
 
 import random
 import re
@@ -151,13 +151,13 @@ def test_globs_are_of_whole_names(glob: str, name: str) -> None:
             return fits(glob[1:], name) or (bool(name) and fits(glob, name[1:]))
         return bool(name) and glob[0] in ("?", name[0]) and fits(glob[1:], name[1:])
 
-    # `$` of Python and Java stands before a last line break too; no name of Kafka's ends with one.
+    # In Python and Java `$` also matches before a final line break; no name in Kafka ends with one.
     name = name.rstrip("\n")
     assert bool(re.search(policy_files.Names((glob,)).pattern, name)) == fits(glob, name)
     assert not re.search(policy_files.Names(("*",), (glob,)).pattern, name) or not fits(glob, name)
 
 
-# -- Policies that name a rule of `kac lint` judge the same values as it does, in a cluster of the same configs --------
+# -- policies that name a rule of `kac lint` judge the same values as that rule, in a cluster with the same configs ----
 
 ISR, UNCLEAN, AUTO_CREATE = "min.insync.replicas", "unclean.leader.election.enable", "auto.create.topics.enable"
 KAFKAS = {ISR: "1", UNCLEAN: "false", AUTO_CREATE: "true"}
@@ -168,7 +168,7 @@ REPLICAS = (1, 2, 3)
 NAMING = [policy for policy in default_policies() if policy.rules]
 
 Levels = Mapping[str, str | None]
-"""Key -> a value, or None if it is not set there."""
+"""Key -> its value, or None if the key is not set at the level."""
 
 
 def levels(*keys: str) -> st.SearchStrategy[Levels]:
@@ -176,12 +176,12 @@ def levels(*keys: str) -> st.SearchStrategy[Levels]:
 
 
 def _in_file(broker: int, key: str, value: str) -> dict[str, Any]:
-    """A poll showed a broker's value in its file."""
+    """Return a poll's row of a broker's value in its file."""
     return held("c", f"broker:{broker}", key, value, source="snapshot")
 
 
 def rows(own: Levels, common: Levels, file: Levels) -> list[dict[str, Any]]:
-    """What the lake has of a topic with three replicas, and of the brokers: their common default and their files."""
+    """Return the lake's rows of a topic with three replicas, and of the brokers' common default and files."""
     found = [held("c", "topic:orders", ":replication", str(len(REPLICAS))), _in_file(1, "log.dirs", "/data")]
     found += [held("c", "topic:orders", key, value) for key, value in own.items() if value is not None]
     found += [held("c", "broker:<default>", key, value) for key, value in common.items() if value is not None]
@@ -190,7 +190,7 @@ def rows(own: Levels, common: Levels, file: Levels) -> list[dict[str, Any]]:
 
 
 def seen(own: Levels, common: Levels, file: Levels) -> Seen:
-    """The same as brokers describe it: each value with its source."""
+    """Return the same values as brokers describe them, each with its source."""
     sources = codes.DYNAMIC_TOPIC_CONFIG, codes.DYNAMIC_DEFAULT_BROKER_CONFIG, codes.STATIC_BROKER_CONFIG
 
     def entry(key: str, *values: str | None) -> ConfigEntry:
@@ -228,7 +228,7 @@ def test_policy_and_rules_judge_the_same(policy: Policy, own: Levels, common: Le
     assert bool(against) == bool(found), (against, found)
 
 
-# -- What is against a policy and since when: a table of cases, and random worlds judged minute by minute --------------
+# -- violations and their beginning: a table of cases, and random worlds judged minute by minute -----------------------
 
 MINUTES = 30
 Row = dict[str, Any]
@@ -266,7 +266,7 @@ REAL = [
 ]
 EXPECTED = {
     ("replication-factor", "topic:orders", ":replication", "1", "high", 0, 4),
-    # Until a poll shows the brokers' files Kafka's default is not assumed; this cluster was polled.
+    # Before a poll shows the brokers' files, Kafka's default is not assumed. This cluster was polled.
     ("min-insync-replicas", "topic:orders", "min.insync.replicas", None, "high", 11, None),
     ("min-insync-below-replication", "topic:orders", "min.insync.replicas", "2", "high", 0, 4),
     ("min-insync-below-replication", "topic:orders", "min.insync.replicas", "3", "high", 9, 11),
@@ -314,7 +314,7 @@ def test_a_list_that_brokers_take_for_a_set_is_judged_by_its_items() -> None:
 
 
 def random_world(chosen: random.Random, cluster: str) -> list[Row]:
-    """Values of a few attributes that come, change and go."""
+    """Return values of a few attributes that are set, changed and deleted."""
     choices = {
         ("topic:a", "min.insync.replicas"): ["1", "2", "3", None],
         ("topic:a", ":replication"): ["2", "3"],
@@ -343,7 +343,7 @@ def random_world(chosen: random.Random, cluster: str) -> list[Row]:
 
 
 def by_hand(rows: list[Row]) -> set[Violation]:
-    """What is broken, judged at every minute."""
+    """Return the violations, judged at every minute."""
     if not rows:
         return set()
     cluster = rows[0]["cluster_id"]
@@ -408,7 +408,7 @@ def test_without_policies_there_is_nothing() -> None:
     assert violations(REAL, ()) == []
 
 
-# -- What is different from its peers: a table of cases, and random brokers held to a plain count ----------------------
+# -- drift: a table of cases, and random brokers compared with a plain count -------------------------------------------
 
 BASELINE = """
 version: 1
@@ -432,29 +432,29 @@ baseline:
 """
 
 BROKERS = [
-    # Broker 3 has more threads than the others since minute 5; all else is each one's own.
+    # Broker 3 has had more threads than the others since minute 5; all other values are specific to each broker.
     *(held("one", f"broker:{number}", "num.io.threads", "8") for number in (1, 2)),
     held("one", "broker:3", "num.io.threads", "16", 5),
     *(held("one", f"broker:{number}", "log.dirs", f"/data/{number}") for number in (1, 2, 3)),
     *(held("one", f"broker:{number}", ":rack", f"r{number}") for number in (1, 2, 3)),
-    # What all inherit is not compared with itself, what one has of its own is.
+    # A default that all brokers inherit is not drift; a broker's own value is.
     held("one", "broker:<default>", "log.retention.ms", "1000"),
     held("one", "broker:2", "log.retention.ms", "2000", 7),
     held("one", "broker:1", "background.threads", "9", 3, 8),
     gone("one", "broker:1", "background.threads", 8),
     held("one", "broker:2", "background.threads", "9", 3),
     held("one", "broker:3", "background.threads", "9", 3),
-    # A file's value does not count while the cluster's default holds.
+    # The value in a file does not count while the cluster has a default.
     held("one", "broker:<default>", "log.cleaner.threads", "4", 2),
     held("one", "broker:1", "log.cleaner.threads", "1", source="snapshot"),
-    # Hidden on two, nothing on the third.
+    # Two brokers have a hidden value, the third has none.
     held("one", "broker:1", "listener.name.x.sasl.jaas.config", None),
     held("one", "broker:2", "listener.name.x.sasl.jaas.config", None),
-    # The order of a list that brokers take for a set is no difference; what is in it is.
+    # Another order of a list that brokers treat as a set is no difference; other elements are.
     held("one", "broker:1", "log.cleanup.policy", "compact,delete"),
     held("one", "broker:2", "log.cleanup.policy", "delete, compact"),
     held("one", "broker:3", "log.cleanup.policy", "delete,compact"),
-    # Two brokers: nothing of one's own wins a tie, two values are a tie.
+    # Of two brokers, a value on only one loses the tie, and two different values are a tie.
     held("two", "broker:1", ":endpoints", "h:1"),
     held("two", "broker:2", "num.io.threads", "9", 4),
     held("two", "broker:1", "num.network.threads", "3"),
@@ -469,7 +469,7 @@ CLUSTERS = [
     *(held(name, "topic:orders", ":topic_id", name) for name in ("a", "b", "c")),
     *(held(name, "topic:orders", "cleanup.policy", "compact,delete") for name in ("a", "b")),
     held("c", "topic:orders", "cleanup.policy", "delete,compact", 4),
-    # Where a move goes is no drift, nor is what is left of it.
+    # The throttles of a move are no drift, also if they are left over.
     held("c", "topic:orders", "leader.replication.throttled.replicas", "0:1,0:2", 4),
     held("c", "broker:<default>", "follower.replication.throttled.rate", "1000", 4),
     held("a", "topic:only-here", "retention.ms", "5"),
@@ -479,7 +479,7 @@ CLUSTERS = [
         for name, value in (("a", "1"), ("b", "1"), ("c", "2"))
     ),
     held("a", "quota:user=bob", "producer_byte_rate", "10"),
-    # Of two clusters none is the odd one, whether the other has another value or none.
+    # With two clusters neither is the odd one, whether the other has another value or none.
     held("a", "topic:pair", ":partitions", "6"),
     held("b", "topic:pair", ":partitions", "12"),
     held("a", "topic:pair", "retention.ms", "5"),
@@ -512,12 +512,13 @@ EXPECTED_DRIFT = {
     ("base", "baseline", "topic:fine", "cleanup.policy", "compact,delete", "delete", 3, 1, 2, "medium"),
     ("base", "baseline", "topic:small", "min.insync.replicas", "1", "2", 1, 1, 1, "low"),
     ("base", "baseline", "quota:user=<default>", "producer_byte_rate", "1000000", None, 1, 1, None, "medium"),
-    # The brokers' defaults are the brokers' own: one broker and <default> are two.
+    # Broker 1 inherits the brokers' default, so it does not differ from the baseline.
 }
 
 
 def found(history: Iterable[dict[str, Any]], baseline: Sequence[Wanted] = ()) -> set[tuple[Any, ...]]:
-    """Of each cluster by itself, and of each entity of several: as the application groups the rows."""
+    """Return the drift within each cluster, and of each entity among clusters, with rows grouped as by the
+    application."""
     rows = list(history)
     first: dict[str, datetime] = {}
     for row in rows:
@@ -591,7 +592,8 @@ def odd_by_hand(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
 
 @pytest.fixture(scope="module")
 def drifted() -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]:
-    """What drift says of the cases and of random brokers, in one go; and what a plain count says of the random ones."""
+    """Return the drift of the cases and of random brokers together, and the result of a plain count for the random
+    ones."""
     chosen = random.Random(5)
     worlds = [random_brokers(chosen, f"r{number}") for number in range(150)]
     rows = [row for rows in worlds for row in rows]

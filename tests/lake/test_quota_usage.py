@@ -1,4 +1,5 @@
-"""Rates, limits and who shares them: held to a plain count of the same requests, second by second."""
+"""Tests of rates, limits and the clients that share them, compared with a plain count of the same requests, second by
+second."""
 
 import math
 import random
@@ -59,7 +60,7 @@ def random_uses(chosen: random.Random, cluster: str, rows: int) -> list[Used]:
     for _ in range(rows):
         key = (
             chosen.choice([1, 2]),
-            # Clumps with gaps between them, over the ends of minutes.
+            # Groups of requests with gaps between them, across the ends of minutes.
             min(SECONDS - 1, chosen.choice([0, 55, 58, 119, 130]) + chosen.randrange(30)),
             chosen.choice(["User:a", "User:b", "Robot:a"]),
             chosen.choice(["", "a", "<default>", "ü + *"]),
@@ -71,13 +72,14 @@ def random_uses(chosen: random.Random, cluster: str, rows: int) -> list[Used]:
 
 
 def scope(limit: Effective | None, user: str, client: str) -> tuple[str | None, str | None]:
-    """Who shares a limit: (user, client id); None stands for all of them. Without a limit, the pair itself."""
+    """Return the (user, client id) that share a limit; None stands for all of them. Without a limit, return the pair
+    itself."""
     shared = None if limit is None else limit.shared
     return (None if shared == "client-id" else user, None if shared == "user" else client)
 
 
 def counted(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """quota_usage less what is suggested, by its key."""
+    """Return quota_usage without suggestions, by its key."""
     amounts: dict[tuple[Any, ...], dict[int, float]] = defaultdict(lambda: defaultdict(float))
     waits: dict[tuple[Any, ...], int] = defaultdict(int)
     found: dict[tuple[Any, ...], tuple[int, Effective | None]] = {}
@@ -125,7 +127,8 @@ def limits_of(cluster: str, limits: Sequence[quota_worlds.Limit]) -> transforms_
 
 
 def usage(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> list[dict[str, Any]]:
-    """Each part of an hour of a cluster, with the seconds before it, in two tables: a second may be in both."""
+    """Return the rows of each part of an hour of a cluster. The rows of the part come with the seconds before it, in
+    two tables that may both have a second."""
     made = []
     for cluster in sorted({use.cluster for use in uses}):
         of_cluster = sorted((use for use in uses if use.cluster == cluster), key=lambda use: use.second)
@@ -143,7 +146,7 @@ def usage(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> list[di
             half = seconds.num_rows // 2
             packs = [transforms_quota_usage.packed(each) for each in (seconds.slice(half), seconds.slice(0, half))]
             ordered = pa.concat_tables(packs).sort_by("minute")
-            # A minute may come in several batches.
+            # A minute may be in several batches.
             batches = (ordered.slice(begin, 7) for begin in range(0, ordered.num_rows, 7))
             made += transforms_quota_usage.used_minutes(cluster, batches, wanted, limits_of(cluster, limits))
     minutes: list[dict[str, Any]] = pa.concat_tables(made).cast(arrow_schema(QUOTA_USAGE)).to_pylist()
@@ -151,7 +154,7 @@ def usage(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> list[di
 
 
 def judged(minutes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What all minutes of each scope suggest. The figures are computed by SQL, as the application does it."""
+    """Return the suggestions for each scope, from all its minutes. SQL computes the figures, as in the application."""
     used = pa.Table.from_pylist([dict(each) for each in minutes], schema=arrow_schema(QUOTA_USAGE))
     figures = ", ".join(f"{sql} AS {name}" for name, sql in transforms_quota_usage.FIGURES.items())
     with duckdb.connect() as database:
@@ -177,7 +180,7 @@ def close(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
 
 @pytest.fixture(scope="module")
 def worlds() -> tuple[list[Used], list[quota_worlds.Limit]]:
-    """Requests and limits of many clusters, the last with a throttled producer."""
+    """Requests and limits of many clusters, the last one with a throttled producer."""
     chosen = random.Random(11)
     clusters = [f"c{number}" for number in range(20)]
     limits = [
@@ -201,7 +204,7 @@ def worlds() -> tuple[list[Used], list[quota_worlds.Limit]]:
 
 @pytest.fixture(scope="module")
 def used(worlds: tuple[list[Used], list[quota_worlds.Limit]]) -> list[dict[str, Any]]:
-    """quota_usage of all of them."""
+    """The rows of quota_usage for all of them."""
     return usage(*worlds)
 
 
@@ -225,7 +228,7 @@ def test_it_counts_what_a_plain_count_does(
 
 def test_a_minute_with_a_throttled_producer(used: list[dict[str, Any]]) -> None:
     mine = [row for row in used if row["cluster_id"] == "throttled"]
-    # Of its time there is no limit, so that is each pair's own.
+    # There is no limit of request time, so its rows are of each pair.
     assert sorted((row["quota_key"], row["scope_client"] or "") for row in mine) == [
         (PRODUCER, ""),
         (PERCENTAGE, "x"),
@@ -233,7 +236,7 @@ def test_a_minute_with_a_throttled_producer(used: list[dict[str, Any]]) -> None:
     ]
     (row,) = [row for row in mine if row["quota_key"] == PRODUCER]
     assert (row["scope_user"], row["level"], row["quota_value"]) == ("a", 6, 500.0)
-    # In ten windows of ten seconds are its first 12,000 bytes, in nine of them the other 3,000 too.
+    # Ten windows of ten seconds contain the first 12,000 bytes, nine of them also the other 3,000.
     assert (row["rate_avg"], row["rate_p95_10s"], row["rate_max_10s"]) == (250.0, 1500.0, 1500.0)
     assert (row["utilisation"], row["headroom"]) == (3.0, -1000.0)
     assert (row["throttle_ms"], row["throttled_requests"]) == (900, 2)
@@ -264,7 +267,7 @@ def test_several_rows_of_a_second_and_its_key_count_as_their_sum(
 
 
 def minutes(**given: Sequence[Any]) -> list[dict[str, Any]]:
-    """Minutes of one scope, told as columns."""
+    """Return minutes of one scope, from columns."""
     count = max(len(values) for values in given.values())
     return [
         {
@@ -285,7 +288,7 @@ def minutes(**given: Sequence[Any]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def suggestions() -> dict[str, tuple[float | None, str]]:
-    """What is suggested for each of a few scopes, by a word for it."""
+    """The suggestions for a few scopes, by the name of the case."""
     cases = {
         "no limit": minutes(quota_value=[None], level=[None], rate_max_10s=[1234.0]),
         "pressed": minutes(
@@ -307,7 +310,7 @@ def suggestions() -> dict[str, tuple[float | None, str]]:
         ),
     }
     rows = [row | {"cluster_id": name} for name, each in cases.items() for row in each]
-    # The same seconds on another broker are no more minutes.
+    # The same seconds on another broker add no minutes.
     rows += [row | {"broker_id": 2} for row in rows if row["cluster_id"] == "far below, not for long"]
     told = judged(rows)
     assert len(told) == len(cases)
@@ -349,7 +352,7 @@ def test_what_is_suggested_and_why(
 
 
 def test_every_scope_has_one_suggestion_that_follows_from_all_its_minutes(used: list[dict[str, Any]]) -> None:
-    """Of random use: a plain count of each scope's minutes, and what each kind of reason promises."""
+    """For random use: a plain count of each scope's minutes, and the conditions of each reason."""
     scopes: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in used:
         scopes[tuple(row[name] for name in transforms_quota_usage.SCOPE)].append(row)
@@ -381,7 +384,7 @@ def test_two_digits_up() -> None:
 
 
 def held(limits: transforms_quota_usage.Limits, user: str, client: str, second: int) -> dict[str, tuple[float, int]]:
-    """Value and level by key."""
+    """Return key -> (value, level)."""
     times, made = limits.of(user, client)
     now = made[bisect_right(times, int(quota_worlds.at(second).timestamp() * 1e6)) - 1]
     return {key: (each.value, each.level) for key, each in now.items()}
@@ -390,7 +393,7 @@ def held(limits: transforms_quota_usage.Limits, user: str, client: str, second: 
 def test_limits_over_time_are_what_the_resolver_says_of_each_second() -> None:
     chosen = random.Random(7)
     levels = set()
-    # From hardly any limit, so that the last levels count too, to one for almost every entity there can be.
+    # From a single limit, so that the last levels count too, to a limit for almost every possible entity.
     for size in range(1, 13):
         made = quota_worlds.random_limits(chosen, "c", size * size // 2 + 1, 40)
         limits, by_second = limits_of("c", made), [quota_worlds.holding(made, "c", second) for second in range(40)]

@@ -1,4 +1,4 @@
-"""What is read from a lake through DuckDB, also from files that anybody may have written."""
+"""Tests of reads of a lake through DuckDB, also of files that any user may have written."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[reader.Tables]:
 
 
 def rows() -> list[reader.Change]:
-    """What the lake was made of, from late to early."""
+    """Return the changes from which the lake is made, the latest first."""
     made = [reader.Change(*row) for row in sample_lake.history(CLUSTER, NOON)]
     return sorted(made, key=lambda row: (-row.valid_from.timestamp(), *row.place[1:]))
 
@@ -124,7 +124,7 @@ def test_violations_that_are_and_that_were(tables: reader.Tables) -> None:
 
 
 def used(pair: reader.Pair, since: datetime, until: datetime) -> list[dict[str, Any]]:
-    """The rows of a pair in a window, as plain Python finds them."""
+    """Return the rows of a pair in a window, as plain Python finds them."""
     named = (dict(zip(schema.QUOTA_USAGE.names, row, strict=True)) for row in sample_lake.usage(CLUSTER, NOON))
     return [
         row
@@ -171,7 +171,8 @@ def test_usage_of_a_window_a_key_and_a_user(tables: reader.Tables) -> None:
 
 
 def test_who_was_throttled_is_summed_by_minute(tables: reader.Tables) -> None:
-    """Over keys and brokers; and drawn are those that were throttled most, with how near they came to the quota."""
+    """The sum is over keys and brokers; the figure has the pairs that were throttled most, and their distance to the
+    quota."""
     since = NOON - 30 * MINUTE
     found = reader.throttled_minutes(tables, CLUSTER, since)
     mine = [
@@ -205,7 +206,7 @@ def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(
         "source": "snapshot",
     }
     polls = [{"cluster_id": name, "observed_ts": NOON + number * MINUTE} for number, name in enumerate(names[1:])]
-    polls.append({"cluster_id": "c0", "observed_ts": NOON - 50 * DAY})  # not polled any more
+    polls.append({"cluster_id": "c0", "observed_ts": NOON - 50 * DAY})  # no longer polled
     failed = {"cluster_id": "c3", "observed_ts": NOON + DAY, "kind": "failed"}
     delta_lake.put(lake, schema.HISTORY, arrow_rows(schema.HISTORY, [*of_clusters, gap]))
     for each in ({"kind": "heartbeat", **poll} for poll in (*polls, failed)):
@@ -242,7 +243,8 @@ def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(
 
 
 def test_what_first_polls_showed_is_folded(lake: Lake) -> None:
-    """Of a cluster with many values one row, of one with few each; what came later or before is as it was."""
+    """A cluster with many values has one row for its first poll, one with few has them all; earlier and later changes
+    keep their rows."""
     polled = {"many": NOON, "few": NOON + timedelta(hours=2)}
     rows = [
         {
@@ -383,7 +385,8 @@ def test_the_rows_that_were_made_last_hold(
     asked: tuple[str, str] | None,
     whose: str | None,
 ) -> None:
-    """Each batch replaces all rows of its entities, some by none: as a dict of what was put last."""
+    """Each batch replaces all rows of its entities, some by no rows: as in a dict, the last batch with an entity
+    counts."""
     lake = Lake.create(str(tmp_path_factory.mktemp("made") / "lake"))
     held: dict[tuple[str, str, str], set[tuple[int, int]]] = {}
     for number, batch in enumerate(batches):
@@ -416,7 +419,7 @@ def test_the_rows_that_were_made_last_hold(
 
 
 def test_an_hour_of_usage_that_was_made_again_counts_once(lake: Lake) -> None:
-    """By hours since 1970, whatever this host's time zone is: India's hours are others."""
+    """The hours are those since 1970, whatever the host's time zone is: hours in India begin at other times."""
     rows = sample_lake.usage(CLUSTER, NOON)
     delta_lake.put(lake, schema.QUOTA_USAGE, sample_lake.arrow("quota_usage", rows))
     again = [(*row[:8], row[8] * 2, *row[9:]) for row in rows if NOON - 60 * MINUTE <= row[2] < NOON]
@@ -620,7 +623,7 @@ def test_an_empty_lake_and_none(tmp_path: Path) -> None:
 def test_without_duckdb_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Lake.create(str(tmp_path / "lake"))
     for name in ("duckdb", "_duckdb"):
-        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
+        monkeypatch.setitem(sys.modules, name, None)  # as if DuckDB were not installed
     with pytest.raises(LakeError, match=r"pip install '.*\[history\]'"):
         reader.Tables(str(tmp_path / "lake"))
 
@@ -633,11 +636,11 @@ print([name for name in ("pyarrow", "pyspark", "pandas", "kio") if name in sys.m
     assert done.stdout.strip() == "[]"
 
 
-# -- Files of a lake that anybody may have written ---------------------------------------------------------------------
+# -- files of a lake that any user may have written --------------------------------------------------------------------
 
 ROWS, PAGE = 3_000_000, 200
 MOST_MEMORY = 400 << 20
-"""Bytes that a page of millions of equal rows may take."""
+"""Bytes for a page with millions of equal rows."""
 
 
 def file_of(lake: Lake, table: Table) -> Path:
@@ -645,7 +648,7 @@ def file_of(lake: Lake, table: Table) -> Path:
 
 
 def inflate(path: Path, rows: int) -> None:
-    """Write the file's first row again and again: equal values take next to no bytes."""
+    """Write the file's first row again and again: equal values take almost no space."""
     read = pq.ParquetFile(path)
     schema = read.schema_arrow
     many = pa.concat_tables([read.read().slice(0, 1)] * 100_000).combine_chunks().cast(schema)
@@ -683,7 +686,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def test_bytes_that_are_no_parquet_are_an_error_with_words(
     good: Lake, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Bytes are changed, cut off or put in the place of the file's end, where it says where everything is."""
+    """Bytes are changed, cut off or replaced at the end of the file, where Parquet has the places of all parts."""
     where = tmp_path_factory.mktemp("bad") / "lake"
     shutil.copytree(good.where, where)
     lake = Lake.open(str(where))

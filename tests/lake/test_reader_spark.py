@@ -1,4 +1,4 @@
-"""What Spark wrote is what the reader without Spark finds; tests' own writer writes the same."""
+"""Tests of the reader without Spark on lakes that Spark wrote; the tests' own writer writes the same."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REQUESTS = [{"cluster_id": CLUSTER, "second": SECOND}, {"cluster_id": CLUSTER, "
 
 
 class Both:
-    """A lake that Spark writes, and one with the same that the tests' own writer does."""
+    """A lake written by Spark, and one with the same rows written by the tests' own writer."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         from console.lake.tables import Batch
@@ -40,7 +40,7 @@ class Both:
         self._number = 0
 
     def put(self, table: schema.Table, rows: pa.Table, *, overwrite: bool = False) -> None:
-        """Writes a batch into both."""
+        """Write a batch to both lakes."""
         self._number += 1
         batch, made = self._batch("test", self._number), self._tables.spark.createDataFrame(rows)
         if overwrite:
@@ -50,7 +50,7 @@ class Both:
         delta_lake.put(self.lakes[1], table, rows, run=RUN, overwrite=overwrite)
 
     def read(self, table: schema.Table) -> list[Any]:
-        """The rows that hold, as Spark finds them."""
+        """Return the current rows, as Spark finds them."""
         from pyspark.sql import functions as F
 
         return [tuple(row.values()) for row in self._tables.newest(table, F.lit(True)).toArrow().to_pylist()]

@@ -1,4 +1,4 @@
-"""``kac history``, ``kac drift`` and ``kac usage`` over a lake: as text, JSON and CSV, without any cluster."""
+"""Tests of ``kac history``, ``kac drift`` and ``kac usage`` on a lake: as text, JSON and CSV, without a cluster."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ class Ran(NamedTuple):
 
 
 class Kac:
-    """Runs a command line in this process."""
+    """Run a command line in this process."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -195,5 +195,5 @@ def test_reading_a_lake_loads_no_client_no_screen_and_no_spark(lake: str) -> Non
     loaded = loaded_modules.loaded_by("history", "--lake", lake, "--cluster", CLUSTER)
     assert loaded.code == 0
     assert loaded.any_of("asyncio", "textual", "rich", "aiokafka", "kio", "pyarrow", "pyspark", "yaml") == set()
-    # Half of the time of a query on a year was the import of these, which built tables need nothing of.
+    # The import of these modules took half of the time of a query on a year, and built tables do not need them.
     assert loaded.any_of("console.journal", "console.plan.kinds", "console.triage") == set()

@@ -1,4 +1,5 @@
-"""What is made again, and what of it is written: held to a making of everything, on random events and polls."""
+"""Laws of incremental builds: the rows that are built again and written are equal to a complete build, for random
+events and polls."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ def rows_for(table: schema.Table, *, tombstones: bool = False) -> st.SearchStrat
 
 
 def holding(table: schema.Table, written: Sequence[pa.Table]) -> list[tuple[Any, ...]]:
-    """What a reader sees of what was written, one after the other."""
+    """Return the rows that a reader sees after several writes."""
     made = [each.append_column("made", pa.array([at] * each.num_rows, pa.int64())) for at, each in enumerate(written)]
     kept = newest(pa.concat_tables(made), table.newest)
     assert kept.schema == schema.arrow_schema(table)
@@ -56,8 +57,7 @@ def holding(table: schema.Table, written: Sequence[pa.Table]) -> list[tuple[Any,
 @examples(20, at_length=60)
 @given(data=st.data())
 def test_what_differs_takes_the_place_of_what_was_there(table: schema.Table, data: st.DataObject) -> None:
-    """Of any tables, again and again: what holds is what was made last, all of it, and nothing is written for what is
-    the same."""
+    """For any sequence of tables, a reader sees all rows of the last one, and unchanged rows are not written."""
     written: list[pa.Table] = [schema.arrow_schema(table).empty_table()]
     held: list[tuple[Any, ...]] = []
     for _ in range(data.draw(st.integers(1, 4))):
@@ -87,7 +87,7 @@ def test_rows_that_say_that_nothing_is_left_are_no_rows(
     assert with_them == differing(schema.HISTORY, *(table_of(schema.HISTORY, rows) for rows in there))
 
 
-# -- polls and the time that a log covers ------------------------------------------------------------------------------
+# -- polls, and the time that a log covers -----------------------------------------------------------------------------
 
 TYPES = st.sampled_from(["topic", "quota", "topic,quota", "acl,topic"])
 TIMES = st.lists(st.integers(0, 30), max_size=8)
@@ -107,14 +107,17 @@ def test_polls_are_by_type_in_order_each_once(read: list[tuple[str, list[int]]],
 
 
 STEP = 500_000
-"""Events and polls come at multiples of half a second: less, as much and more than clocks may be apart."""
+"""Events and polls come at multiples of half a second: less than the tolerance of clocks, equal to it, and more."""
 LAST = 40
 SOURCES = ("kraft_log", "kraft_snapshot", "snapshot", "journal", "request_log")
 ATTRS = {"topic": ("retention.ms", ":partitions"), "quota": ("producer_byte_rate",), "broker": ("log.dirs",)}
 
 
 class World(NamedTuple):
-    """before, after: events. polls: of lists of types those that were there, and those that are new."""
+    """Events before and after, and polls.
+
+    polls: types of a poll -> the times of the known polls, and those of the new ones.
+    """
 
     before: list[Event]
     after: list[Event]
@@ -123,7 +126,8 @@ class World(NamedTuple):
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Polls and the log go on, mostly behind what there was; the entities of new events are left out of the law."""
+    """Draw a world whose polls and log continue, mostly after the known ones. The law does not apply to entities of new
+    events."""
     split = draw(st.integers(5, LAST))
     anywhere = st.integers(0, LAST)
     old = st.integers(0, split) if draw(st.integers(0, 3)) else anywhere
@@ -180,7 +184,7 @@ def made(events: list[Event], polls: Polls, covered: Covered | None) -> dict[tup
 
 
 def poll_times(world: World, former: Covered | None) -> list[PollTimes]:
-    """As the application counts them."""
+    """Return the times of polls as the application counts them."""
     first = min((at * STEP for _, new in world.polls.values() for at in new), default=None)
     told = []
     for types, (there, new) in world.polls.items():
@@ -194,7 +198,7 @@ def poll_times(world: World, former: Covered | None) -> list[PollTimes]:
 
 
 def of_log(key: str, at: int) -> Event:
-    """A value that the log sets."""
+    """Return an event of the log that sets a value."""
     what = ("topic", key, "retention.ms", "set", "1", sha256("1"), "kraft_log")
     return Event("c", at * STEP, 0, at, *what)
 
@@ -204,7 +208,7 @@ SEEN_SINCE = World(
     [of_log("1", 0), of_log("2", 10), of_log("1", 20), of_log("1", 35)],
     {"broker,topic": ([5, 30], [])},
 )
-"""A poll behind the log showed that a topic's value was gone, until the log went on and reached that poll."""
+"""A poll after the end of the log shows that a topic's value is gone; later the log reaches that poll."""
 
 
 @examples(50, at_length=200, deadline=None)
@@ -234,7 +238,8 @@ def test_whose_history_differs_has_an_event_since_then(world: World) -> None:
 @examples(60, at_length=300)
 @given(worlds())
 def test_what_a_log_covers_follows_from_the_marks_of_its_events(world: World) -> None:
-    """The marks that Spark groups: of changes by snapshots when and how long before; of all the first and last."""
+    """Spark groups these marks: the times and uncertainties of changes from snapshots, and the first and last time of
+    all events."""
     of_log = [each for each in world.after if each.source.startswith("kraft")]
     marks: dict[tuple[int | None, int | None], list[int]] = defaultdict(list)
     for each in of_log:
@@ -248,11 +253,11 @@ def test_what_a_log_covers_follows_from_the_marks_of_its_events(world: World) ->
         assert covered == expected
 
 
-# -- the requests that usage is made from ------------------------------------------------------------------------------
+# -- the requests from which usage is computed -------------------------------------------------------------------------
 
 _HOUR = 3600
 _AROUND_MIDNIGHT = 20_000 * 24
-"""The first hour of a day, since 1970."""
+"""The first hour of a day, counted from 1970."""
 
 
 def day_of(second: int) -> str:
@@ -280,8 +285,10 @@ def day_of(second: int) -> str:
 def test_usage_reads_the_days_of_its_hours(
     requests: list[tuple[str, int, int]], hours: set[tuple[str, int]], whole: frozenset[str]
 ) -> None:
-    """requests: (cluster, second since 1970, rows), each in a file of its own. Rates of an hour reach into the hour
-    behind it, and its first ones into the ten minutes before it.
+    """The rates of an hour need the hour after it, and its first ones the ten minutes before it.
+
+    Args:
+        requests: (cluster, second since 1970, rows), each in a separate file.
     """
     others = {(cluster, hour) for cluster, hour in hours if cluster not in whole}
     days = {day_of(each) for _, hour in others for each in range(hour * _HOUR - 600, (hour + 2) * _HOUR, 600)}

@@ -1,4 +1,4 @@
-"""Request logs: lines in files, their forms, what is added up, what a request changes, their clocks."""
+"""Tests of request logs: lines in files and their forms, sums, the changes of a request, and clocks."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ LATER = {
     (known_requests.S0, "User:alice", "app", "PRODUCE", 3, 0, 607, 0, 4.5, 81, 41),
     (known_requests.S0 + timedelta(hours=1), "User:alice", "app", "FETCH", 1, 0, 0, 8, 1.5, 0, 0),
 }
-"""What `MORE` makes of `expected`."""
+"""The rows that `MORE` adds to `expected` or changes in it."""
 
 
 class Rows:
-    """What is read of parts."""
+    """The rows of parts."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.rows = [row for part in parts for batch in read_part(part) for row in batch.to_pylist()]
@@ -86,7 +86,7 @@ class Rows:
         return [row[kind] for row in self.rows if row[kind] is not None]
 
     def seconds(self, *, broker: int = 1) -> set[tuple[Any, ...]]:
-        """A broker's sums without the cluster and the broker, times in UTC."""
+        """Return a broker's sums without cluster and broker, with times in UTC."""
         rows = self.of("second")
         assert {row["cluster_id"] for row in rows} == {"lkc-1"}
         sums: dict[tuple[Any, ...], list[Any]] = {}
@@ -139,7 +139,7 @@ def test_what_comes_later_adds_up_with_what_was_there(tmp_path: Path) -> None:
     live, turned = tmp_path / "request.log", tmp_path / "request.log.1"
     first = known_requests.log(live, log_of(known_requests.BEFORE) + b"[2026-11-21 10:00:0")
     progress = plan([str(live)], {}).progress
-    # Written on, and renamed: the first part of it is read from where it lay.
+    # The log grew and was renamed: its first part is read from the former offset on.
     turned.write_bytes(log_of([*known_requests.BEFORE, *known_requests.MORE]))
     rest = BrokerLog("lkc-1", 1, plan([str(turned)], progress).spans)
     whole = BrokerLog("lkc-1", 1, plan([str(turned)], {}).spans)
@@ -179,7 +179,7 @@ def test_a_log_that_is_gone_is_named(tmp_path: Path) -> None:
             Rows([part])
 
 
-# -- Lines found in files: split anywhere, packed, laid out otherwise, damaged; and what of a file is new --------------
+# -- lines in files: split anywhere, compressed, in other layouts, damaged; and the new part of a file -----------------
 
 CLIENTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 PIECES = st.one_of(
@@ -201,7 +201,7 @@ PIECES = st.one_of(
 
 
 def whole(path: Path) -> list[lines.Line | lines.Damaged]:
-    """All lines of a file."""
+    """Return all lines of a file."""
     parts = parts_of([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans)])
     return [line for part in parts for line in lines_of(part)]
 
@@ -323,7 +323,7 @@ def test_a_change_is_found_however_its_fields_are_ordered(tmp_path: Path) -> Non
 
 
 def read(plan_: Plan, zone: str = "UTC") -> list[tuple[str, int]]:
-    """(file's name, byte) of all that a plan has read."""
+    """Return the (file's name, byte) of all lines that a plan reads."""
     parts = parts_of([BrokerLog("lkc-1", 1, plan_.spans, zone)])
     return sorted((Path(part.path).name, line.byte_pos) for part in parts for line in lines_of(part))
 
@@ -336,7 +336,7 @@ def test_a_log_that_grows_turns_and_is_packed_is_read_once(tmp_path: Path) -> No
     live.write_bytes(first + first[:40])
     one = plan([str(live)], nothing.progress)
     assert read(one) == [("request.log", 0)]
-    # The tail is whole now, another line is there; and the log has turned: what was live is packed.
+    # The last line is complete and another one follows. Then the log rotates, and the former live file is compressed.
     with live.open("wb") as file:
         file.write(first * 3)
     turned = tmp_path / "request.log.1.gz"
@@ -396,7 +396,7 @@ def test_the_head_of_a_log_that_was_emptied_under_its_writer_is_skipped_and_said
     with path.open("wb") as writer:
         writer.write(produce(1, client_id="before").line.encode())
         former = plan([str(path)], {}).progress
-        # As a writer without O_APPEND goes on where it was.
+        # A writer without O_APPEND continues at its former position.
         writer.seek(hole)
         os.truncate(path, 0)
         writer.write(log_of([produce(size, client_id="after") for size in range(1, 500)]))
@@ -447,7 +447,7 @@ NIGHT = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
 
 
 def in_berlin(begin: datetime, minutes: range) -> list[Logged]:
-    """A request in each of these minutes after `begin`, at the time that clocks in Berlin show."""
+    """Return a request for each of these minutes after `begin`, at the time of clocks in Berlin."""
     moments = [(begin + timedelta(minutes=each)).astimezone(ZoneInfo(BERLIN)) for each in minutes]
     return [alter_configs([("a", 0, "b")], at=moment.replace(tzinfo=None)) for moment in moments]
 
@@ -480,7 +480,7 @@ def test_a_file_inside_the_hour_that_was_copied_later_is_refused(tmp_path: Path)
         fold_at(file, BERLIN, file.size)
     assert f"{path} lies as a whole between 2026-10-25 02:00 and 03:00, which clocks in {BERLIN}" in str(refused.value)
     assert "the time zone Etc/GMT-2 if it is of the first time, or Etc/GMT-1" in str(refused.value)
-    # Where the clock goes back by half an hour, too.
+    # The same if the clock goes back by half an hour.
     path.write_bytes(log_of([produce(1, at=datetime(2026, 4, 5, 1, 45))] * 2))
     with opened(str(path)) as file, pytest.raises(AmbiguousHourError, match=r"Etc/GMT-11 if .* or Australia/\w+ if"):
         fold_at(file, "Australia/Lord_Howe", file.size)
@@ -498,7 +498,7 @@ def test_hours_that_are_shown_twice() -> None:
     half = shown_twice("Australia/Lord_Howe", datetime(2026, 4, 1), datetime(2026, 4, 10))
     assert half == Twice(datetime(2026, 4, 5, 1, 30), datetime(2026, 4, 5, 2), timedelta(minutes=30))
     assert shown_twice("Asia/Kolkata", first, last) is None
-    # Put forward: a time is left out, none is shown twice.
+    # When the clock goes forward, a time is left out and none is shown twice.
     assert shown_twice(BERLIN, datetime(2026, 3, 28), datetime(2026, 3, 30)) is None
 
 
@@ -514,7 +514,7 @@ def test_lines_a_little_out_of_order_are_no_second_pass() -> None:
     assert jump(enumerate([*times, datetime(2026, 10, 25, 2, 50), datetime(2026, 10, 25, 2, 5)]), twice) == (4, None)
 
 
-# -- Requests added up in one pass -------------------------------------------------------------------------------------
+# -- requests summed in one pass ---------------------------------------------------------------------------------------
 
 WHOSE = Whose("lkc-1", 1, "request.log")
 SIZES = st.integers(0, 1 << 20)
@@ -560,7 +560,7 @@ REQUESTS = st.builds(
 
 
 def rows(content: bytes, *, block: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
-    """By kind; the counts are one."""
+    """Return the rows by kind, and the summed counts as `counts`."""
     blocks: list[tuple[int, bytes]] = []
     for line in content.splitlines(keepends=True):
         if blocks and len(blocks[-1][1]) < block:
@@ -582,7 +582,7 @@ def rows(content: bytes, *, block: int = 1 << 20) -> dict[str, list[dict[str, An
 
 
 def sums(found: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[Any]]:
-    """Rows of REQUEST_1S by second, principal, client and API; those of one key added up."""
+    """Return the sums of rows of REQUEST_1S, by second, principal, client and API."""
     made: dict[tuple[Any, ...], list[Any]] = {}
     for row in found:
         assert (row.pop("cluster_id"), row.pop("broker_id")) == ("lkc-1", 1)
@@ -614,7 +614,7 @@ def test_of_nothing_comes_nothing() -> None:
 
 
 def by_itself(line: str) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-    """A line's key and figures, of its JSON as Python reads it; None where it does not count."""
+    """Return the key and the figures of a line, from its JSON as Python reads it; None if the line does not count."""
     at = datetime.strptime(line[1:20], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     read = json.loads(line[50:].rpartition(" (")[0])
     request, response = read["request"], read["response"] or {}
@@ -732,15 +732,15 @@ def test_a_second_that_goes_on_has_one_row_and_a_long_one_is_not_held(monkeypatc
     assert max(sizes) <= 2 * 5
 
 
-# -- Request logs in the forms that layouts, shippers and runtimes give them -------------------------------------------
+# -- request logs in the forms of layouts, shippers and runtimes -------------------------------------------------------
 
 ZONE = "Asia/Kolkata"
-"""That is given: where a line has a zone of its own, this one would be wrong by hours."""
+"""The time zone of the log. For a line that has its own zone this one would be wrong by hours."""
 Made = Callable[[Logged], str]
 
 
 def local(asked: Logged) -> datetime:
-    """The same moment by the clock of `ZONE`."""
+    """Return the time of a request on a clock of `ZONE`."""
     return asked.at + timedelta(hours=5, minutes=30)
 
 
@@ -749,7 +749,7 @@ def plain(asked: Logged) -> str:
 
 
 def logger_first(asked: Logged) -> str:
-    """Nothing stands behind the request."""
+    """Return a line in which nothing follows the request."""
     at = f"{local(asked):%Y-%m-%d %H:%M:%S},{asked.at.microsecond // 1000:03}"
     return f"{at} DEBUG [data-plane-kafka-request-handler-3] logger:249 - {message(asked)}"
 
@@ -759,7 +759,7 @@ def message(asked: Logged) -> str:
 
 
 LOGGER, MARK = "(kafka.request.logger)", forms.MESSAGE.decode()
-# What another clock than the logger's shows.
+# Times of a clock other than the logger's.
 WRONG, WRONG_LOCAL, WRONG_MS = "2026-11-21T11:11:11.111Z", "2026-11-21 11:11:11,111", 1_795_259_471_111
 
 
@@ -774,7 +774,7 @@ def millis(asked: Logged) -> int:
 
 
 def ecs(asked: Logged) -> str:
-    """EcsLayout.json, and logback's ECS encoder."""
+    """Return a line of EcsLayout.json, or of logback's ECS encoder."""
     return json.dumps(
         {
             "@timestamp": iso(asked, digits=9),
@@ -788,14 +788,16 @@ def ecs(asked: Logged) -> str:
 
 
 def logstash(asked: Logged) -> str:
-    """LogstashJsonEventLayoutV1.json, logback's encoder, log4j 1's JSONEventLayoutV1: with an offset."""
+    """Return a line of LogstashJsonEventLayoutV1.json, logback's encoder or log4j 1's JSONEventLayoutV1: the time has
+    an offset."""
     zone = timezone(timedelta(hours=-3))
     fields = {"@version": 1, "message": message(asked), "source_host": "b1", "@timestamp": iso(asked, zone)}
     return json.dumps(fields | {"logger_name": "kafka.request.logger", "level": "DEBUG"}, ensure_ascii=False)
 
 
 def json_layout(asked: Logged) -> str:
-    """JsonLayout.json of log4j 2 from 2.11 on: the message comes behind the time, both in the middle."""
+    """Return a line of JsonLayout.json of log4j 2 from 2.11 on: the message comes after the time, both in the
+    middle."""
     seconds, rest = divmod(millis(asked), 1000)
     instant = {"epochSecond": seconds, "nanoOfSecond": rest * 1_000_000 + 789}
     fields = {"instant": instant, "thread": "request-handler-0", "level": "DEBUG", "message": message(asked)}
@@ -817,13 +819,13 @@ def gcp(asked: Logged) -> str:
 
 
 def logback(asked: Logged) -> str:
-    """logback-contrib's JsonLayout: a local time without a zone."""
+    """Return a line of logback-contrib's JsonLayout, with a local time without a zone."""
     at = f"{local(asked):%Y-%m-%d %H:%M:%S}.{asked.at.microsecond // 1000:03}"
     return json.dumps({"timestamp": at, "level": "DEBUG", "logger": "kafka.request.logger", "message": message(asked)})
 
 
 def of_a_pod(asked: Logged) -> str:
-    """It ends like a request does."""
+    """Return a line whose end looks like that of a request."""
     return json.dumps({"@timestamp": iso(asked), "message": message(asked), "kubernetes": {"pod": {"name": "b1"}}})
 
 
@@ -931,7 +933,7 @@ LATER_FORM = st.integers(0, 4000)
 
 
 def rows_of(text: bytes) -> dict[str, list[Any]]:
-    """What a block gives, without places."""
+    """Return the rows of a block without places."""
     found = pa.Table.from_batches(counted(Whose("c", 1, "x", ZONE), [(0, text)])).to_pylist()
     seconds = sorted((tuple(row["second"].items()) for row in found if row["second"]), key=repr)
     alters = [{**row["alter"], "byte_pos": 0} for row in found if row["alter"]]
@@ -947,7 +949,8 @@ def test_a_request_in_any_form_gives_the_rows_of_the_plain_one(asked: list[tuple
 
 
 def in_docker_pieces(line: str, size: int) -> list[str]:
-    """As the json-file driver splits a line: by size, also within a character's escape in an inner JSON text."""
+    """Return the pieces into which the json-file driver splits a line: by size, also within an escape of an inner JSON
+    text."""
     parts = [f"{line}\n"[at : at + size] for at in range(0, len(line) + 1, size)]
     return [json.dumps({"log": part, "stream": "stdout", "time": WRONG}, separators=(",", ":")) for part in parts]
 
@@ -995,11 +998,11 @@ def test_a_file_of_pieces_gives_the_same_sums_however_it_is_cut_and_grows(
     for cut in (300, 811, 2500, len(text)):
         found = Rows(parts_of([log], cut))
         assert (found.seconds(), found.of("quarantined")) == (wanted.seconds(), []), cut
-    # A log of which each request is in pieces is not refused.
+    # A log in which each request is in pieces is not refused.
     path.write_text(text * 10)
     reading = source(path)
     assert len(reading.newest(reading.initial())["parts"]) == 1
-    # A log that grows by a piece at a time: the pieces of a request wait for its last one.
+    # In a log that grows piece by piece, the pieces of a request wait for the last one.
     progress: dict[str, Any] = {}
     path.write_text("")
     rows: list[dict[str, Any]] = []
@@ -1019,7 +1022,7 @@ def test_a_line_whose_pieces_are_not_together_is_damaged_once() -> None:
     first, second, *_ = in_cri_pieces(plain(fetch(*[1] * 9)), 700)
     (bad,) = rows_of(f"{first}\n{second}\n{OF_STDERR}\n{plain(_ASKED)}\n".encode())["bad"]
     assert (bad["byte_pos"], bad["reason"]) == (0, forms.NO_END)
-    # Pieces without an end are kept up to a limit, and cost time by their length.
+    # Pieces without an end are kept up to a limit, and take time in proportion to their length.
     text = f"{first}\n".encode() * 8_000
     blocks = [(at, text[at : at + len(first) * 100 + 100]) for at in range(0, len(text), len(first) * 100 + 100)]
     assert sum(len(block) for _, block in kept_together(blocks)) == len(text)
@@ -1028,7 +1031,7 @@ def test_a_line_whose_pieces_are_not_together_is_damaged_once() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_time_is_the_loggers_own(form: str) -> None:
-    """By hand, without the reader of plain lines."""
+    """The expected time is written by hand, without the reader of plain lines."""
     asked = alter_configs([("a", 0, "b")])
     (row,) = rows_of(FORMS[form](asked).encode())["alters"]
     assert row["end_ts"] == datetime(2026, 11, 21, 10, 0, 0, 123000, UTC)
@@ -1047,7 +1050,7 @@ def test_forms_may_change_within_a_file(tmp_path: Path) -> None:
 
 
 def test_a_zone_of_the_line_is_right_in_the_hour_that_clocks_show_twice(tmp_path: Path) -> None:
-    """Of plain lines the file would be refused: nothing says of which pass it is."""
+    """A file of plain lines would be refused: nothing shows which of the two hours it is."""
     path = tmp_path / "request.log"
     nights = [alter_configs([("a", 0, "b")], at=datetime(2026, 10, 25, hour, 30)) for hour in (1, 0, 1)]
     path.write_text("".join(f"{ecs(each)}\n" for each in nights))
@@ -1113,13 +1116,13 @@ WORDS = st.from_regex(r"[A-Z][a-z]{3,9}( [a-z]{2,9}){0,3}", fullmatch=True)
 
 @given(ASKED, WORDS, st.sampled_from(["", "2020-01-01 00:00:00 ", f"{AT} DEBUG ", f"{AT} DEBUG {{}} logger - "]))
 def test_words_of_another_logger_before_a_planted_line_leave_no_request(asked: Logged, words: str, own: str) -> None:
-    """The text is a client's from `own` on; in a log whose lines name no logger, too."""
+    """The text from `own` on is a client's; the second head is that of a log whose lines name no logger."""
     for head in (f"{AT} INFO ", f"{CRI}{AT} DEBUG [main] "):
         text = f"{head}{words} {own}{message(asked)}\n{plain(asked)}\n".encode()
         assert rows_of(text) == rows_of(plain(asked).encode())
 
 
-# -- what is no request in a form that is known, and what is foreign --------------------------------------------------
+# -- text that is no request in a known form, and other text ----------------------------------------------------------
 
 OLD_LINE = (
     "[2020-03-01 10:00:00,123] DEBUG Completed request:RequestHeader(apiKey=FETCH, apiVersion=11, clientId=app, "
@@ -1212,7 +1215,7 @@ def test_each_log_that_is_refused_has_a_line(tmp_path: Path) -> None:
     said = str(refused.value).split("\n")
     assert [forms.OF_WORDS.what in said[0], "jq -j .log FILE" in said[1], forms.OF_OLD.what in said[2]] == [True] * 3
     assert [line.split("request log of ")[1][:3] for line in said] == ["c/0", "c/1", "c/2"]
-    # A message that comes out of Spark is as long.
+    # An error from Spark has the whole message too.
     trace = f'Traceback:\n  File "x"\nconsole.lake.inputs.UnreadableInput: {refused.value}\n\n\tat org.x'
     assert runs.message_of(RuntimeError(trace)) == str(refused.value)
 
@@ -1249,12 +1252,12 @@ def test_a_source_with_any_line_that_can_be_read_is_not_refused_as_a_form(tmp_pa
     end = reading.newest(reading.initial())
     found = [row for part in reading.parts(reading.initial(), end) for row in _read(reading, part)]
     assert sum(row["lines"] for row in found) == 1
-    # What follows has other loggers' lines alone.
+    # The next lines are all of other loggers.
     with path.open("a") as file:
         file.write(f"{OTHER}\n" * 500)
     later = reading.newest(end)
     assert [row["lines"] for part in reading.parts(end, later) for row in _read(reading, part)] == [0]
-    # And then the form changes.
+    # Then the form changes.
     with path.open("a") as file:
         file.write(f"{_XML_LINE}\n" * 500)
     last = reading.newest(later)
@@ -1328,7 +1331,7 @@ def test_a_huge_line_takes_time_by_its_length(begin: str) -> None:
     assert cpu_seconds(lambda: isinstance(lines.one_line(0, line), lines.Damaged) and lines.form_of(line), 5.0) < 2
 
 
-# -- What each API's logged request changes; the bodies are in the form that real brokers log --------------------------
+# -- the changes in each API's logged request; the bodies are in the form of real brokers' logs ------------------------
 
 END = datetime(2026, 11, 21, 10)
 
@@ -1670,7 +1673,7 @@ def test_a_number_that_kafka_has_not_is_no_error(number: int) -> None:
     assert len(altered(alter_configs([("a", 0, "b")], correlation_id=number).text, END)) == (number == 40_000)
 
 
-# -- A wrong time zone of a request log is found by the metadata log, and refused with the one that fits ---------------
+# -- a wrong time zone of a request log: the metadata log shows it, and the message names the zone that fits -----------
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -1706,8 +1709,8 @@ def test_a_few_chances_make_no_zone_wrong() -> None:
 def test_a_wrong_zone_is_refused_with_the_one_that_fits(
     spark: SparkSession, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each quarter of an hour somebody sets the same again, which says nothing; and now and then something else. What
-    dies between the writing of a batch and its being taken back is refused as well."""
+    """Each quarter of an hour a client sets the same value again, which proves nothing, and now and then another one.
+    An update that dies after it wrote a batch, and before the batch was reverted, is refused too."""
     meta = tmp_path / "meta" / "__cluster_metadata-0"
     meta.mkdir(parents=True)
     (meta.parent / "meta.properties").write_text("cluster.id=c\n")
@@ -1755,7 +1758,7 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(
     monkeypatch.undo()
     assert held(lake, "request") == []
     assert update_as("Europe/Berlin").taken["request_log"] == {"good": 24, "bad": 0}
-    # The metadata log was taken in by the first of these, and gold is made of it once the zones are right.
+    # The first update read the metadata log; gold is built from it once the zones are right.
     for _ in range(2):
         assert sum(row["alter"] is not None for row in held(lake, "request")) == 24
         assert sum(row["lines"] for row in held(lake, "request")) == 24
@@ -1767,7 +1770,7 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(
 
 
 def dies(where: str) -> Callable[..., None]:
-    """What raises an error in place of a death."""
+    """Return a function that raises an error in place of a kill."""
 
     def die(*_: object) -> None:
         raise RuntimeError(f"died {where}")

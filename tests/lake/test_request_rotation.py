@@ -1,4 +1,4 @@
-"""A log that rotates while it is read: every line is taken in once, or the run fails and the next takes it in."""
+"""Tests of a log that rotates during a read: each line is read once, or the run fails and the next run reads it."""
 
 import gzip
 import json
@@ -36,7 +36,7 @@ from tests.lake.request_lines import produce
 
 
 def line(number: int) -> bytes:
-    """A line that is one of its kind: its time and its client's id say which."""
+    """Return a unique line: its time and its client id differ for each number."""
     minute, milli = divmod(number * 7, 60_000)
     text = produce(1, client_id=f"c{number}").line.replace(
         "10:00:00,123", f"1{minute // 60 % 10}:{minute % 60:02}:00,000"
@@ -45,7 +45,7 @@ def line(number: int) -> bytes:
 
 
 class Broker:
-    """A broker's folder of logs, which writes, rotates, packs, copies, empties and deletes by chance."""
+    """A broker's directory of logs that writes, rotates, compresses, copies, truncates and deletes at random."""
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.folder = folder
@@ -58,7 +58,7 @@ class Broker:
         self.committed: Counter[str] = Counter()
 
     def write(self) -> None:
-        """Some lines; the last of them may not be whole yet."""
+        """Write some lines; the last one may be incomplete."""
         text = self.held
         for _ in range(self.chance.randrange(1, 9)):
             text += line(self.written)
@@ -75,7 +75,7 @@ class Broker:
         self.held = b""
 
     def rotate(self) -> None:
-        """By renaming, as log4j does: .1 becomes .2, and so on."""
+        """Rotate by renaming, as log4j does: .1 becomes .2, and so on."""
         self.finish()
         if not self.live.stat().st_size:
             return
@@ -87,7 +87,7 @@ class Broker:
         self.live.write_bytes(b"")
 
     def copy_and_empty(self) -> None:
-        """As logrotate's copytruncate does; the copy has a name of its own."""
+        """Copy and truncate the log, as logrotate's copytruncate does; the copy has a new name."""
         self.finish()
         if not self.live.stat().st_size:
             return
@@ -97,27 +97,27 @@ class Broker:
             file.truncate(0)
 
     def copy(self) -> None:
-        """A copy of any file, which an operator leaves there."""
+        """Copy any file, as an operator may do."""
         path = self.chance.choice([*self.turned(), self.live])
         self.rotations += 1
         suffix = ".gz" if path.name.endswith(".gz") else ""
         shutil.copy(path, self.folder / f"kafka-request.log-{self.rotations}{suffix}")
 
     def pack(self) -> None:
-        """By gzip, which writes beside, then deletes."""
+        """Compress a file as gzip does: it writes another file, then deletes the first."""
         plain = [path for path in self.turned() if not path.name.endswith(".gz")]
         if plain:
             path = self.chance.choice(plain)
             whole = gzip.compress(path.read_bytes())
             beside = path.with_name(f"{path.name}.gz")
             if self.chance.random() < 0.3:
-                beside.write_bytes(whole[: len(whole) // 2])  # seen before it is whole
+                beside.write_bytes(whole[: len(whole) // 2])  # visible before it is complete
             else:
                 beside.write_bytes(whole)
                 path.unlink()
 
     def delete(self) -> None:
-        """A file all of whose lines are committed."""
+        """Delete some files whose lines are all committed."""
         for path in [*self.turned(), *self.folder.glob("kafka-request.log-*")]:
             if self.clients(path) <= self.committed.keys() and self.chance.random() < 0.5:
                 path.unlink()
@@ -133,7 +133,7 @@ class Broker:
         return set(re.findall(r'"clientId":"(c\d+)"', text.decode()))
 
     def disturb(self) -> None:
-        """One or several of all that."""
+        """Make up to two of these changes."""
         deeds: list[Callable[[], None]] = [
             self.write,
             self.write,
@@ -147,7 +147,7 @@ class Broker:
             deed()
 
     def run(self, progress: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
-        """As a source does it: plan, cut into parts, read each part twice, commit all of it or nothing."""
+        """Read as a source does: plan, cut into parts, read each part twice, commit all of it or nothing."""
         between: Callable[[], None] = (lambda: None) if quiet else self.disturb
         patterns = (str(self.folder / "kafka-request.log*"),)
         between()
@@ -164,7 +164,7 @@ class Broker:
 
 
 class Stream:
-    """A source of a broker's log, as Spark drives it: what is planned is kept, and read again until it was read."""
+    """A source of a broker's log as Spark uses it: a plan is kept and read again until a read succeeds."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -174,7 +174,7 @@ class Stream:
         self.planned: dict[str, Any] | None = None
 
     def take(self, *, quiet: bool = False) -> None:
-        """A batch, or nothing."""
+        """Read a batch, if there is one."""
         between: Callable[[], None] = (lambda: None) if quiet else self.broker.disturb
         between()
         self.planned = self.planned or json.loads(json.dumps(self.source.newest(self.at)))
@@ -205,7 +205,7 @@ def test_what_is_planned_is_read_in_the_end_whatever_happens_to_the_files(
     broker.finish()
     for path in tmp_path.glob("*.gz"):
         if "cut" in broker.clients(path):
-            path.unlink()  # gzip begins again
+            path.unlink()  # gzip starts again
     for _ in range(2):
         stream.take(quiet=True)
     assert broker.committed == Counter(f"c{number}" for number in range(broker.written))
@@ -219,9 +219,9 @@ def names(part: Part, between: Callable[[], None]) -> Iterator[str]:
 
 
 def names_in(batch: pa.RecordBatch) -> Iterator[str]:
-    """The client of each request, and why what is unreadable is so."""
+    """Yield the client of each request, and the reason of each unreadable line."""
     for row in batch.to_pylist():
-        # What is emptied while it is read seems damaged, and then its reading fails.
+        # A file that is truncated during the read looks damaged; then the read fails.
         if row["quarantined"]:
             yield row["quarantined"]["reason"]
         if row["second"]:
@@ -239,18 +239,18 @@ def test_every_line_once_whatever_happens_to_the_files(
         try:
             progress = broker.run(progress)
         except (LogChangedError, FileNotFoundError, EOFError):
-            continue  # nothing of it is committed
+            continue  # none of it is committed
     broker.finish()
     for path in tmp_path.glob("*.gz"):
         if "cut" in broker.clients(path):
-            path.unlink()  # gzip begins again
+            path.unlink()  # gzip starts again
     broker.run(progress, quiet=True)
     assert broker.committed == Counter(f"c{number}" for number in range(broker.written))
     assert broker.written > 5
 
 
 def taken(progress: dict[str, Any], *paths: Path) -> tuple[list[str], dict[str, Any]]:
-    """The clients of the lines that are new in these files, and what to remember."""
+    """Return the clients of the new lines in these files, and the progress."""
     made = plan([str(path) for path in paths], progress, owner="c/1")
     parts = parts_of([BrokerLog("c", 1, made.spans, "UTC")], at_most=3000)
     return sorted(name for part in parts for name in names(part, lambda: None)), json.loads(json.dumps(made.progress))
@@ -274,7 +274,7 @@ def test_files_that_begin_with_the_same_line_are_two(tmp_path: Path) -> None:
     other.write_bytes(text(0, *range(50, 90)))
     got, progress = taken(progress, other)
     assert got == clients(*range(80, 90))
-    # A third that is shorter than what is known of either.
+    # A third file that is shorter than the known part of either.
     third = tmp_path / "c.log"
     third.write_bytes(text(0, 100, 101))
     assert taken(progress, one, other, third)[0] == clients(0, 100, 101)
@@ -364,7 +364,7 @@ def test_two_brokers_logs_under_one_id_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="both given"):
         plan_broker_logs({}, [RequestLog((str(tmp_path / "*.log"),), "c", 1)])
     assert len(plan_broker_logs({}, [one, structs.replace(other, broker_id=2)]).logs) == 2
-    # One after the other they may be the same broker's, which has two listeners.
+    # Logs one after the other in time may be of the same broker, with two listeners.
     after = log_of_broker(tmp_path / "b.log", "10.0.0.2:9092", range(60, 90))
     assert len(plan_broker_logs({}, [one, after]).logs) == 2
 
@@ -378,7 +378,7 @@ def test_a_file_of_two_brokers_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("planned", [False, True], ids=["while it is planned", "before it is read"])
 def test_a_source_while_the_log_rotates(planned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What happens between the plan and its parts, or between these and their reading."""
+    """The log changes between the plan and its parts, or between the parts and their read."""
     live = tmp_path / "request.log"
     source = RequestLogs(Settings("", Inputs(request_logs=(RequestLog((f"{live}*",), "c", 1),)), ""))
     at = source.initial()
@@ -439,7 +439,7 @@ def test_a_source_while_the_log_rotates(planned: bool, tmp_path: Path, monkeypat
     take()
     assert found == Counter(f"c{number}" for number in range(written))
     assert not lost
-    # Of what is deleted before it is planned there is no part; what is deleted then is told, once.
+    # A file that is deleted before the plan has no part; one that is deleted later is reported once.
     write(10)
     deeds.append(live.unlink)
     if planned:

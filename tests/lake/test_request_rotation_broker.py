@@ -1,4 +1,4 @@
-"""A real broker that rotates and packs its request log while it is read again and again: every line once."""
+"""A test of a real broker that rotates and compresses its request log during repeated reads: each line is read once."""
 
 import gzip
 import re
@@ -43,7 +43,7 @@ def test_every_line_once_while_a_broker_rotates_and_packs(cluster: KafkaCluster)
             done.set()
 
     def run() -> None:
-        """As a source does: all of it, or nothing."""
+        """Read as a source does: all new lines, or none."""
         nonlocal remembered
         planned = plan_broker_logs(remembered, [log])
         rows = [line for part in parts_of(planned.logs, 20_000) for line in lines_of(part)]
@@ -59,7 +59,7 @@ def test_every_line_once_while_a_broker_rotates_and_packs(cluster: KafkaCluster)
         runs += 1
         try:
             run()
-        except (LogChangedError, UnreadableInput):  # a file that is being packed is not whole
+        except (LogChangedError, UnreadableInput):  # a file during its compression is incomplete
             failed += 1
     busy.join()
     cluster.kill(1)

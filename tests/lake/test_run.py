@@ -1,4 +1,5 @@
-"""`run`: a change is in `history` soon, what breaks is told of once while the rest goes on, and logs may turn over."""
+"""Tests of `run`: a change is soon in `history`, a failing source is reported once while the others continue, and logs
+may rotate."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 _BETWEEN_POLLS = 0.5
-"""Seconds: each poll has the processor that the run needs."""
+"""Seconds between two polls, so that the run gets the processor meanwhile."""
 
 
 class Running:
@@ -49,7 +50,7 @@ class Running:
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """It runs for the context, and has to end when it is told to."""
+        """Run within the context; the run has to stop at its end."""
         self._thread.start()
         try:
             yield
@@ -60,7 +61,8 @@ class Running:
         assert self._failed == []
 
     def until(self, holds: Callable[[], object], what: str) -> None:
-        """Wait. Raises AssertionError: it does not come to hold, or the run has ended."""
+        """Wait until a condition holds. Raises AssertionError after `LONG_PATIENCE` seconds, or if the run has
+        ended."""
         limit = time.monotonic() + LONG_PATIENCE
         while not holds():
             assert self._thread.is_alive(), f"the run has ended before {what}: {self._failed}"
@@ -68,23 +70,24 @@ class Running:
             time.sleep(_BETWEEN_POLLS)
 
     def has_all(self) -> None:
-        """Wait until bronze has all of the site once, and gold all of bronze."""
+        """Wait until bronze has all data of the site once, and gold all data of bronze."""
         self.has_read_all()
         self.until(lambda: not is_behind(self.lake), "gold has all of bronze")
         assert str(self.site.rounds * 1000) in self.retentions(), "the last change is in history"
 
     def has_read_all(self) -> None:
-        """Wait until bronze has all of the site once."""
+        """Wait until bronze has all data of the site once."""
         self._seen = []
         self.until(lambda: self._is_written() and not self.site.problems(self.lake), "bronze is whole")
 
     def _is_written(self) -> bool:
-        """Whether any table has another version than at the last poll: to read them all takes more than to ask."""
+        """Return whether a table has a new version since the last poll: versions take less time than reads of all
+        tables."""
         before, self._seen = self._seen, [self.lake.version(table) for table in TABLES.values()]
         return before != self._seen
 
     def retentions(self) -> list[str]:
-        """The values of the changed config that history has."""
+        """Return the values of the changed config in the history."""
         rows = held(self.lake, "history")
         return [row["new_value"] for row in rows if (row["entity_key"], row["attr"]) == ("orders", "retention.ms")]
 
@@ -97,7 +100,7 @@ def test_a_run_goes_on_whatever_happens_to_its_logs(spark: SparkSession, tmp_pat
     with running.going_on():
         running.has_read_all()
 
-        # A request log is rotated and packed while it is written to.
+        # The request log is rotated and compressed while it is written.
         site.go_on(running.lake)
         old = site.request_log.with_suffix(".log.1")
         site.request_log.rename(old)
@@ -109,7 +112,7 @@ def test_a_run_goes_on_whatever_happens_to_its_logs(spark: SparkSession, tmp_pat
         (tmp_path / "packing").rename(packed)
         old.unlink()
 
-        # A metadata log that can't be read is told of once, and the others go on.
+        # A metadata log that can't be read is reported once, and the other sources continue.
         hidden = site.log.with_name("hidden")
         site.log.rename(hidden)
         running.until(lambda: any(line.startswith("kraft_log: ") for line in running.told), "line about the log")
@@ -127,7 +130,7 @@ def test_a_run_goes_on_whatever_happens_to_its_logs(spark: SparkSession, tmp_pat
         assert len(of_log) == 2, of_log
         assert str(site.log) in of_log[0]
 
-        # What was read may go: a packed file, the file's own lines, and the file.
+        # Data that were read may be deleted: a compressed file, the lines of the file, and the file.
         packed.unlink()
         site.request_log.write_bytes(b"")
         site.go_on(running.lake)

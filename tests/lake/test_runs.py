@@ -1,5 +1,5 @@
-"""Whether a lake has anything to do, told by its checkpoints, which are written here as Spark writes them; and what is
-said of a run."""
+"""Tests of whether a lake has new data, from its checkpoints, which the tests write as Spark does; and tests of the
+messages of a run."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ ALL = [*plans.SOURCES, runs.GOLD]
 
 
 def plan_batch(lake: Lake, stream: str, batch: int, *offsets: plans.Offset, is_ended: bool = True) -> None:
-    """A batch as Spark has it in a checkpoint: what was planned, and that it was ended."""
+    """Write a batch as Spark has it in a checkpoint: the planned offsets, and the commit if it ended."""
     folder = Path(lake.path(f"checkpoints/{stream}"))
     metadata = {"batchWatermarkMs": 0, "batchTimestampMs": 1_763_600_000_000, "conf": {}}
     lines = ["v1", json.dumps(metadata), *(json.dumps(each) for each in offsets)]
@@ -30,7 +30,7 @@ def plan_batch(lake: Lake, stream: str, batch: int, *offsets: plans.Offset, is_e
 
 
 def commit(lake: Lake, table: schema.Table, version: int, **note: Any) -> None:
-    """A commit of Delta with a note."""
+    """Write a commit of Delta with a note."""
     folder = Path(lake.folder(table)) / "_delta_log"
     folder.mkdir(parents=True, exist_ok=True)
     metrics = {"numOutputRows": "7", "numOutputBytes": "70"}
@@ -39,7 +39,7 @@ def commit(lake: Lake, table: schema.Table, version: int, **note: Any) -> None:
 
 
 def delta_offset(version: int) -> plans.Offset:
-    """Where Delta's stream is: the version that it reads next, from its first file."""
+    """Return the offset of Delta's stream: the next version, from its first file."""
     return {
         "sourceVersion": 1,
         "reservoirId": "x",
@@ -55,7 +55,7 @@ def to_do(lake: Lake, **inputs: Any) -> list[str]:
 
 
 def up_to_date(lake: Lake) -> None:
-    """All bronze tables have one version, of which gold was made."""
+    """Give all bronze tables one version from which gold is built."""
     for table in schema.BRONZE:
         commit(lake, table, 0)
     for table in (schema.HISTORY, schema.DRIFT, schema.POLICY_VIOLATION):
@@ -64,7 +64,7 @@ def up_to_date(lake: Lake) -> None:
 
 
 def judged(lake: Lake, version: int, history: int) -> None:
-    """Violations up to that version of `history`, by the policies that are there now."""
+    """Commit violations up to a version of `history`, by the present policies."""
     digest = runs.rules_of(lake).digests[schema.POLICY_VIOLATION.name]
     commit(lake, schema.POLICY_VIOLATION, version, kac=runs.kac_version(), rules=digest, history=history)
 
@@ -137,7 +137,7 @@ def test_a_source_that_lost_its_checkpoint_goes_on_where_bronze_ends(lake: Lake,
         assert settings.begin == {"request_log": {**end, "parts": []}}
         source = plans.SOURCES["request_log"](settings)
         assert source.newest(source.initial()) == source.initial()
-    # Spark asks again where the first batch begins, until it was ended.
+    # Spark asks for the beginning of the first batch again until the batch has ended.
     for is_ended in (False, True):
         plan_batch(lake, "request_log", 0, dict(end), is_ended=is_ended)
         with runs.settings_of(runs.Plan(lake, inputs)) as settings:
@@ -209,7 +209,7 @@ def test_files_that_are_wrong_are_named(lake: Lake) -> None:
         runs.rules_of(lake)
 
 
-# -- what is said of a run ---------------------------------------------------------------------------------------------
+# -- the messages of a run ---------------------------------------------------------------------------------------------
 
 TRACE = """An exception was thrown from the Python Data Source [PYTHON_DATA_SOURCE_ERROR]:
 Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""A site with two lakes, an undisturbed one and one that tests disturb, and what Spark tells of the first."""
+"""A site with two lakes, an undisturbed one and one that tests disturb, and Spark's event log of the first."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Json = dict[str, Any]
 
 
 class TwoLakes:
-    """A site with two lakes: one undisturbed, and one that is. Both go on from test to test.
+    """A site with two lakes: an undisturbed one and a disturbed one. Both continue from test to test.
 
-    watched: how many updates of the calm one have taken anything in, all of which are in `events`.
+    watched: the number of updates of the undisturbed lake that read new data; `events` has all of them.
     """
 
     def __init__(self, folder: Path, spark: SparkSession, log: EventLog) -> None:
@@ -33,18 +33,18 @@ class TwoLakes:
         self._spark = spark
 
     def go_on(self, rounds: int = 1) -> None:
-        """So many rounds of the site."""
+        """Make so many rounds of the site."""
         for _ in range(rounds):
             self.site.go_on(self.calm, self.disturbed)
 
     def update(self, lake: Lake) -> None:
-        """Take in what is new."""
+        """Read the new data into a lake."""
         with self.log.written() if lake is self.calm else nullcontext():
             report = update(self.site.plan(lake), lambda: nullcontext(self._spark))
         self.watched += lake is self.calm and bool(report.taken)
 
     def compare(self) -> None:
-        """Take in what is new in both; they have to be equal, and have all of it once."""
+        """Update both lakes; check that they are equal and have all data once."""
         for lake in (self.calm, self.disturbed):
             self.update(lake)
             assert not (wrong := self.site.problems(lake)), (lake.where, wrong)
@@ -55,7 +55,7 @@ class TwoLakes:
 
 
 class EventLog:
-    """Spark's event log, which has each plan as text. folder: an empty one."""
+    """Spark's event log, which has each plan as text. folder: an empty directory."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.folder = folder
@@ -72,7 +72,7 @@ class EventLog:
 
     @contextmanager
     def written(self) -> Iterator[None]:
-        """Have what happens within the context in the log."""
+        """Write the events within the context to the log."""
         self._context.addSparkListener(self._listener)
         try:
             yield
@@ -81,6 +81,6 @@ class EventLog:
             self._context.removeSparkListener(self._listener)
 
     def events(self) -> list[Json]:
-        """Return what Spark has told until now."""
+        """Return all events up to now."""
         files = self.folder.rglob("events_*")
         return [json.loads(line) for path in sorted(files) for line in path.read_bytes().splitlines() if line]

@@ -1,4 +1,4 @@
-"""Histories as they came in, brought into bronze on Spark step by step, and the gold that is there then."""
+"""Histories that are brought into bronze on Spark, step by step, with the gold that follows from them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def application(spark: Any, where: Path, files: Mapping[str, str] | None = None) -> Application:
-    """An application on a new lake without sources. files: the operator's."""
+    """Return an application on a new lake without sources. files: the operator's files, as name -> text."""
     lake = Lake.create(str(where))
     for name, text in (files or {}).items():
         (where / name).write_text(text, encoding="utf-8")
@@ -25,7 +25,7 @@ def application(spark: Any, where: Path, files: Mapping[str, str] | None = None)
 
 
 def bronze_of(step: Mapping[str, Rows], number: int) -> dict[schema.Table, pa.Table]:
-    """The rows of a step as today's bronze tables have them."""
+    """Return the rows of a step in the form of today's bronze tables."""
     records = pa.RecordBatch.from_pylist(
         [{name: row.get(name) for name in kraft.ROW_SCHEMA.names} for row in step.get("kraft_record", ())],
         schema=kraft.ROW_SCHEMA,
@@ -56,7 +56,7 @@ def _table(table: schema.Table, rows: Rows) -> pa.Table:
 
 
 def take_in(app: Application, number: int, *steps: Mapping[str, Rows]) -> None:
-    """Append steps to bronze, at once: the one of that number, and those before it."""
+    """Append steps to bronze at once: the one with that number, and those before it."""
     first = number - len(steps) + 1
     parts = [bronze_of(step, first + place) for place, step in enumerate(steps)]
     for table in parts[0]:

@@ -1,4 +1,4 @@
-"""Flight records of nights and their twins, replayed: each scores what it scored when its score was kept, or more."""
+"""Tests of the flight records of nights and their twins: a replay scores no less than the stored score."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_records_are_small_and_known() -> None:
     assert sum(sizes.values()) <= MOST_ON_AVERAGE * len(sizes)
 
 
-# A night that was also recorded on 4.3 is replayed on that alone for each commit.
+# For a night that was also recorded on 4.3, a commit replays only that record.
 @pytest.mark.parametrize(
     ("slug", "version"),
     [

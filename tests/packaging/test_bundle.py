@@ -1,4 +1,4 @@
-"""The one-file kac itself, made here: what it holds, and that it runs where there is nothing but glibc."""
+"""Tests of the one-file kac, built here: its contents, and its runs in a root with nothing but glibc."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 @pytest.fixture(scope="module")
 def root(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A root with six libraries of glibc, its loader and the file: no /tmp, no home, no shell."""
+    """A root with six libraries of glibc, its loader and the file, but no /tmp, home or shell."""
     made = tmp_path_factory.mktemp("root")
     loader = next(
         Path(each) for each in ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1") if Path(each).exists()
@@ -65,7 +65,7 @@ def root(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def inside(root: Path, *command: str, network: bool = True) -> list[str]:
-    """The command line that runs a command in this root, with the machine's own /dev and /proc."""
+    """Return the command line that runs a command in this root, with the machine's own /dev and /proc."""
     script = f'mount --rbind /dev {root}/dev; mount --rbind /proc {root}/proc; exec chroot {root} "$@"'
     return ["unshare", "-rm" if network else "-rmn", "sh", "-ec", script, "sh", *command]
 
@@ -118,7 +118,7 @@ def test_the_same_sources_make_the_same_bytes(bundle: Bundle, tmp_path: Path) ->
 def test_it_is_as_small_as_promised(bundle: Bundle) -> None:
     most, most_unpacked = LIMITS[False]
     assert bundle.unpacked <= most_unpacked
-    # Packed fast here, which takes a quarter more than zstd's usual level.
+    # The test packs the file at a fast level, so that it is up to a quarter larger than at zstd's usual level.
     assert bundle.size <= most * 1.25
 
 
@@ -212,7 +212,7 @@ def test_a_cluster_in_an_empty_root_answers_the_same_file(root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def packed(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The packages by their suffix, made with a umask that hides everything from others."""
+    """The packages by suffix, built with a umask that hides all files from other users."""
     umask = os.umask(0o077)
     try:
         made = list(packages(bundle.tree, MACHINE, "0.0.test", tmp_path_factory.mktemp("packages"), with_lake=False))

@@ -1,4 +1,4 @@
-"""Kerberos in the one-file kac: by the host's own libgssapi, against a real KDC and a 4.3 broker."""
+"""Tests of Kerberos in the one-file kac, with the host's own libgssapi, a real KDC and a 4.3 broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The launcher of the one-file kac around a tree of two files: where it unpacks, and what it refuses."""
+"""Tests of the launcher of the one-file kac, with a tree of two files: its unpack directory and its refusals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [
     ),
 ]
 SCRIPT = '#!/bin/sh\necho "ran: $*"\nif [ "$SHOW" ]; then echo "$SSL_CERT_FILE"; fi\n'
-"""Stands for Python: it says what it was started with."""
+"""A script in place of Python, which prints its arguments."""
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def kac(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start(kac: Path, *arguments: str, before: str = "true", **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run it in a namespace where /var/tmp and /dev/shm are empty. before: shell commands that come first."""
+    """Run the launcher in a namespace with an empty /var/tmp and /dev/shm. before: shell commands to run first."""
     empty = "mount -t tmpfs -o mode=1777 none"
     script = f'{empty} /var/tmp; {empty} /dev/shm; {before}; exec "$0" "$@"'
     return subprocess.run(
@@ -90,7 +90,7 @@ def test_the_first_start_unpacks_and_later_ones_leave_it_alone(kac: Path, tmp_pa
 
 def test_a_home_has_its_cache_in_the_usual_place(kac: Path, tmp_path: Path) -> None:
     assert folder_of(kac, HOME=str(tmp_path)).startswith(f"{tmp_path}/.cache/kac/")
-    # A relative folder is none, and a home that does not exist isn't made.
+    # The launcher ignores a relative directory, and does not create a missing home.
     assert folder_of(kac, XDG_CACHE_HOME="here", HOME=str(tmp_path / "gone")).startswith("/var/tmp/kac-0/")
     assert not (tmp_path / "gone").exists()
 
@@ -148,7 +148,7 @@ def test_a_cache_below_a_folder_that_others_may_exchange_is_not_used(kac: Path, 
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     assert folder_of(kac, XDG_CACHE_HOME=str(tmp_path / "open")).startswith("/var/tmp/kac-0/")
-    # With the sticky bit only its owner may rename what is in it.
+    # With the sticky bit only the owner of a file in it may rename the file.
     (tmp_path / "open").chmod(0o1777)
     assert folder_of(kac, XDG_CACHE_HOME=str(tmp_path / "open")).startswith(str(tmp_path / "open"))
 

@@ -1,6 +1,5 @@
-"""The whole way of an operator: the one file in an empty root, a cluster with TLS and SCRAM behind a jump host, a
-config changed and taken back, in tmux.
-"""
+"""A test of an operator's whole way in tmux: the one file in an empty root, a cluster with TLS and SCRAM behind a jump
+host, and a config that is changed and reverted."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ ENVIRONMENT = {"HOME": "/root", "PATH": "/usr/bin:/usr/sbin:/bin:/sbin", "XDG_RU
 
 
 class Bastion:
-    """The empty root with an OpenSSH client and its keys, and the options that name the cluster from in there."""
+    """The empty root with an OpenSSH client and its keys, and the options for the cluster from inside the root."""
 
     def __init__(self, root: Path, network: FarNetwork) -> None:
         self.root = root
@@ -60,7 +59,7 @@ class Bastion:
         self.options = [*self.cluster, "--via", network.edge]
 
     def described(self) -> str:
-        """What the brokers say of the topic, by a kac of its own."""
+        """Return the brokers' description of the topic, by a separate run of kac."""
         done = run(
             inside(self.root, "/kac", "run", *self.options, "-e", "describe topic walked retention.ms"), **ENVIRONMENT
         )
@@ -76,7 +75,7 @@ def bastion(root: Path) -> Iterator[Bastion]:
 
 def test_a_config_is_changed_and_taken_back_in_tmux(bastion: Bastion, tmp_path: Path) -> None:
     refused = run(inside(bastion.root, "/kac", "run", *bastion.cluster, "-e", "list brokers"), **ENVIRONMENT)
-    assert refused.returncode != 0  # but by the jump host there is no way
+    assert refused.returncode != 0  # the jump host is the only way
 
     server = ["tmux", "-L", f"kac-{uuid.uuid4().hex[:8]}", "-f", "/dev/null"]
     variables = [f"{name}={value}" for name, value in ENVIRONMENT.items()]

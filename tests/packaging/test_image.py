@@ -1,4 +1,5 @@
-"""The container image of the one-file kac: made by its Dockerfile, run without rights on a root that is read-only."""
+"""Tests of the container image of the one-file kac: built with its Dockerfile, and run without rights on a read-only
+root."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from tests.support.patience import LONG_PATIENCE, PATIENCE
 
 TOOLS = ("buildah", "debootstrap", "go")
 FILE = "kac-0.0.test-linux-x86_64"
-# Names of nothing that anybody else made.
+# The process id makes these names unique.
 BASE, IMAGE, CONTAINER = (f"localhost/kac-test-{each}-{os.getpid()}" for each in ("base", "image", "container"))
 pytestmark = [
     pytest.mark.long,
@@ -39,12 +40,12 @@ folder=$2 user=$3
 shift 3
 exec chroot --userspec="$user" "$folder" env -i "$@"
 """
-"""Runs a command in an image's root as an engine does with --read-only: its user, its environment, little memory to
-write to."""
+"""A script that runs a command in an image's root as a container engine does with --read-only: with its user, its
+environment, and a small writable file system in memory."""
 
 
 class Image(NamedTuple):
-    """An image's root, and what its configuration says."""
+    """An image's root and its configuration."""
 
     root: Path
     config: dict[str, object]
@@ -65,7 +66,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
         make("x86_64", "x86_64", folder / "dist", cache, with_lake=False, level=3, version="0.0.test")
     except Missing as missing:
         pytest.skip(str(missing))
-    # The same system as debian:12-slim, with more in it; images of registries are not fetched by tests.
+    # The same system as debian:12-slim, with more packages; tests fetch no images from registries.
     tool("debootstrap", "--variant=minbase", "bookworm", str(folder / "base"))
     try:
         tool("buildah", "from", "--name", CONTAINER, "scratch")
@@ -96,7 +97,7 @@ def test_it_runs_without_rights_on_a_root_that_cannot_be_written(image: Image, t
     said = ran(image, tmp_path, "--version")
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.startswith("kac ")
-    # Where it was unpacked while the image was made: nothing is left to be written.
+    # The image has the unpacked tree, so kac writes nothing.
     folder = ran(image, tmp_path, "self", "folder").stdout
     assert folder.startswith("/home/kac/.cache/kac/"), folder
     assert ran(image, tmp_path, "self", "verify").returncode == 0

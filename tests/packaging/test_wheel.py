@@ -1,4 +1,5 @@
-"""The wheel holds all it needs: installed in an empty environment, run from outside the checkout."""
+"""Tests of the wheel: it has all files that it needs when it is installed in an empty environment and run outside the
+checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a noun has to do, on embedded clusters and on real brokers: the fixtures of both folders."""
+"""Fixtures of the scenarios: tests of a noun on embedded clusters and on real brokers."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What asks for a shared cluster needs brokers; what leaves its traces on them runs when nobody else will."""
+    """Mark tests that use a shared cluster as tests on brokers; run the tests that leave changes on it last."""
     for item in items:
         if item.path.is_relative_to(HERE) and needed(item):
             item.add_marker(pytest.mark.broker)
@@ -31,7 +31,7 @@ VERIFICATION = "transaction.partition.verification.enable"
 
 @pytest.fixture
 async def unverified(link: Link) -> AsyncIterator[None]:
-    """Leaders take transactional records that no coordinator knows of."""
+    """Turn the verification of transactions off: leaders accept transactional records of unknown transactions."""
     everyone = ConfigResource(codes.BROKER, "")
     off, usual = changes.ConfigOp(VERIFICATION, codes.SET, "false"), changes.ConfigOp(VERIFICATION, codes.DELETE)
     await send(link, changes.AlterConfigs({everyone: (off,)}), validate_only=False)

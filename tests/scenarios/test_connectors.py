@@ -1,4 +1,4 @@
-"""Connectors changed as all else is: staged, forecast, checked, sent once, journalled and taken back."""
+"""Tests of changes to connectors, from the statement to the revert."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ from console.shell.shell import Shell
 from tests.support import changing, connect_cluster, http_server, real_clusters, staging, worlds
 
 # ----------------------------------------------------------------------------------------------------------------------
-# A worker of Kafka Connect in this process, as strict as a real one about what changes need, that keeps all bodies
+# A worker of Kafka Connect in this process: it validates changes as a real one does, and keeps all requests
 
 SINK_CLASS, SOURCE_CLASS = "org.example.JdbcSink", "org.example.TableSource"
 DEFINED: Mapping[str, list[dict[str, Any]]] = {
@@ -53,7 +53,7 @@ DEFINED: Mapping[str, list[dict[str, Any]]] = {
 
 
 class Sent(NamedTuple):
-    """A request that may change something. body: its JSON, None without one."""
+    """A request that may change something. body: its JSON, None if it has no body."""
 
     method: str
     path: str
@@ -61,8 +61,13 @@ class Sent(NamedTuple):
 
 
 class ConnectServer:
-    """What tests see of the worker. configs, states, offsets: of its connectors. masked: whether configs are returned
-    with stars for the password. sent: all requests that are no GET."""
+    """The state of the worker.
+
+    Attributes:
+        configs, states, offsets: those of each connector, by its name.
+        masked: whether the worker returns asterisks for the password.
+        sent: all requests except GET.
+    """
 
     def __init__(self, kafka_cluster_id: str, version: str) -> None:
         self.kafka_cluster_id = kafka_cluster_id
@@ -74,15 +79,15 @@ class ConnectServer:
         self.sent: list[Sent] = []
         self.masked = False
         self.refused: set[str] = set()
-        """Last words of paths that are refused."""
+        """The last words of paths; the worker refuses requests to these paths."""
         self.lock = threading.RLock()
 
     def changes(self) -> list[Sent]:
-        """The requests that change a connector: not the checks of a config."""
+        """Return the requests that change a connector, without validations of configs."""
         return [each for each in self.sent if not each.path.endswith("/validate")]
 
     def put(self, name: str, config: Mapping[str, str], state: str = "RUNNING") -> None:
-        """Make a connector."""
+        """Create a connector."""
         self.configs[name] = {**config, "name": name}
         self.states[name] = state
         self.offsets.setdefault(name, [])
@@ -90,7 +95,7 @@ class ConnectServer:
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        """Return status and body."""
+        """Return the status and the body of the response."""
         with self.lock:
             if method != "GET":
                 self.sent.append(Sent(method, path, body))
@@ -203,7 +208,7 @@ def _failed(status: int, message: str) -> tuple[int, Any]:
 
 @contextmanager
 def connect_server(kafka_cluster_id: str, version: str = "4.3.0") -> Iterator[tuple[ConnectServer, ConnectSettings]]:
-    """Run a worker until the end of the block; yields it, and the settings of its cluster ``main``."""
+    """Run a worker until the end of the block; yield the worker and the settings of its cluster ``main``."""
     made = ConnectServer(kafka_cluster_id, version)
 
     class Handler(BaseHTTPRequestHandler):
@@ -222,7 +227,7 @@ def connect_server(kafka_cluster_id: str, version: str = "4.3.0") -> Iterator[tu
         do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = _any  # noqa: N815 - names of http.server's
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     with http_server.serving(Handler) as url:
         at = urlsplit(url)
@@ -230,18 +235,17 @@ def connect_server(kafka_cluster_id: str, version: str = "4.3.0") -> Iterator[tu
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Connectors changed as all else is: staged, forecast, checked, sent once, journalled and taken back, by statements,
-# files and plans. A secret that is not changed is sent back as the worker's own value or not at all, and is kept
-# nowhere
+# Changes to connectors by statements, files and plans. An unchanged secret goes back to the worker as the worker's own
+# value or is left out of the request; kac stores no secret
 
 SECRET, OTHER = "corr3ct-horse-b4ttery", "an0ther-one-of-thes3"
-"""What the worker has as its secrets, and what an operator gives."""
+"""A secret that the worker has, and one that an operator gives."""
 REFERENCE = "${file:/run/secrets/jdbc:door}"
 SINK = {
     "connector.class": SINK_CLASS, "tasks.max": "2", "topics": "orders,returns", "door": SECRET, "batch.size": "100",
     "connection.url": f"jdbc:postgresql://db/x?user=kac&password={SECRET}", "store.password": SECRET,
 }  # fmt: skip
-"""A secret by its definition, one by its form and one by its key's name."""
+"""Three secrets: one by its definition, one by the form of its value, one by its key's name."""
 SECRET_KEYS = ("door", "connection.url", "store.password")
 MASKS = ("******", "•••", "······", "[hidden]", "")
 
@@ -280,17 +284,17 @@ class World(NamedTuple):
 
     @property
     def context(self) -> Context:
-        """The context as a session has it."""
+        """The context of a session."""
         settings = worlds.settings(self.cluster, connect=(self.settings,))
         return Context("w", "tests", settings)
 
     def written(self) -> str:
-        """All that kac wrote into files: the journal, plans, logs, exports."""
+        """Return all text that kac wrote into files: the journal, plans, logs, exports."""
         mine = (each for each in self.home.rglob("*") if each.is_file() and each.parent.name != "given")
         return "".join(each.read_bytes().decode(errors="replace") for each in mine)
 
     def given(self, name: str, text: str) -> str:
-        """Write a file of the operator's; return its path."""
+        """Write a file of the operator, and return its path."""
         folder = self.home / "given"
         folder.mkdir(exist_ok=True)
         (folder / name).write_text(text)
@@ -299,7 +303,7 @@ class World(NamedTuple):
 
 @pytest.fixture(params=["4.3.0", "3.7.1"])
 def version(request: pytest.FixtureRequest) -> str:
-    """With PATCH of single keys, and before it."""
+    """A release with PATCH for single keys, and one without it."""
     found: str = request.param
     return found
 
@@ -320,7 +324,7 @@ def world(
         )
         made = World(server, settings, own_home, cluster, capsys, [])
         yield made
-        # What no way of changing may do: the law of this module.
+        # No statement, file or plan may send a mask or show a secret.
         for each in server.sent:
             _no_mask_is_sent(each.body)
         for text in (made.written(), *made.heard):
@@ -417,7 +421,7 @@ def test_a_change_of_another_client_stops_it(world: World) -> None:
     assert world.server.changes() == []
 
 
-# -- a connector itself ------------------------------------------------------------------------------------------------
+# -- creating, deleting and stopping connectors ------------------------------------------------------------------------
 
 
 def test_a_connectors_life(world: World) -> None:
@@ -446,7 +450,7 @@ def test_a_connectors_life(world: World) -> None:
     assert "x" not in world.server.configs
     back = world.run("revert 6; plan")
     assert "door is a secret, which is kept nowhere: it comes back stopped and without it" in back.said
-    # The worker refuses it without its door, so nothing is sent.
+    # The worker refuses a config without the secret, so kac sends nothing.
     assert world.run("revert 6; apply --yes").code == 1
     assert "x" not in world.server.configs
 
@@ -462,7 +466,7 @@ def test_a_creation_is_taken_back_unless_the_connector_is_another_since(world: W
     del world.server.configs["x"]["tasks.max"]
     assert world.run(f"revert 1; {accept}").code == 0
     assert "x" not in world.server.configs
-    # Nothing of it was a secret, so it comes back as it was.
+    # It had no secret, so the revert restores it completely.
     assert world.run("revert 2; apply --yes").code == 0
     assert world.server.configs["x"] == {"connector.class": SOURCE_CLASS, "door": REFERENCE, "name": "x"}
 
@@ -500,7 +504,7 @@ def test_what_could_not_be_stopped_keeps_its_offsets(world: World) -> None:
     assert [each.path for each in world.server.changes()] == ["/connectors/orders/stop"]
 
 
-# -- never stars -------------------------------------------------------------------------------------------------------
+# -- masks are never sent ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -549,7 +553,7 @@ def test_a_plan_file_and_a_proposal_hold_no_secret(world: World) -> None:
     secret = world.given("door", OTHER)
     plan = world.home / "made.plan"
     wanted = world.given("wanted.yaml", _wanted({**SINK, "batch.size": "55", "door": "{secret: set}"}))
-    # The file gives two of the secrets in the clear, so the plan is not kept.
+    # The file contains two secrets in plain text, so kac writes no plan.
     refused = world.kac("plan", "-f", wanted, "--out", str(plan))
     assert not plan.exists()
     assert "secret" in refused.said
@@ -582,7 +586,7 @@ def _wanted(config: dict[str, str], name: str = "main/orders", state: str = "run
 
 
 def shell_of(context: Context, client: AdminClient, keys: PipeInput) -> Shell:
-    """A shell that reads these keys."""
+    """Return a shell that reads these keys."""
     return Shell(
         context,
         lambda chosen: Session(client, chosen, "shell"),
@@ -669,7 +673,7 @@ def _levels(url: str) -> dict[str, str]:
 
 
 def _walked_loggers(bootstrap: str, urls: tuple[str, ...], home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Set loggers at all workers, and take the second change back: to the level of the logger above it."""
+    """Set loggers at all workers; revert the second change, to the level of the parent logger."""
     _context_with(home, bootstrap, *urls)
     code, told = cli.run(["run", "--context", "w", "-e", LOGGERS]), capsys.readouterr()
     assert code == 0, told
@@ -709,7 +713,8 @@ def test_loggers_that_can_not_be_set(own_home: Path, capsys: pytest.CaptureFixtu
             cli.run(["run", "--context", "w", "-e", script])
             told = capsys.readouterr()
             assert why in told.out + told.err, (script, told)
-        # Another client sets it at one worker alone: that is shown, and not guessed to be the former level of both.
+        # Another client sets the logger at one worker only: kac reports the different levels, and takes neither for the
+        # former level of both.
         connect_cluster.ask(first, "PUT", "/admin/loggers/a.b", {"level": "TRACE"})
         script = "set logger connect main a.b=DEBUG; apply --yes; revert 1"
         assert cli.run(["run", "--context", "w", "-e", script]) == 1
@@ -760,12 +765,12 @@ apply --yes
 
 
 def _walked(bootstrap: str, url: str, home: Path, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Change a connector in all ways, and leave it as it was."""
+    """Change a connector in all ways, and restore it."""
     _context_with(home, bootstrap, url)
     offsets = json.dumps([{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 0}}])
     script = WALK.format(more=f"file={file}", offsets=offsets)
     topic = "create topic t partitions=1 replication=1; apply --yes"
-    cli.run(["run", "--context", "w", "--no-journal", "-e", topic])  # it may be there
+    cli.run(["run", "--context", "w", "--no-journal", "-e", topic])  # the topic may exist
     code, told = cli.run(["run", "--context", "w", "-e", script]), capsys.readouterr()
     assert code == 0, told
     info = connect_cluster.ask(url, "GET", "/connectors/lines").body["config"]

@@ -1,5 +1,8 @@
-"""Controllers that are nodes of their own: what embedded ones say and who leads when some are killed; and that real
-ones, asked themselves (KIP-919), say what Kafka's own commands say."""
+"""Tests of controllers that are separate nodes.
+
+Embedded controllers give the answers of real ones, and elect a leader after kills. Real controllers, read directly
+(KIP-919), show the same as Kafka's own commands.
+"""
 
 import asyncio
 import json
@@ -46,7 +49,7 @@ SPEC = clusters_of("quorum", ClusterSpec())["quorum"]
 NOT_ACTIVE = (41, "The active controller appears to be node 101.")
 
 shared = worlds.cluster(SPEC, scope="module")
-"""One that nothing changes."""
+"""A cluster that no test changes."""
 
 cluster = worlds.cluster(ClusterSpec(controllers=3, observers=1, scenario="quiet"))
 
@@ -135,7 +138,7 @@ def test_configs_and_levels_of_a_controller(cluster: ThreadedCluster, capsys: py
 
 
 def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
-    """As Kafka 4.4 was seen to answer."""
+    """The answers are those of Kafka 4.4."""
 
     async def asked(cluster: EmbeddedCluster) -> None:
         async with RawClient(cluster, broker=102) as client:
@@ -153,7 +156,7 @@ def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
 
 
 def test_what_is_not_active_refuses_each_change_in_its_own_way(shared: ThreadedCluster) -> None:
-    """As Kafka 4.4 was seen to answer: an error of the whole, of each part, or of what is looked at before."""
+    """As in Kafka 4.4, the error is of the whole request, of each item, or of a check that comes first."""
     address = shared.call(lambda one: one.address_of(102))
     found = {api: contract.answered(address, api, version, build) for api, version, build in contract.refused_changes()}
     told = {api: sorted(_codes(answer)) for api, answer in found.items()}
@@ -258,7 +261,7 @@ def test_a_leader_that_is_killed(cluster: ThreadedCluster, capsys: pytest.Captur
     with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap_controllers), controllers=True)) as client:
         before = client.submit(admin_cluster.describe_quorum).result(patience.PATIENCE)
         cluster.run(lambda one: one.controller_down(101))
-        # What this client knows of the leader is old.
+        # The client knows only the old leader.
         after = client.submit(admin_cluster.describe_quorum).result(patience.PATIENCE)
     assert (before.leader_id, after.leader_id, after.leader_epoch) == (101, 102, before.leader_epoch + 1)
     assert leader(capsys, cluster) == (102, after.leader_epoch)
@@ -271,7 +274,7 @@ def test_a_leader_that_is_killed(cluster: ThreadedCluster, capsys: pytest.Captur
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait less for a leader that does not come."""
+    """Shorten the wait for a leader that is never elected."""
     for module in (link, admin_cluster):
         monkeypatch.setattr(module, "ELECTION_SECONDS", 0.3)
     monkeypatch.setattr(symptoms, "SILENT_SECONDS", 0.3)
@@ -280,14 +283,14 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_impatient")
 @pytest.mark.parametrize(("release", "away"), [("3.9", (102, 103)), ("4.4", (101, 102)), ("4.4", (102, 103))])
 def test_a_majority_that_is_lost(release: str, away: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
-    """From 4.0 on controllers name a leader that is gone: with the first one away, or alone."""
+    """From 4.0 on, controllers go on naming the former leader, whether it is down or has lost its majority."""
     with run_in_thread(ClusterSpec(controllers=3, observers=1, versions=release)) as cluster:
         for node in away:
             cluster.run(lambda one, node=node: one.controller_down(node))  # type: ignore[misc]
         for script in (f"remove voter {away[0]}; apply --yes", "add voter 104; apply --yes"):
             said = kac(capsys, "run", *at(cluster), "-e", script, code=1)
             assert "no leader of the quorum answers, which alone can change it" in said
-        if release == "3.9":  # a static quorum: each node is configured with its voters
+        if release == "3.9":  # a static quorum: each node's config lists the voters
             cluster.call(lambda one: one.state.set_feature(KRAFT_VERSION, 0))
         found = json.loads(kac(capsys, "triage", *at(cluster), "--for", "2s", "--output", "json", code=4))
         lost = next(each for each in found["causes"] if each["cause"] == "quorum-lost")
@@ -383,10 +386,10 @@ def test_voters_that_can_not_be() -> None:
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 
 real = real_clusters.lent(lambda: QuorumCluster(observers=1))
-"""Three controllers that vote, one that does not, and two brokers."""
+"""A cluster of three voters, one controller that is an observer, and two brokers."""
 
 kafka = worlds.running(lambda: KafkaCommands(kafka_jars.KAFKA_4_3), scope="module")
-"""Kafka's commands; 4.4 was published without them."""
+"""Kafka's commands of 4.3: those of 4.4 are not published."""
 
 
 def kac_on_real(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
@@ -396,7 +399,8 @@ def kac_on_real(capsys: pytest.CaptureFixture[str], *arguments: str, code: int =
 
 
 def replication(kafka: KafkaCommands, real: QuorumCluster) -> set[tuple[str, str, str]]:
-    """Return role, node and directory of each replica, by Kafka's own command, which calls voters followers."""
+    """Return the role, node and directory of each replica, as Kafka's own command shows them. The command calls voters
+    followers."""
     arguments = ["--bootstrap-controller", real.bootstrap_controllers, "describe", "--replication"]
     done = kafka.run(QUORUM, arguments)
     assert done.code == 0, done
@@ -423,7 +427,7 @@ def test_the_quorum_is_what_kafkas_command_says(
         assert endpoints[node] == f"CONTROLLER {host}:{port}"
     notes = {row["node"]: row["note"] for row in rows}
     assert notes == dict.fromkeys((1, 2, 101, 102, 103)) | {104: "a controller: may be added as a voter"}
-    # Brokers say the same, but for where a controller listens that is no voter.
+    # Brokers return the same rows, but do not know the listener of a controller that is not a voter.
     by_brokers = quorum_of(capsys, "-b", real.bootstrap)
     keys = ("role", "node", "directory_id", "note")
     assert [[row[key] for key in keys] for row in by_brokers] == [[row[key] for key in keys] for row in rows]
@@ -460,7 +464,7 @@ def test_what_a_controller_is_configured_with(real: QuorumCluster, capsys: pytes
     for described in ("describe broker 1 node.id", "describe broker 1"):
         assert run(["run", *where, "-e", described]) != 0
         assert "there is no controller 1" in "".join(capsys.readouterr())
-    # What all nodes inherit has the keys of controllers there.
+    # The common default of all nodes also has the keys of controllers.
     staged = kac_on_real(capsys, "run", *where, "-e", "set broker <default> max.connections=99", code=3)
     assert "2147483647 (default)" in staged
 
@@ -469,7 +473,7 @@ def test_what_a_controller_is_configured_with(real: QuorumCluster, capsys: pytes
 @pytest.mark.slow
 @pytest.mark.takes(10)
 def test_embedded_controllers_answer_the_same(real: QuorumCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    """The contract of controllers: the active one, and one that is not."""
+    """The active controller and another one give the same answers as embedded ones."""
     leader, _ = leads(quorum_of(capsys, *controllers(real)))
     spec = ClusterSpec(brokers=2, controllers=3, observers=1, proposals=False, cluster_id=real.cluster_id)
     with run_in_thread(spec) as thread:
@@ -510,7 +514,7 @@ def test_configs_and_levels_are_those_of_kafka_configs(
     real: QuorumCluster, kafka: KafkaCommands, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = controllers(real)
-    for node in real.controller_ids:  # the active one, and those that are not
+    for node in real.controller_ids:  # the active controller and the others
         kac_on_real(
             capsys, "configs", *where, "--alter", "--broker", str(node), "--add-config", f"max.connections=9{node}"
         )
@@ -544,12 +548,12 @@ def test_voters_come_and_go(real: QuorumCluster, kafka: KafkaCommands, capsys: p
     assert "voters 101, 102, 103, 104 afterwards: 3 of 4 are needed, all follow, one more may fail" in shown
     kac_on_real(capsys, "run", *where, "-e", "add voter 104; apply --yes")
     assert voters_by_kafka(kafka, real) == {101, 102, 103, 104}
-    # By way of brokers, which hand it on.
+    # through brokers, which forward the request
     kac_on_real(capsys, "run", "-b", real.bootstrap, "-e", "remove voter 103; apply --yes")
     assert voters_by_kafka(kafka, real) == {101, 102, 104}
     (row,) = (row for row in quorum_of(capsys, *where) if row["node"] == 103)
     assert (row["role"], row["note"]) == ("observer", "a controller: may be added as a voter")
-    # There and back by Kafka's own command, and by the journal.
+    # Kafka's own command adds controller 103 and removes it; a revert adds it again.
     file = str(real.properties_file(103))
     assert kafka.run(QUORUM, ["--command-config", file, *where, "add-controller"]).code == 0
     assert 103 in voters_by_kafka(kafka, real)
@@ -563,7 +567,8 @@ def test_voters_come_and_go(real: QuorumCluster, kafka: KafkaCommands, capsys: p
 
 
 def triage(capsys: pytest.CaptureFixture[str], real: QuorumCluster, seconds: int = 1) -> dict[str, dict[str, object]]:
-    """Return what is wrong, by the cause's name. A node that has just started may not answer within a poll."""
+    """Return the causes of a verdict by name. Repeat a verdict of `UNKNOWN`: a node that has just started may not
+    answer within a poll."""
     deadline = time.monotonic() + patience.PATIENCE
     while True:
         capsys.readouterr()
@@ -620,7 +625,7 @@ def test_killed_one_by_one(
     assert {row["node"] for row in rows if row["note"] == "does not fetch"} <= {1, 2}
     assert {(row["role"], str(row["node"]), row["directory_id"]) for row in rows} == replication(kafka, real)
 
-    # The leader: another one is elected, as soon as that is seen.
+    # Kill the leader: the others elect a new one before the next read.
     first, epoch = leads(rows)
     real.kill(first)
     rows = quorum_of(capsys, *where)
@@ -632,8 +637,8 @@ def test_killed_one_by_one(
     found = until_named(capsys, real, "controller-down")
     assert f"start controller {first} (" in str(found["controller-down"]["next"])
 
-    # Another follower: 2 of 4 voters are left, which is no majority. The leader lives and resigns, and Kafka's own
-    # command finds nobody to ask.
+    # Kill another follower: 2 of 4 voters are left, which is no majority. The leader is alive and resigns, and Kafka's
+    # own command finds no leader.
     third = min({*real.controller_ids} - {first, second})
     real.kill(third)
     found = until_named(capsys, real, "quorum-lost", "controller-down", seconds=8)
@@ -642,10 +647,10 @@ def test_killed_one_by_one(
     assert "who votes is not known: only a leader says it" in str(found["quorum-lost"]["evidence"])
     with monkeypatch.context() as patched:
         for module in (link, admin_cluster):
-            patched.setattr(module, "ELECTION_SECONDS", 0.5)  # there is none to wait for
+            patched.setattr(module, "ELECTION_SECONDS", 0.5)  # no leader will be elected
         refused(capsys, real, f"remove voter {first}", "add voter 104")
 
-    # What was named first, and then all: a majority again, and healthy.
+    # The controller that the verdict names first makes a majority again. With all other nodes the cluster is healthy.
     real.start_again(first)
     assert until_led(capsys, kafka, real) > later
     for node in (third, *real.broker_ids):
@@ -657,8 +662,8 @@ def test_killed_one_by_one(
 
 
 def until_led(capsys: pytest.CaptureFixture[str], kafka: KafkaCommands, real: QuorumCluster) -> int:
-    """The epoch, once a leader is named, by Kafka's own command too. Votes of a first round may be split: who led for
-    a moment does so no more."""
+    """Return the epoch as soon as kac and Kafka's own command name the same leader. The votes of a first election may
+    be split, so the first leader may be replaced at once."""
     deadline = time.monotonic() + patience.PATIENCE
     while True:
         capsys.readouterr()
@@ -694,7 +699,7 @@ def refused(capsys: pytest.CaptureFixture[str], real: QuorumCluster, *edits: str
 @pytest.mark.takes(75)
 @pytest.mark.long
 def test_a_static_quorum_of_3_9(capsys: pytest.CaptureFixture[str]) -> None:
-    """Voters have no directories there, and are not changed; controllers' configs are, of a sort."""
+    """In 3.9 voters have no directories and can't be changed; loggers of controllers can."""
     with real_clusters.or_skip():
         older = QuorumCluster(kafka_jars.KAFKA_3_9, brokers=1, dynamic=False)
     with older, KafkaCommands(kafka_jars.KAFKA_3_9) as kafka:
@@ -717,13 +722,13 @@ def test_a_static_quorum_of_3_9(capsys: pytest.CaptureFixture[str]) -> None:
             "kafka.server.ControllerServer=DEBUG",
         )
         assert "kafka.server.ControllerServer=DEBUG" in configs_by_kafka(kafka, older, "broker-loggers", 102)
-        # Two of three away, the leader lives: who votes stands in each node's file.
+        # With two of three voters down the leader is alive, and the config of each node lists the voters.
         led, _ = leads(rows)
         away = sorted({*older.voter_ids} - {led})
         for node in away:
             older.kill(node)
         until_named(capsys, older, "quorum-lost", seconds=8)
-        # The leader that was there still answered then; later none does.
+        # In the first verdict the former leader may still have answered; in the second no leader does.
         found = until_named(capsys, older, "quorum-lost", seconds=8)
         by = f"voters are 101, 102, 103 by controller.quorum.voters of controller {led}"
         assert by in str(found["quorum-lost"]["evidence"])

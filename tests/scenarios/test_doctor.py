@@ -1,5 +1,5 @@
-"""``kac doctor``: what it finds on this host, on the way to an embedded cluster, and of logins, certificates, rights
-and clocks of real brokers."""
+"""Tests of ``kac doctor``: its findings on this host, on the way to an embedded cluster, and about the logins,
+certificates, rights and clocks of real brokers."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 async def doctor(home: Path, *arguments: str, **environment: str) -> tuple[int, dict[str, Mapping[str, Any]], str]:
-    """Its exit code, its checks by name, and its standard error."""
+    """Run ``kac doctor``; return its exit code, its checks by name, and its standard error."""
     process = await async_child(
         *(sys.executable, "-m", "console", "doctor", "--output", "json", *arguments),
         cwd=ROOT,
@@ -158,7 +158,7 @@ async def test_an_advertised_listener_that_is_not_reached_is_named(cluster: Embe
     bad, *more = [each for each in found if each.health is Health.BAD]
     assert bad.name == f"broker 9 advertises {host}:{port}"
     assert "advertised.listeners of broker 9" in bad.remedy
-    # A name that is unknown here can be mapped; a broker that is down can't.
+    # A mapping can help with a name that this host can't resolve, not with a broker that is down.
     assert [each.found for each in more] == (
         ["the bootstrap answers, and 1 of 4 advertised addresses do not"] if "invalid" in host else []
     )

@@ -1,5 +1,5 @@
-"""Elections and cancelled moves: what is forecast is what the embedded cluster then does, and real brokers, 4.3 and
-3.9, do it as Kafka's own commands do."""
+"""Tests of elections and cancelled moves: the embedded cluster does what the forecast says, and on real brokers, 4.3
+and 3.9, kac's changes have the effect of Kafka's own commands."""
 
 import asyncio
 import json
@@ -61,7 +61,7 @@ PREFERRED, UNCLEAN = 0, 1
 
 
 def snapshot_of(state: ClusterState) -> Snapshot:
-    """What a session would read of a state, with what each replica that is up holds."""
+    """Return a session's snapshot of a state, with the log end of each replica that is up."""
     alive = frozenset(state.alive())
     topics, logs = {}, {}
     for name, topic in state.topics.items():
@@ -92,7 +92,7 @@ REPLICAS = st.lists(st.sampled_from(BROKERS), min_size=1, max_size=4, unique=Tru
 
 
 def after(steps: Sequence[tuple[object, ...]], places: Sequence[tuple[int, ...]]) -> ClusterState:
-    """A state to which this happened."""
+    """Return a cluster's state after these steps. places: the replicas of the partitions of topics a and b."""
     state = fresh()
     for name, some in zip("ab", (places[:2], places[2:]), strict=True):
         state.put_topic(new_topic(name, some, BROKERS))
@@ -195,7 +195,8 @@ def test_another_source_of_offsets_only_raises_what_is_surely_lost(one: int, two
 
 
 def many(count: int) -> Snapshot:
-    """Topics of ten partitions on two brokers, of which the second leads all."""
+    """Return a snapshot with `count` partitions in topics of ten, all led by broker 2, and a running reassignment for
+    each."""
     partitions = tuple(Partition(number, 2, (1, 2), (1, 2)) for number in range(10))
     topics = {f"t{number:05}": Topic(f"t{number:05}", partitions) for number in range(count // 10)}
     moves = tuple(Reassignment(name, number, (1, 2, 3), (3,), (1,)) for name in topics for number in range(10))
@@ -229,7 +230,7 @@ def test_forty_thousand_partitions_take_as_long_as_four_times_ten_thousand(kind:
     few, all_ = many(10_000), many(40_000)
     small = cpu_time.least_cpu_seconds(lambda: work(10_000, few))
     large = cpu_time.least_cpu_seconds(lambda: work(40_000, all_), 2)
-    # Linear is four times; with quadratic work it would be sixteen.
+    # Linear work takes four times as long, quadratic work sixteen times.
     assert large < 9 * small
     assert large < 8.0
 
@@ -242,7 +243,7 @@ async def session_on(cluster: EmbeddedCluster, **settings: object) -> AsyncItera
 
 
 async def ran(session: Session, text: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """A script's exit code, its output and its complaints."""
+    """Run a script; return its exit code, its output and its errors."""
     runner = Runner(session, text, Printer("text"))
     await runner.run(parse(text))
     written = capsys.readouterr()
@@ -251,7 +252,7 @@ async def ran(session: Session, text: str, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    """Of topic lost the replicas 2 and 3 are behind, and broker 1, which led, is down."""
+    """A cluster of four brokers. In lost/0 replicas 2 and 3 are behind, and the leader, broker 1, is down."""
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as made:
         made.state.put_topic(new_topic("lost", [(1, 2, 3), (4, 1)], BROKERS))
         made.state.logs["lost", 0] = partition_log.PartitionLog()
@@ -463,7 +464,7 @@ ELECT, REASSIGN = (
 )
 
 FIRST, SECOND, THIRD = 2, 3, 4
-"""The brokers that tests stop: broker 1 is the only controller."""
+"""The brokers that tests stop. Broker 1 is the only controller, so no test stops it."""
 
 client = worlds.client("racked_cluster", known=1)
 
@@ -495,7 +496,7 @@ async def in_sync(client: AdminClient, name: str, replicas: int) -> None:
 
 
 async def copied(client: AdminClient, name: str) -> None:
-    """Wait until all replicas of partition 0 that are up have the same records."""
+    """Wait until all replicas of partition 0 on running brokers have the same end offset."""
     (partition,) = await described(client, name)
     place = name, 0
 
@@ -507,7 +508,7 @@ async def copied(client: AdminClient, name: str) -> None:
 
 
 async def write(cluster: kafka_cluster.KafkaCluster, topic: str, count: int, size: int = 100) -> None:
-    """Records one by one, acknowledged by the leader alone: what it has more than others may be lost."""
+    """Write records one by one with acks=1: those that only the leader has may be lost."""
     producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, acks=1, max_request_size=2**21)
     await producer.start()
     try:
@@ -518,7 +519,7 @@ async def write(cluster: kafka_cluster.KafkaCluster, topic: str, count: int, siz
 
 
 def elected_by(output: str) -> set[changes.PartitionTarget]:
-    """The partitions that kafka-leader-election says it elected a leader for."""
+    """Return the partitions for which kafka-leader-election reports an election."""
     line = re.search(r"Successfully completed leader election \(PREFERRED\) for partitions (.*)", output)
     names = line[1].split(", ") if line else []
     return {
@@ -530,8 +531,8 @@ def elected_by(output: str) -> set[changes.PartitionTarget]:
 async def test_the_same_leaders_as_kafkas_own_command_elects(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str, tmp_path: Path
 ) -> None:
-    """After a broker was away the others lead for it. What `elect preferred all` stages is what Kafka's command
-    changes, and applying it leads to the leaders that were forecast."""
+    """After a restart of broker 2, `elect preferred all` stages the partitions that Kafka's command elects leaders for,
+    and the apply leads to the leaders of the forecast."""
     replicas = [((start % 3) + 2, ((start + 1) % 3) + 2) for start in range(12)]
     assert (
         await client.run(
@@ -577,7 +578,7 @@ async def test_the_same_leaders_as_kafkas_own_command_elects(
         f"broker {b}, its preferred replica, leads already" for b in (2, 3, 4)
     }
 
-    # The runbook's commands, of some partitions and of one.
+    # the runbook's commands, for three partitions and for one
     for some in ((0, 3, 6), (9,)):
         swapped = {changes.MoveTarget(name, number): replicas[number][::-1] for number in some}
         moved = await client.run(send, changes.AlterReassignments(swapped), validate_only=False)
@@ -598,7 +599,7 @@ async def test_the_same_leaders_as_kafkas_own_command_elects(
 async def test_a_preferred_replica_that_is_away_stays_away(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str
 ) -> None:
-    """Its partitions are named and not staged; sent all the same, brokers refuse them."""
+    """kac reports these partitions and stages no elections; brokers refuse a request for such an election."""
     made = changes.CreateTopics((changes.NewTopic(name, assignments=((SECOND, FIRST), (FIRST, SECOND))),))
     assert (await client.run(send, made, validate_only=False))[0].ok
     await asyncio.to_thread(racked_cluster.stop, SECOND)
@@ -625,15 +626,15 @@ def _elect(name: str, *, unclean: bool = False) -> changes.ElectLeaders:
 async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_said(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str, min_isr: int
 ) -> None:
-    """Three replicas are stopped one after another, with records between: the last one has all of them. The two others
-    come back, and the one that has less is earlier in the order of the replicas."""
+    """Three replicas stop one after another, with records written between, so the last one has all records. The two
+    others come back, and the first of them in the replica list has fewer records than the other."""
     all_, two, one = 50, 30, 20
     topic = changes.NewTopic(name, assignments=((FIRST, THIRD, SECOND),), configs={"min.insync.replicas": str(min_isr)})
     assert (await client.run(send, changes.CreateTopics((topic,)), validate_only=False))[0].ok
     await write(racked_cluster, name, all_)
     for broker, more in ((THIRD, two), (SECOND, one), (FIRST, 0)):
         await copied(client, name)
-        # As a crash: what it wrote is there, and a shutdown in order would wait for another leader.
+        # A crash: the broker keeps its records, and does not wait for a new leader as in an orderly shutdown.
         await asyncio.to_thread(racked_cluster.kill, broker)
         await asyncio.to_thread(racked_cluster.await_brokers, racked_cluster.running)
         if more:
@@ -683,7 +684,7 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
 async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str, tmp_path: Path
 ) -> None:
-    """It was started by kafka-reassign-partitions, with a throttle so that it lasts."""
+    """kafka-reassign-partitions starts the move, with a throttle so that it is slow."""
     made = changes.CreateTopics((changes.NewTopic(name, assignments=((FIRST, SECOND), (SECOND, FIRST))),))
     assert (await client.run(send, made, validate_only=False))[0].ok
     await write(racked_cluster, name, 60, 500_000)
@@ -713,7 +714,7 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
     assert [each.status for each in outcomes_of(applied)] == [changes.Status.APPLIED]
     assert await client.run(partitions.list_reassignments) == ()
     after = await described(client, name)
-    # The same replicas; which of them is first follows from the order in which the move named them.
+    # The replicas are the same; their order follows from the move's list.
     assert [set(each.replicas) for each in after] == [set(each.replicas) for each in before]
     assert [each.replicas for each in after] == [each.replicas for each in forecast]
     assert [(each.leader, set(each.isr)) for each in after] == [(each.leader, set(each.isr)) for each in forecast]
@@ -724,7 +725,7 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
     assert outcome.failure is not None
     assert outcome.failure.name == "NO_REASSIGNMENT_IN_PROGRESS"
 
-    # The runbook's command, of a second move.
+    # the runbook's command, for a second move
     await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *connect, *moving)
     session, report = await staged(client, f"cancel move topic {name}")
     (command,) = runbook(diff(session.plan, session.snapshot), connect)

@@ -1,6 +1,8 @@
-"""What changes in a cluster is printed as it happens: what others change, and what comes from this host. On real
-brokers, 4.3 and 3.9, a change by kafka-configs is seen as another's, ours has its author, and Enter takes the other one
-back."""
+"""Tests of ``kac events``, which prints changes of a cluster as they happen.
+
+A change by kac on this host has an author, any other has none. On real brokers, 4.3 and 3.9, the console shows a change
+by kafka-configs as another client's, and Enter reverts it.
+"""
 
 import asyncio
 import json
@@ -47,19 +49,19 @@ cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", 6, 3))
 
 
 class Watching:
-    """`kac events` in a process of its own."""
+    """A running process of `kac events`."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def next(self) -> dict[str, Any]:
-        """The next event."""
+        """Return the next event."""
         assert self._process.stdout is not None
         found: dict[str, Any] = json.loads(self._process.stdout.readline())
         return found
 
     def until(self, text: str) -> None:
-        """Wait until it says something on standard error."""
+        """Wait until a line of standard error contains a text. Raises AssertionError if the output ends first."""
         assert self._process.stderr is not None
         for said in self._process.stderr:
             if text in said:
@@ -105,7 +107,7 @@ def test_a_config_of_few_topics_is_seen_within_seconds_and_how_often_is_said(clu
 def test_what_was_not_read_in_the_time_is_said_at_the_end(
     cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Topics' configs are answered late: the time is over before."""
+    """The brokers answer the request for topics' configs only after the time is over."""
     cluster.call(lambda c: c.faults.add(Fault(Delay(PATIENCE), api="describe_configs")))
     assert cli.run(["events", "-b", cluster.bootstrap, "--for", "2s"]) == 0
     said = capsys.readouterr().err
@@ -131,7 +133,7 @@ QUICK = dict.fromkeys(parts.FOR_EVENTS, 0.1)
 
 
 class Followed:
-    """A session whose events are followed."""
+    """A session, and the queue of events that the session reports."""
 
     def __init__(self, session: Session, feed: event_feed.EventFeed, made: asyncio.Queue[Event]) -> None:
         self.session = session
@@ -182,7 +184,7 @@ async def test_the_configs_of_many_topics_are_read_at_a_slow_pace(cluster: Threa
 
 
 async def test_configs_quotas_and_their_author(cluster: ThreadedCluster) -> None:
-    """One change by another client, and one by `kac run`: only the second has an author."""
+    """One change is by another client, the other by `kac run`: only the second has an author."""
     async with followed(cluster.bootstrap) as it:
         cluster.call(lambda c: c.state.alter_quota(QuotaEntity.of({"user": "alice"}), {"producer_byte_rate": 1024.0}))
         event = await it.next()
@@ -192,7 +194,7 @@ async def test_configs_quotas_and_their_author(cluster: ThreadedCluster) -> None
         seen = {event.kind: event for event in (await it.next(), await it.next())}
         assert all(each.author is not None and each.author.number == 1 for each in seen.values())
         assert not seen[Kind.CONFIG].trouble, "no rule of plans warns of an hour"
-        # The same values by somebody else, right after: the change of before is the author of neither.
+        # Another client sets the same values again: the earlier change by kac is not the author.
         for value in ("7200000", "3600000"):
             cluster.call(partial(_set_retention, value))
             event = await it.next()
@@ -210,7 +212,7 @@ async def test_what_topics_inherit_is_one_event(cluster: ThreadedCluster) -> Non
 
 
 async def test_who_votes_and_who_leads(cluster: ThreadedCluster) -> None:
-    """A voter is taken out by `kac run`, and added again by somebody else; then another one leads."""
+    """`kac run` removes a voter, another client adds it again, and then the leader changes."""
     cluster.call(lambda c: c.state.set_feature("kraft.version", 1))
     async with followed(cluster.bootstrap) as it:
         command = "remove voter 3; apply --yes --accept no-spare-voter"
@@ -242,7 +244,7 @@ def real(request: pytest.FixtureRequest) -> KafkaCluster:
 
 @pytest.fixture
 async def screen(real: KafkaCluster, name: str) -> AsyncIterator[Driven]:
-    """The console on a cluster with a topic of this test's, at its events, when everything has been read once."""
+    """The console on a cluster with one topic, in the view of events, after everything was read once."""
     settings = ConnectionSettings(real.addresses)
     with AdminClient(settings) as client:
         outcomes = await client.run(changes.send, CreateTopics((NewTopic(name, 1, 1),)), validate_only=False)

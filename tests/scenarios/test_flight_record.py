@@ -1,5 +1,5 @@
-"""`kac record` on a cluster: what is in the file, what is not, and what is left of it after a kill. Of real brokers it
-holds what they answered, and no credential, secret or record."""
+"""Tests of `kac record`: the content of the file, also after a kill. A record of real brokers has their answers, and no
+credential, secret or topic record."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ def record(cluster: ThreadedCluster, file: Path, *arguments: str) -> int:
 
 
 async def answers_of(cluster: ThreadedCluster, polls: int = 1) -> list[Answer]:
-    """What a session is answered that reads all it can."""
+    """Return the answers to a session that reads everything. polls: the number of full polls afterwards."""
     kept: list[Answer] = []
     settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
     with AdminClient(settings, Tap(kept.append)) as client:
@@ -58,7 +58,7 @@ async def answers_of(cluster: ThreadedCluster, polls: int = 1) -> list[Answer]:
 
 
 def decoded(answer: Answer) -> Iterator[Any]:
-    """The request and the response."""
+    """Yield the request, unless it is the first one of a connection, and the response, if there is one."""
     kafka = messages(answer.api_key, answer.version)
     assert kafka is not None
     if (answer.api_key, answer.version) != (18, CONNECTED):
@@ -68,7 +68,7 @@ def decoded(answer: Answer) -> Iterator[Any]:
 
 
 def texts(entity: Any) -> Iterator[str]:
-    """All texts in a message."""
+    """Yield all texts in a message."""
     if isinstance(entity, str):
         yield entity
     elif isinstance(entity, tuple):
@@ -161,7 +161,7 @@ def test_an_anonymous_record_is_not_appended_to(
 
 
 def _known_words() -> set[str]:
-    """What is Kafka's own: states and types, and the names of its configs."""
+    """Return Kafka's own words: states, types, and the names of its configs."""
     return kafka_words.VALUES.union(*record_harmless_configs.definitions().values())
 
 
@@ -210,7 +210,7 @@ async def test_no_name_is_left_in_an_anonymous_record(tmp_path: Path) -> None:
         for message in decoded(answer):
             original |= set(texts(message))
     assert set(HOSTILE[:4]) <= original
-    known = "\n".join(_known_words())  # with defaults as "scope", which is in sasl.oauthbearer.scope.claim.name
+    known = "\n".join(_known_words())  # defaults such as "scope" are parts of names of configs
     secret = {text for text in original if len(text) >= 4 and text not in known and not _is_value(text)}
     assert len(secret) > 50
     reader = FlightReader(file)
@@ -220,12 +220,12 @@ async def test_no_name_is_left_in_an_anonymous_record(tmp_path: Path) -> None:
         [file.read_bytes(), *(part for a in found for part in (a.host.encode(), a.request, a.body))]
     )
     assert [text for text in secret if text.encode() in everything] == []
-    for answer in found:  # and it still is what brokers answer
+    for answer in found:  # kac can still decode the answers
         assert list(decoded(answer)) is not None
 
 
 def _is_value(text: str) -> bool:
-    """Whether it is a number, or a list of Kafka's own words."""
+    """Return whether a text is a number or a list of Kafka's own words."""
     try:
         float(text)
     except ValueError:
@@ -271,12 +271,12 @@ def test_a_killed_record_is_whole(cluster: ThreadedCluster, tmp_path: Path) -> N
                 assert time.monotonic() < until
                 assert process.poll() is None
                 time.sleep(0.01)
-                with suppress(OSError, RecordError):  # it is not there yet, or has no header
+                with suppress(OSError, RecordError):  # the file does not exist yet, or has no header
                     seen = len(FlightReader(file))
             process.kill()
         reader = FlightReader(file)
         assert not reader.damage
-        assert len(list(reader.answers())) == len(reader) >= seen > 10  # what was there before the kill is there
+        assert len(list(reader.answers())) == len(reader) >= seen > 10  # all that was in the file before the kill
         assert record(cluster, file, "--append") == 0
         again = FlightReader(file)
         assert (len(again.headers), again.damage) == (2, "")
@@ -297,7 +297,7 @@ def test_ctrl_c_ends_a_record_with_a_whole_file(cluster: ThreadedCluster, tmp_pa
         while seen < 20:
             assert time.monotonic() < until
             time.sleep(0.01)
-            with suppress(OSError, RecordError):  # it is not there yet
+            with suppress(OSError, RecordError):  # the file does not exist yet
                 seen = len(FlightReader(file))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=patience.PATIENCE)
@@ -316,7 +316,7 @@ def test_a_signal_has_a_watching_triage_write_its_last_half_hour(cluster: Thread
     command = [sys.executable, "-m", "console", "triage", "-b", cluster.bootstrap, "--watch"]
     with children.Child(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        process.stdout.readline()  # it watches
+        process.stdout.readline()  # triage has begun to watch
         process.send_signal(signal.SIGUSR1)
         for line in process.stdout:
             if "kac replay" in line:
@@ -326,7 +326,7 @@ def test_a_signal_has_a_watching_triage_write_its_last_half_hour(cluster: Thread
     (file,) = (tmp_path / "kac" / "records").iterdir()
     assert str(file) in line
     found = {api_name(answer.api_key) for answer in FlightReader(file).answers()}
-    assert found >= {"metadata", "describe_cluster", "api_versions"}  # the poll of which it spoke
+    assert found >= {"metadata", "describe_cluster", "api_versions"}  # the poll of the printed verdict
 
 
 # -- on real brokers --------------------------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ KEYS: dict[config.ConfigResource, str] = {
     config.broker_resource(1): "listener.name.x.ssl.keystore.password",
     config.CLUSTER_DEFAULT: "acme.vault.token",
 }
-"""A sensitive key of Kafka's, and one that brokers do not know: both are sensitive to them."""
+"""A sensitive key of Kafka, and a key that brokers do not know: they treat both as sensitive."""
 
 
 async def test_no_secret_of_a_cluster_is_in_its_record(
@@ -391,7 +391,7 @@ async def test_no_secret_of_a_cluster_is_in_its_record(
     assert {"metadata", "describe_configs", "describe_acls", "describe_quorum", "describe_log_dirs"} <= apis <= RECORDED
     shown, hidden = _bytes(plain), _bytes(anonymous)
     for key in KEYS.values():
-        assert key.encode() in shown  # the keys are there, and have no values
+        assert key.encode() in shown  # the record has the keys, without values
     assert name.encode() in shown
     for secret in (SECRET, password, *secure_cluster.users.values()):
         assert secret.encode() not in shown
@@ -402,7 +402,7 @@ async def test_no_secret_of_a_cluster_is_in_its_record(
 
 
 def _bytes(path: Path) -> bytes:
-    """The file, and all that is in it."""
+    """Return the bytes of the file and of all its answers."""
     reader = FlightReader(path)
     assert not reader.damage
     parts = [path.read_bytes()]

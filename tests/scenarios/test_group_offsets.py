@@ -1,4 +1,4 @@
-"""Groups' offsets: the same cases on embedded clusters of two releases and on real brokers, 4.3 and 3.9."""
+"""Tests of groups' offsets: the same cases on embedded clusters of two releases and on real brokers, 4.3 and 3.9."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -46,12 +46,13 @@ from tests.support.group_flows import (
 from tests.support.kafka_cluster import KafkaCluster
 
 Case = Callable[[AdminClient, str, str, Path], Awaitable[None]]
-"""On a client, its bootstrap servers, and a topic of three partitions; a folder for files."""
+"""A case; its arguments are a client, its bootstrap servers, a topic of three partitions, and a folder for files."""
 FIRST_MS = 1_700_000_000_000
 
 
 async def _group(bootstrap: str, topic: str) -> str:
-    """10, 20 and 0 records; a group at 4 of the first, with a text, and at 20 of the second."""
+    """Write 10, 20 and 0 records to three partitions. Commit offset 4, with metadata, in the first and 20 in the
+    second. Return the group."""
     await write(bootstrap, topic, {0: 10, 1: 20}, first_ms=FIRST_MS)
     group = f"group-of-{topic}"
     await read_up_to(bootstrap, topic, group, {0: CommittedOffset(4, -1, "a text"), 1: CommittedOffset(20)})
@@ -59,7 +60,7 @@ async def _group(bootstrap: str, topic: str) -> str:
 
 
 async def resets_and_their_ways_back(client: AdminClient, bootstrap: str, topic: str, folder: Path) -> None:
-    """Each form commits what it says; each revert restores offsets with their texts."""
+    """Each form of reset commits its offsets; each revert restores the offsets with their metadata."""
     group = await _group(bootstrap, topic)
     was = await position(client, group)
     assert {number: each[::2] for (_, number), each in was.committed.items()} == {0: (4, "a text"), 1: (20, "")}
@@ -91,7 +92,7 @@ async def resets_and_their_ways_back(client: AdminClient, bootstrap: str, topic:
 
 
 async def a_member_stops_it(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
-    """A member that joins after the look stops the reset, even where the plan's owner overwrites: brokers refuse it."""
+    """Brokers refuse the reset if a member joins after the plan was made, even if the user forces the apply."""
     group = await _group(bootstrap, topic)
     session = session_of(client)
     report = await stage(session, f"reset group {group} to earliest")
@@ -114,7 +115,7 @@ async def a_member_stops_it(client: AdminClient, bootstrap: str, topic: str, _fo
 
 
 async def what_is_not_there(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
-    """Groups, topics, partitions and offsets that do not exist, and offsets outside of the log."""
+    """kac refuses groups, topics and partitions that do not exist, and offsets outside of the log."""
     group = await _group(bootstrap, topic)
 
     async def said(command: str) -> str:
@@ -137,7 +138,7 @@ async def what_is_not_there(client: AdminClient, bootstrap: str, topic: str, _fo
 
 
 async def a_new_group(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
-    """A clone has offsets and texts; what made it is taken back, and only that."""
+    """A clone has the offsets and metadata of its group; a revert deletes only them."""
     group = await _group(bootstrap, topic)
     twin = f"{group}-twin"
     report = await change(client, f"clone group {group} to {twin}")
@@ -151,7 +152,7 @@ async def a_new_group(client: AdminClient, bootstrap: str, topic: str, _folder: 
 
 
 async def deletions_and_their_ways_back(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
-    """A group, and its offsets of a topic, go and come back with their texts."""
+    """A revert restores a deleted group, or its deleted offsets of a topic, with metadata."""
     group = await _group(bootstrap, topic)
     was = (await position(client, group)).committed
     for command in (f"delete group {group} topic {topic}", f"delete group {group}"):
@@ -164,7 +165,7 @@ async def deletions_and_their_ways_back(client: AdminClient, bootstrap: str, top
 
 
 async def a_share_group(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
-    """One that does not exist is made of its start offsets, and comes back after it was deleted; from 4.1 on."""
+    """A reset creates a missing share group with start offsets, and a revert restores a deleted one; from 4.1 on."""
     await write(bootstrap, topic, {0: 10, 1: 20}, first_ms=FIRST_MS)
     group = f"share-of-{topic}"
     report = await change(client, f"reset share group {group} topic {topic} to latest")
@@ -187,8 +188,8 @@ async def a_share_group(client: AdminClient, bootstrap: str, topic: str, _folder
 
 
 async def the_group_with_the_empty_name(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
-    """Brokers commit, describe, list and delete it for clients of old; they join no member to it, and delete no single
-    offset of it."""
+    """Brokers commit, describe, list and delete the group for old clients. No member can join it, and its offsets can't
+    be deleted one by one."""
     await write(bootstrap, topic, {0: 10}, first_ms=FIRST_MS)
     made = await change(client, f"reset group '' topic {topic} partition 0 to offset 3")
     assert made.ok, made
@@ -220,14 +221,13 @@ CASES: tuple[Case, ...] = (
 
 
 def named(case: Case) -> str:
-    """A case's name for pytest."""
     return case.__name__
 
 
 parameters = pytest.mark.parametrize("case", CASES, ids=named)
 
 
-# -- Groups' offsets: the same cases on embedded clusters of two releases and on real brokers, 4.3 and 3.9 -------------
+# -- the same cases on embedded clusters of two releases and on real brokers, 4.3 and 3.9 ------------------------------
 
 STATIC = {"group.initial.rebalance.delay.ms": "0"}
 
@@ -244,7 +244,7 @@ embedded_client = worlds.client("cluster", visible_timeout=0.05)
 
 @pytest.fixture(params=["like 4.4", "like 3.9", "plain_cluster", "kafka39"])
 async def bootstrap(request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """Where a cluster is: an embedded one like a release, or a real one."""
+    """Bootstrap servers of a cluster: an embedded one like a release, or a real one."""
     _, is_embedded, release = request.param.rpartition("like ")
     if is_embedded:
         async with EmbeddedCluster(spec.ClusterSpec(brokers=1, versions=release, static_configs=STATIC)) as running:
@@ -274,7 +274,7 @@ LOST = {
 @pytest.mark.parametrize("moment", list(faults.Moment), ids=lambda each: each.value)
 @pytest.mark.parametrize("api", LOST)
 async def test_a_lost_answer_is_looked_for_and_nothing_is_sent_twice(api: str, moment: faults.Moment) -> None:
-    """What the cluster shows is applied, anything else is unknown."""
+    """A change is applied if the cluster shows it, else its outcome is unknown."""
     async with EmbeddedCluster(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
         running.state.put_topic(replicas.new_topic("orders", replicas.striped([1], 2, 1), [1]))
         ensure_topic(running.state)
@@ -298,7 +298,7 @@ async def test_a_lost_answer_is_looked_for_and_nothing_is_sent_twice(api: str, m
 async def test_a_member_that_joins_in_the_last_gap_is_named_as_the_reason(
     cluster: EmbeddedCluster, embedded_client: AdminClient
 ) -> None:
-    """Between the last look and the request's arrival: the coordinator refuses, and that is said."""
+    """If the coordinator refuses a reset because a member joined after the last check, the outcome names the member."""
     worlds.group("billing", {("orders", 0): 4}, protocol_type="consumer")(cluster)
     group = cluster.state.groups["billing"]
     cluster.state.logs["orders", 0] = PartitionLog()
@@ -319,7 +319,7 @@ async def test_a_member_that_joins_in_the_last_gap_is_named_as_the_reason(
 
 @pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.long)])
 async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) -> None:
-    """Staged, sent and taken back: no request for a single partition, and none without bounds."""
+    """Staging, apply and revert send no request per partition; each request has a bounded size."""
     async with EmbeddedCluster(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
         running.state.put_topic(replicas.new_topic("orders", replicas.striped([1], count, 1), [1]))
         ensure_topic(running.state)
@@ -340,7 +340,7 @@ async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) ->
             _, back = await revert(made, report)
             assert back.ok
             assert {each.metadata for each in group.offsets.values()} == {""}
-            # Which cluster answers is asked before each step, and on the connection of each change.
+            # kac reads the cluster's id before each step, and on the connection of each change.
             assert running.counters.total().requests < 50 + 25 * commits
 
 
@@ -348,7 +348,7 @@ async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) ->
 async def test_a_transaction_where_a_groups_offsets_are_is_in_the_forecast(
     *, held: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It hangs in the partition of the offsets' topic that the group's name has, or in another one."""
+    """A transaction hangs in the partition of __consumer_offsets for this group, or in another one."""
     with run_in_thread(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
 
         def seed(cluster: EmbeddedCluster) -> None:
@@ -369,7 +369,7 @@ async def test_a_transaction_where_a_groups_offsets_are_is_in_the_forecast(
         arguments = ["run", "-b", running.bootstrap, "-e", "reset group invoices to earliest; plan"]
         code = await asyncio.to_thread(cli.run, arguments)
         out = capsys.readouterr().out
-        assert code == 3, out  # staged, and not applied
+        assert code == 3, out  # staged, not applied
         assert ("the transaction of producer 77 is open in __consumer_offsets/" in " ".join(out.split())) is held
         assert "up to 2 records are read again" in out
 
@@ -402,7 +402,8 @@ tool = worlds.running(kafka_commands.KafkaCommands, scope="module")
 async def test_every_form_is_what_kafkas_own_tool_exports(
     kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: kafka_commands.KafkaCommands, tmp_path: Path
 ) -> None:
-    """The dry run's CSV of kafka-consumer-groups is what is staged, and read from a file gives that again."""
+    """kac stages the offsets of the CSV that kafka-consumer-groups writes in a dry run; the same CSV as a file gives
+    the same edits."""
     await changing.make_topic(link, name, partitions=2, retention_ms="-1")
     await write(kafka.bootstrap, name, {0: 10, 1: 20})
     group = f"group of {name}"
@@ -412,7 +413,7 @@ async def test_every_form_is_what_kafkas_own_tool_exports(
         words = ["--bootstrap-server", kafka.bootstrap, "--group", group, "--reset-offsets", "--dry-run", "--export"]
         ran = tool.run(kafka_commands.GROUPS, [*words, *options])
         assert ran.code == 0, ran
-        # A time after all records is warned about, on the same output.
+        # The tool warns of a time after all records, on the same output.
         return "".join(f"{line}\n" for line in ran.out.splitlines() if line and not line.startswith("Warn: "))
 
     async def staged(command: str) -> set[str]:
@@ -438,7 +439,7 @@ async def test_every_form_is_what_kafkas_own_tool_exports(
 async def test_the_runbook_does_what_the_plan_does(
     kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: kafka_commands.KafkaCommands
 ) -> None:
-    """Each command of the runbook, run by Kafka's own tool, makes what the plan says."""
+    """Each command of the runbook, run by Kafka's own tool, has the effect of the plan."""
     await changing.make_topic(link, name, partitions=3, retention_ms="-1")
     await write(kafka.bootstrap, name, {0: 10, 1: 20, 2: 5})
     group = f"group-of-{name}"
@@ -467,7 +468,7 @@ async def test_the_runbook_does_what_the_plan_does(
 
 
 async def _share_group(client: AdminClient, link: Link, group: str, topic: str) -> None:
-    """A share group that has used the topic, without members again."""
+    """Have a share group use the topic, and leave it without members."""
     (coordinator,) = (await find_coordinators(link, [group], is_change=True))[0].values()
 
     async def beat(epoch: int) -> Any:
@@ -488,7 +489,7 @@ async def _share_group(client: AdminClient, link: Link, group: str, topic: str) 
 
 
 async def test_a_share_group_gets_its_start_offsets(plain_cluster: KafkaCluster, name: str) -> None:
-    """KIP-932: set, taken back, deleted by topic, and with the group."""
+    """Start offsets are set, reverted, deleted by topic, and deleted with the group (KIP-932)."""
     client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses, visible_timeout=0.05))
     client.start()
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
@@ -532,7 +533,8 @@ async def test_a_share_group_gets_its_start_offsets(plain_cluster: KafkaCluster,
 
 @pytest.mark.parametrize("protocol", ["consumer", "streams"])
 async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: str, protocol: str) -> None:
-    """KIP-848, KIP-1071: with a member it is refused, named; without one it is set and taken back."""
+    """A reset is refused, with its reason, while the group has a member; without one it is applied and reverted
+    (KIP-848, KIP-1071)."""
     client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses, visible_timeout=0.05))
     client.start()
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
@@ -572,7 +574,7 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
 
 
 def test_the_noun_deletes_groups_and_their_offsets(plain_cluster: KafkaCluster, name: str) -> None:
-    """`kac groups --delete` asks like the plan, and takes --yes."""
+    """`kac groups --delete` asks as the plan does, and accepts --yes."""
     bootstrap = plain_cluster.bootstrap
 
     async def made() -> None:

@@ -1,5 +1,8 @@
-"""How a broker leaves: stopped in order it hands its leaders over while it answers; killed or hanging it keeps them
-until its session has ended. The embedded cluster and real brokers do the same."""
+"""Tests of the ways in which a broker leaves, the same on the embedded cluster and on real brokers.
+
+A broker in an orderly stop hands its leaders over while it answers. A broker that is killed or hangs keeps its leaders
+until its session ends.
+"""
 
 import asyncio
 import time
@@ -27,7 +30,7 @@ SESSION = "broker.session.timeout.ms"
 
 
 class Side(NamedTuple):
-    """A cluster of three brokers, and what happens to the third one. session: seconds until it is fenced."""
+    """A cluster of three brokers, with ways to stop the third one. session: seconds until it is fenced."""
 
     link: Link
     session: float
@@ -41,7 +44,7 @@ Make = Callable[[], AbstractAsyncContextManager[Side]]
 
 
 class Look(NamedTuple):
-    """Broker 3 as the others show it, after it was tried itself."""
+    """The state of broker 3 as its port and the other brokers show it."""
 
     port: str
     leads: bool
@@ -51,7 +54,7 @@ class Look(NamedTuple):
 
 @asynccontextmanager
 async def embedded() -> AsyncIterator[Side]:
-    """An embedded cluster with short sessions."""
+    """Yield an embedded cluster with short sessions."""
     spec = ClusterSpec(brokers=3, static_configs={SESSION: "1500"})
     async with EmbeddedCluster(spec) as cluster, _side_link(tuple(cluster.addresses.values())) as link:
 
@@ -70,7 +73,7 @@ async def embedded() -> AsyncIterator[Side]:
 
 @asynccontextmanager
 async def real() -> AsyncIterator[Side]:
-    """Real brokers, with sessions as short as their heartbeats allow."""
+    """Yield real brokers, with the shortest sessions that their heartbeats allow."""
     with or_skip():
         cluster = KafkaCluster(brokers=3, properties={SESSION: "6000"})
     await asyncio.to_thread(cluster.__enter__)
@@ -114,7 +117,7 @@ async def _side_link(addresses: tuple[tuple[str, int], ...]) -> AsyncIterator[Li
 
 
 async def look_at(link: Link) -> Look:
-    """Try broker 3, and then read what the others say."""
+    """Connect to broker 3, then read its state from the others."""
     silent = await silence(link, 1.0)
     port = REFUSES if LEAVES in silent.refusing else HANGS if LEAVES in silent.brokers else ANSWERS
     cluster = await describe_cluster(link)
@@ -124,10 +127,10 @@ async def look_at(link: Link) -> Look:
 
 
 async def until(link: Link, holds: Callable[[Look], bool], rest: float = BETWEEN_LOOKS) -> Look:
-    """Look until it is so. rest: seconds between two looks."""
+    """Read the state until it meets a condition, and return it. rest: seconds between two reads."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            with suppress(KeyError, ValueError):  # the topic is not there yet
+            with suppress(KeyError, ValueError):  # the topic does not exist yet
                 if holds(look := await look_at(link)):
                     return look
             await asyncio.sleep(rest)
@@ -147,7 +150,7 @@ SIDES = pytest.mark.parametrize("side", [embedded, pytest.param(real, marks=ON_R
     ids=["refuses-embedded", "hangs-embedded", "hangs-4.3", "refuses-4.3"],
 )
 async def test_one_that_fails_keeps_its_leaders_until_its_session_has_ended(side: Make, port: str) -> None:
-    """A refused connection ends no session. When the broker is back, it is in sync again."""
+    """A refused connection ends no session. Once the broker is back, it is in sync again."""
     async with side() as it:
         began = time.monotonic()
         await (it.kill() if port == REFUSES else it.hang())

@@ -1,4 +1,5 @@
-"""MirrorMaker's flows: by records in its form on embedded clusters, and of a real MirrorMaker between real ones."""
+"""Tests of MirrorMaker's flows: with records in its format on embedded clusters, and with a real MirrorMaker between
+real clusters."""
 
 import json
 import time
@@ -247,7 +248,8 @@ def contexts(source: ThreadedCluster, bare: ThreadedCluster, tmp_path: Path, mon
 def test_the_lag_is_by_the_offset_syncs_of_either_cluster(
     mirrored: ThreadedCluster, without_syncs: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After the sync of 10 as 8 here came records up to 12: all is copied up to 14 of 20. At the source: 16 as 11."""
+    """The target's newest offset sync maps 10 to 8, and its end is 12, so records up to 14 of 20 are copied. The
+    source's sync maps 16 to 11."""
     for target, copied in ((mirrored, 14), (without_syncs, 17)):
         rows = told(capsys, target, "lag", "--source-context", "east")
         assert [[row[each] for each in ("topic", "partition", "end", "copied", "lag")] for row in rows] == [
@@ -274,7 +276,7 @@ def test_a_lag_that_can_not_be_known_says_why(
     assert says in capsys.readouterr().err
 
 
-# -- A real MirrorMaker between two real clusters: kac reads at the target what MirrorMaker and Kafka say there --------
+# -- a real MirrorMaker between two real clusters: kac reads the values that MirrorMaker and Kafka show at the target --
 
 REAL_COPY = f"{SOURCE}.{TOPIC}"
 STEP = 5
@@ -290,8 +292,9 @@ def mirror() -> Iterator[MirrorMaker]:
 
 
 def translated(bootstrap: str) -> dict[int, int]:
-    """The offsets that MirrorMaker itself committed for the group at the target, by partition."""
-    # Not by librdkafka's client for administrators: it crashes if the coordinator is not there yet.
+    """Return the offsets that MirrorMaker itself committed for the group at the target, by partition; empty without a
+    coordinator."""
+    # Do not use librdkafka's admin client: it crashes if the coordinator does not exist yet.
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
     try:
         found = consumer.committed([TopicPartition(REAL_COPY, each) for each in (0, 1)], 5)
@@ -303,9 +306,10 @@ def translated(bootstrap: str) -> dict[int, int]:
 
 
 def written_and_read(mirror: MirrorMaker) -> bool:
-    """Write more records, and commit all of them for the group; return whether MirrorMaker committed for it since.
+    """Write more records, and commit all of them for the group; return whether MirrorMaker has committed offsets for
+    the group.
 
-    MirrorMaker copies what comes after its start, and translates what it copied itself.
+    MirrorMaker copies the records written after its start, and translates offsets of the records that it copied itself.
     """
     mirror.write(STEP)
     mirror.commit(mirror.written)
@@ -348,7 +352,7 @@ async def test_flows_are_what_mirrormaker_wrote_and_one_that_stops_is_named(
         for number, row in points.items():
             end = consumer.get_watermark_offsets(TopicPartition(REAL_COPY, number), PATIENCE)[1]
             assert row.lag == end - row.checkpoint.downstream
-            # All that the source has is copied by now: the group's last offset there was translated.
+            # All records of the source are copied: the last offset of the group at the source was translated.
             assert model.copied_up_to(syncs[number].sync, end) == mirror.written
         consumer.close()
 

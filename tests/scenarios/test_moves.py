@@ -1,4 +1,4 @@
-"""Moves from a command to the last replica, on embedded clusters and on real brokers."""
+"""Tests of moves from the command to the last replica, on embedded clusters and on real brokers."""
 
 import asyncio
 import json
@@ -44,12 +44,12 @@ from tests.support import changing, kafka_cluster, real_clusters, triage_watch, 
 from tests.support.worlds import Kac
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Moves from a command to the last replica on an embedded cluster. On real brokers a broker is drained while producers
-# write, and no partition has too few replicas in sync
+# Moves on an embedded cluster. On real brokers a broker is drained while producers write, and no partition has too few
+# replicas in sync
 
 
 async def test_a_partition_moves_and_comes_back(capsys: pytest.CaptureFixture[str]) -> None:
-    """The plan says what is copied and dropped; the revert is another move."""
+    """The plan says which broker copies and which drops its replica; the revert is another move."""
     async with EmbeddedCluster(ClusterSpec(brokers=3)) as cluster:
         cluster.state.put_topic(new_topic("orders", [(1, 2), (2, 1)], (1, 2, 3)))
         async with session_on(cluster) as session:
@@ -82,7 +82,7 @@ async def test_a_partition_moves_and_comes_back(capsys: pytest.CaptureFixture[st
 async def test_a_move_that_may_not_be_meant_is_refused(
     capsys: pytest.CaptureFixture[str], command: str, why: str
 ) -> None:
-    """Another number of replicas, a broker that is not there, a move of another tool."""
+    """The move has another number of replicas or a broker that is down, or another tool moves the partition."""
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         cluster.state.put_topic(new_topic("orders", [(1, 2), (2, 1)], (1, 2, 3, 4)))
         await cluster.broker_down(3)
@@ -95,7 +95,7 @@ async def test_a_move_that_may_not_be_meant_is_refused(
 
 
 async def test_a_move_of_another_tool_that_starts_meanwhile_is_a_conflict(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is never replaced unseen."""
+    """If another tool starts a move meanwhile, the apply reports a conflict, and does not replace the move."""
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2, 3, 4)))
         await cluster.broker_down(4)
@@ -109,7 +109,7 @@ async def test_a_move_of_another_tool_that_starts_meanwhile_is_a_conflict(capsys
 
 
 async def test_the_number_of_replicas_changes_where_it_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
-    """With resize; in the runbook it is kafka-reassign-partitions' own file."""
+    """`resize` allows another number of replicas; the runbook has it in the file of kafka-reassign-partitions."""
     async with EmbeddedCluster(ClusterSpec(brokers=3)) as cluster:
         cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2, 3)))
         async with session_on(cluster) as session:
@@ -127,7 +127,8 @@ async def test_the_number_of_replicas_changes_where_it_is_meant(capsys: pytest.C
 
 
 async def stuck(cluster: EmbeddedCluster) -> None:
-    """orders/0 was on 1 and goes to 2 and 3; 2 has copied it, 3 is down, and then 1."""
+    """Move orders/0 from broker 1 to 2 and 3 while broker 3 is down. Broker 2 has copied it, then broker 1 goes
+    down."""
     cluster.state.put_topic(new_topic("orders", [(1,)], (1, 2, 3, 4)))
     await cluster.broker_down(3)
     assert start_move(cluster, "orders", 0, (2, 3)).code == 0
@@ -139,7 +140,7 @@ async def stuck(cluster: EmbeddedCluster) -> None:
 
 
 async def test_a_move_back_to_none_that_is_in_sync_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """As brokers refuse it; the plan says which are to come back."""
+    """kac and the brokers refuse the cancellation; kac names the replicas that have to come back."""
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         await stuck(cluster)
         assert "unclean leader election" in (start_move(cluster, "orders", 0, None).message or "")
@@ -168,7 +169,7 @@ async def test_where_brokers_would_take_it_the_loss_is_typed(capsys: pytest.Capt
 
 
 async def test_what_was_not_read_is_judged_before_it_is_sent(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without the topic's configs it is staged with its risk; brokers have the last word."""
+    """If the topic's configs were not read, the cancellation is staged with its risk, and brokers decide."""
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         await stuck(cluster)
         async with session_on(cluster) as session:
@@ -201,7 +202,7 @@ async def test_a_cancellation_with_a_replica_in_sync_has_no_risk(capsys: pytest.
             "broker 3 stays and is not in sync: before Kafka 4.3 the move does not",
         ),
         ("move topic orders partition 0 to 3 resize", "broker 3 stays and is not in sync: the move does not end"),
-        ("move topic orders partition 0 to 3,1", ""),  # another order is taken at once
+        ("move topic orders partition 0 to 3,1", ""),  # a new order of the replicas takes effect at once
         ("move topic orders partition 0 to 1,4", ""),
     ],
 )
@@ -221,7 +222,8 @@ async def test_a_replica_that_stays_and_is_down_is_said(
 
 @pytest.mark.parametrize(("release", "ends"), [("3.9", False), ("4.4", True)])
 async def test_a_move_that_waits_for_a_replica_that_stays(release: str, *, ends: bool) -> None:
-    """Before Kafka 4.3 those that stay have to be in sync, too: with one of them down it ends when that is back."""
+    """Before Kafka 4.3 the replicas that stay also have to be in sync: while one of them is down, the move does not
+    end."""
     async with EmbeddedCluster(ClusterSpec(brokers=3, versions=release)) as cluster:
         cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2, 3)))
         await cluster.broker_down(2)
@@ -251,7 +253,7 @@ client = worlds.client("racked_cluster", known=1)
 
 
 async def polled(client: AdminClient) -> Session:
-    """A session that has read what a placement is made of."""
+    """Return a session that has read everything that a placement needs."""
     session = Session(client, Context("test", "test", client.settings, journal=False))
     await read_needs(session, Needs(parts=PARTS, every=frozenset({codes.TOPIC, codes.BROKER})))
     return session
@@ -265,7 +267,7 @@ def replicas_of(snapshot: Snapshot) -> dict[tuple[str, int], tuple[int, ...]]:
 async def test_a_broker_is_drained_under_load(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, tmp_path: Path
 ) -> None:
-    """No produce with acks=all fails, no partition is below min ISR at any poll, racks stay, nothing is left."""
+    """No produce with acks=all fails, no partition is below min ISR at any poll, racks are kept, nothing is left."""
     layouts = {"orders": ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4)), "audit": ((3, 2), (2, 3))}
     made = CreateTopics(
         tuple(
@@ -363,7 +365,8 @@ def layouts_of(layouts: dict[str, tuple[tuple[int, ...], ...]]) -> dict[tuple[st
 async def valid_beside_kafka(
     cluster: kafka_cluster.KafkaCluster, folder: Path, snapshot: Snapshot, moves: tuple[Relocation, ...]
 ) -> bool:
-    """Whether our proposal holds what kafka-reassign-partitions --generate's does, and copies no more replicas."""
+    """Return whether our proposal copies no more replicas than that of kafka-reassign-partitions --generate. Fail
+    unless both keep the number of replicas and the racks, and use no replica on the drained broker."""
     file = folder / "topics.json"
     names = sorted({each.topic for each in moves})
     file.write_text(json.dumps({"version": 1, "topics": [{"topic": name} for name in names]}))
@@ -384,7 +387,7 @@ async def valid_beside_kafka(
     return copied[0] <= copied[1]
 
 
-# -- `kac moves`: what it plans, what it says of that, and that its script brings the cluster there --------------------
+# -- `kac moves`: its plan, its forecast, and the effect of its script -------------------------------------------------
 
 PLACES = ((1, 2), (3, 1), (2, 3), (3, 2))
 
@@ -394,7 +397,7 @@ kac = worlds.commands()
 
 
 def settled_replicas(cluster: ThreadedCluster) -> list[tuple[int, ...]]:
-    """Where orders is once all moves are done."""
+    """Return the replicas of topic orders after all moves."""
 
     async def settled(embedded: EmbeddedCluster) -> list[tuple[int, ...]]:
         await embedded.settled()
@@ -404,7 +407,7 @@ def settled_replicas(cluster: ThreadedCluster) -> list[tuple[int, ...]]:
 
 
 def test_a_script_drains_a_broker(kac: Kac, cluster: ThreadedCluster) -> None:
-    """What is printed in text, as JSON and for Kafka's tool is what the script stages; a second plan finds nothing."""
+    """The script stages the moves that kac prints as text, JSON and for Kafka's tool; a second plan is empty."""
     said = kac("moves", "drain", "3")
     assert said.code == 0
     assert "3 partitions" in said.out
@@ -424,7 +427,8 @@ def test_a_script_drains_a_broker(kac: Kac, cluster: ThreadedCluster) -> None:
 
 
 def test_a_throttle_ends_by_itself_and_is_in_the_journal_before(kac: Kac, cluster: ThreadedCluster) -> None:
-    """Rates on the brokers that copy or are read, lists on the topic; all of it is due later."""
+    """Rates are set on the brokers that copy or are read, lists on the topic; the journal has their end before the
+    apply."""
     script = kac("moves", "drain", "3", "--throttle", "50MB/s", "--script").out
     assert kac("run", "-e", f"{script}\napply --yes").code == 0
     configs = cluster.call(lambda c: {name: dict(found) for name, found in c.state.configs.items()})
@@ -500,7 +504,8 @@ def test_a_goal_is_read_as_it_is_written(words: list[str], goal: goals.Goal) -> 
 
 
 def test_a_goal_is_run_and_listed(kac: Kac, cluster: ThreadedCluster) -> None:
-    """--run asks, works until it is reached and leaves no throttle; the list has it afterwards."""
+    """`--run` asks for a confirmation, works until the goal is reached, and leaves no throttle; `kac moves` then lists
+    the operation."""
     assert kac("moves", "drain", "3", "--run").code == 1
     ran = kac("moves", "drain", "3", "--throttle", "50MB/s", "--run", "--yes")
     assert ran.code == 0, ran
@@ -522,17 +527,17 @@ def configs_of(cluster: EmbeddedCluster) -> dict[str, dict[str, str]]:
 
 
 class Died(BaseException):
-    """As by kill -9."""
+    """Ends a test's process as kill -9 does."""
 
 
 def test_leftovers_say_what_an_operation_owns(
     kac: Kac, cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the journal does not know is of unknown owner; the script takes off that alone."""
+    """A throttle that the journal does not know has an unknown owner; the script removes only that one."""
     send = changes.send
 
     async def dies(link: Any, request: Any, **rest: Any) -> Any:
-        """The throttles are set, and the process ends before anything moves."""
+        """Die after the throttles are set and before anything moves."""
         if isinstance(request, AlterReassignments) and not rest["validate_only"]:
             raise Died
         return await send(link, request, **rest)

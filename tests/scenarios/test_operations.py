@@ -1,5 +1,5 @@
-"""Operations from a goal to the last throttle, whatever dies meanwhile, on an embedded cluster; and a drain and a
-replacement on real brokers under load, whatever is killed."""
+"""Tests of operations from the goal to the last throttle: on an embedded cluster, with kac or brokers dying; and a
+drain and a replacement on real brokers under load, with kills."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ RATE = 50_000_000
 
 
 class World:
-    """A cluster with a clock that tests turn, and a session by the same clock."""
+    """A cluster with a manual clock, and a session with the same clock."""
 
     def __init__(self, cluster: brokers.EmbeddedCluster, clock: manual_clock.ManualClock, session: Session) -> None:
         self.cluster = cluster
@@ -51,14 +51,14 @@ class World:
 
     @property
     def pace(self) -> operating.Pace:
-        """Waiting turns the clock."""
+        """A pace that advances the clock instead of waiting."""
         return operating.Pace(first=5.0, most=40.0, sleep=self.wait, patience=60.0)
 
     async def wait(self, seconds: float) -> None:
         self.clock.advance(seconds)
 
     def holds(self, layout: Sequence[tuple[int, ...]]) -> None:
-        """Make topic orders, with replicas of 100 MB."""
+        """Create topic orders, with replicas of 100 MB."""
         state = self.cluster.state
         state.put_topic(new_topic("orders", layout, (1, 2, 3, 4)))
         for number in range(len(layout)):
@@ -74,7 +74,7 @@ class World:
         return [each.leader for each in self.cluster.state.topics["orders"].partitions]
 
     def put_into(self, number: int, broker: int, path: str) -> None:
-        """Have a replica of orders in this directory."""
+        """Put a replica of orders into this directory."""
         self.cluster.state.replica_dirs[self.cluster.state.topics["orders"].id, number, broker] = path
 
     def copy(self, number: int, broker: int, path: str) -> None:
@@ -82,7 +82,7 @@ class World:
         start_copy(self.cluster, self.cluster.state.topics["orders"], number, broker, path)
 
     def dirs(self, broker: int) -> list[str]:
-        """Where the replicas of orders are on a broker."""
+        """Return the directories of the replicas of orders on a broker."""
         topic = self.cluster.state.topics["orders"]
         some = range(len(topic.partitions))
         return [dir_of(self.cluster, topic, n, broker) for n in some if broker in topic.partitions[n].replicas]
@@ -91,7 +91,7 @@ class World:
         return len(self.cluster.state.dir_copies)
 
     def throttles(self) -> dict[tuple[str, str], str]:
-        """All replication throttles that are set, by entity and key."""
+        """Return all replication throttles that are set, by entity and key."""
         keys = {*RATES, *LISTS, LOG_DIRS_RATE}
         return {
             (resource.name, key): value
@@ -101,7 +101,7 @@ class World:
         }
 
     async def reached(self, goal: operations_goals.Goal, throttle: int | None = RATE) -> State:
-        """How an operation that is begun and worked on stands then."""
+        """Begin an operation, work on it, and return its state then."""
         return (
             await operating.work_on(self.session, await operating.begin(self.session, goal, throttle), pace=self.pace)
         ).state
@@ -124,7 +124,7 @@ async def world() -> AsyncIterator[World]:
 
 
 async def test_a_broker_is_drained_and_nothing_is_left(world: World) -> None:
-    """In the end no replica is on it, no throttle is set, and the journal says so."""
+    """In the end the broker has no replica, no throttle is set, and the journal says so."""
     assert await world.reached(operations_goals.Drain((3,))) is State.DONE
     assert all(3 not in replicas for replicas in world.replicas())
     assert world.moving() == 0
@@ -155,7 +155,8 @@ async def test_throttles_are_set_while_it_copies_and_in_the_journal_before(world
 
 
 async def test_how_far_it_is_is_in_the_journal(world: World) -> None:
-    """Bytes that are copied and that are left, as log directories have them; they come to the same sum."""
+    """The journal has the numbers of bytes that were copied and that are left, from the log directories; their sum
+    stays the same."""
     number = await operating.begin(world.session, operations_goals.Drain((3,)), 100_000)
     seen: list[tuple[int, int]] = []
 
@@ -172,7 +173,8 @@ async def test_how_far_it_is_is_in_the_journal(world: World) -> None:
 
 
 async def test_what_another_owner_throttled_stays(world: World) -> None:
-    """Its rate limits the moves too, and is said; its replicas in a list stay beside ours."""
+    """kac reports another owner's rate, which limits the moves too; replicas that another owner listed stay in the
+    list."""
     world.cluster.state.alter_config(broker_resource(1), {RATES[0]: "77"})
     world.cluster.state.alter_config(topic_resource("orders"), {LISTS[0]: "3:1"})
     before = world.throttles()
@@ -185,7 +187,7 @@ async def test_what_another_owner_throttled_stays(world: World) -> None:
 
 
 async def test_a_move_of_another_tool_is_waited_for(world: World) -> None:
-    """It is never replaced; while it does not end, the operation says so."""
+    """kac never replaces another tool's move; while that move does not end, the operation says so."""
     await world.cluster.broker_down(4)
     assert start_move(world.cluster, "orders", 0, (1, 2, 4)).code == 0
     assert start_move(world.cluster, "orders", 1, (4, 1, 3)).code == 0
@@ -201,7 +203,7 @@ async def test_a_move_of_another_tool_is_waited_for(world: World) -> None:
 
 
 async def test_cancelling_puts_replicas_back_in_their_order(world: World) -> None:
-    """What is under way is cancelled; what was moved before stays, until it is asked back."""
+    """kac cancels running moves; finished moves stay until the user reverts them."""
     await world.cluster.broker_down(4)
     number = await operating.begin(world.session, operations_goals.MoveTopic("orders", (1, 2, 4)), RATE)
     await world.cluster.broker_up(4)
@@ -223,7 +225,7 @@ async def test_cancelling_puts_replicas_back_in_their_order(world: World) -> Non
 
 
 async def test_the_way_back_of_what_is_done(world: World) -> None:
-    """The original replicas in their order, by an operation like any other."""
+    """Another operation restores the original replicas in their order."""
     assert await world.reached(operations_goals.Drain((3,))) is State.DONE
     assert world.replicas() != list(LAYOUT)
     (ended,) = (await operating.read_operations(world.session, ended=1)).ended
@@ -272,7 +274,8 @@ async def test_one_operation_and_one_holder_at_a_time(world: World) -> None:
 
 
 async def test_few_changes_take_throttles_off(world: World) -> None:
-    """Moves end one after another; each change is a part of the journal, and two are enough: to set them and to end."""
+    """Moves end one after another, but the journal records each change of throttles, so kac makes only two: one sets
+    the throttles, one removes them."""
     for number in range(len(LAYOUT)):
         world.cluster.state.logs["orders", number] = partition_log.PartitionLog(older_bytes=10**8 * (number + 1))
     number = await operating.begin(world.session, operations_goals.Drain((3,)), 10_000_000)
@@ -283,7 +286,8 @@ async def test_few_changes_take_throttles_off(world: World) -> None:
 
 
 async def test_the_throttle_of_a_broker_that_does_not_come_back_is_given_up(world: World) -> None:
-    """It waits for the broker, and says how to end without it; what it left is known to be its own later."""
+    """The operation waits for the broker, and tells how to end without it; later kac knows that the operation owns the
+    throttle."""
     number = await operating.begin(world.session, operations_goals.Drain((3,)), RATE)
 
     async def dies(seconds: float) -> None:
@@ -313,7 +317,7 @@ DIRS = ("/data1", "/data2", "/data3")
 
 @pytest.fixture
 async def disks() -> AsyncIterator[World]:
-    """Brokers with three directories; the replicas of broker 1 are in two of them."""
+    """Brokers with three directories each; the replicas on broker 1 are in two of them."""
     spec = ClusterSpec(brokers=4, racks=real_clusters.RACKS, static_configs={"log.dirs": ",".join(DIRS)})
     async with world_of(spec) as made:
         made.holds(LAYOUT)
@@ -323,7 +327,8 @@ async def disks() -> AsyncIterator[World]:
 
 
 async def test_a_directory_is_drained_and_nothing_is_left(disks: World) -> None:
-    """Its others have what was in it; the broker's throttle is set meanwhile; the way back is its own."""
+    """Replicas move to the broker's other directories, with a throttle on the broker meanwhile; a revert moves them
+    back."""
     number = await operating.begin(disks.session, operations_goals.DrainDir(1, DIRS[0]), 10_000_000)
     rates: list[dict[tuple[str, str], str]] = []
     far: list[Progress] = []
@@ -345,7 +350,7 @@ async def test_a_directory_is_drained_and_nothing_is_left(disks: World) -> None:
 
 
 async def test_a_list_of_replicas_and_directories_is_reached(disks: World) -> None:
-    """What has to change its broker does so first; then it changes its directory. The way back is of both."""
+    """Replicas first move to another broker, then to another directory. The revert does both."""
     wanted = ((4, 2, 1), *LAYOUT[1:])
     into = (("orders", 0, 4, DIRS[2]), ("orders", 1, 1, DIRS[2]))
     goal = operations_goals.Reassign(
@@ -365,7 +370,7 @@ async def test_a_list_of_replicas_and_directories_is_reached(disks: World) -> No
 
 
 async def test_a_copy_between_directories_is_cancelled(disks: World) -> None:
-    """What had been copied before stays."""
+    """The replica stays in its directory, and no copy and no throttle is left."""
     before = disks.dirs(1)
     number = await operating.begin(disks.session, operations_goals.MoveIntoDir("orders", 1, DIRS[2], 0), RATE)
 
@@ -379,7 +384,7 @@ async def test_a_copy_between_directories_is_cancelled(disks: World) -> None:
 
 
 async def test_a_copy_of_another_tool_is_waited_for(disks: World) -> None:
-    """Into the directory that is drained: it is left alone, and said."""
+    """Another tool copies a replica into the drained directory: kac reports this copy, and waits for its end."""
     disks.copy(2, 1, DIRS[0])
     number = await operating.begin(disks.session, operations_goals.DrainDir(1, DIRS[0]), None)
     said: list[str] = []
@@ -410,7 +415,7 @@ async def test_a_directory_that_is_cordoned_or_a_broker_that_is_down_is_waited_f
 
 
 async def test_preferred_leaders_of_what_it_moved_are_elected_at_the_end(world: World) -> None:
-    """Of what it did not touch none is; the forecast says how many each leads then."""
+    """No leader is elected for other partitions; the forecast has the number of leaders of each broker."""
     await world.cluster.broker_down(1)
     await world.cluster.broker_up(1)
     before = world.leaders()
@@ -429,7 +434,7 @@ async def test_preferred_leaders_of_what_it_moved_are_elected_at_the_end(world: 
 
 
 async def test_a_preferred_replica_that_is_down_is_not_waited_for(world: World) -> None:
-    """The goal is reached without it."""
+    """The operation reaches its goal without this election."""
     number = await operating.begin(world.session, operations_goals.Drain((4,)), None)
 
     async def dies(seconds: float) -> None:
@@ -469,13 +474,17 @@ DRAIN_POINTS = (
     "before:AlterConfigs:2",
     "before:ended:1",
 )
-"""Where kac is killed, one life after another: in the first step, where the throttles are taken off, at the end."""
+"""Points at which kac is killed, one life after another: in the first step, at the removal of throttles, and at the
+end."""
 
 client = worlds.client("racked_cluster")
 
 
 class Load:
-    """What producers, a group and a sampler saw. below: polls at which a partition had too few replicas in sync."""
+    """Counts of the records that producers wrote and a group read, and the polls of a sampler.
+
+    below: polls at which a partition had too few replicas in sync.
+    """
 
     def __init__(self) -> None:
         self.produced = self.read = self.polls = 0
@@ -486,7 +495,7 @@ class Load:
 
 @asynccontextmanager
 async def load_on(cluster: kafka_cluster.KafkaCluster, client: AdminClient) -> AsyncIterator[Load]:
-    """acks=all producers and a group at work; an error of theirs ends the test."""
+    """Run producers with acks=all and a group; their errors end the test."""
     load = Load()
 
     async def produce() -> None:
@@ -498,7 +507,7 @@ async def load_on(cluster: kafka_cluster.KafkaCluster, client: AdminClient) -> A
                     *(producer.send_and_wait(TOPIC, RECORD, partition=number) for number in range(len(REAL_LAYOUT)))
                 )
                 load.produced += len(REAL_LAYOUT)
-                await asyncio.sleep(0.1)  # a load below the throttle: what producers write counts as copied, too
+                await asyncio.sleep(0.1)  # a load below the throttle: the producers' records also count as copied
         finally:
             load.all_written.set()
             await producer.stop()
@@ -552,7 +561,7 @@ class Kac(NamedTuple):
         return await self.runs.ended()
 
     async def reached(self) -> None:
-        """Go on until the operation is over. What it waits for is in the output otherwise."""
+        """Continue until the operation ends. Fails with kac's output otherwise."""
         code = await self.moves("--continue")
         assert code == 0, self.runs.output
 
@@ -570,7 +579,7 @@ async def replicas(client: AdminClient) -> list[tuple[int, ...]]:
 
 
 async def nothing_is_left(kac: Kac, cluster: kafka_cluster.KafkaCluster, client: AdminClient, folder: Path) -> None:
-    """Neither by our own look nor by Kafka's tool: no move, no throttle, no operation."""
+    """Check with kac and with Kafka's tool that no move, no throttle and no operation is left."""
     assert await client.run(partitions.list_reassignments) == ()
     await kac.runs.start("leftovers", "-b", kac.bootstrap, "--output", "json")
     assert await kac.runs.ended() == 0, kac.runs.output
@@ -593,7 +602,7 @@ async def nothing_is_left(kac: Kac, cluster: kafka_cluster.KafkaCluster, client:
 async def test_a_drain_and_a_replacement_survive_kills(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
 ) -> None:
-    """kac is killed at ten points of a drain; then a broker is killed, and kac, while an empty one replaces another."""
+    """kac is killed at ten points of a drain. Then a broker replaces another, and both a broker and kac are killed."""
     async with kac_on(racked_cluster, own_home, tmp_path) as kac, load_on(racked_cluster, client) as load:
         assert await kac.moves("drain", "3", "--throttle", "8MB/s", "--run", "--yes", crash=DRAIN_POINTS[0]) == KILLED
         for point in DRAIN_POINTS[1:]:
@@ -621,7 +630,7 @@ async def test_a_drain_and_a_replacement_survive_kills(
 async def test_a_hundred_random_kills(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
 ) -> None:
-    """Goals one after another, each through some deaths of kac or of a broker, until a hundred have died."""
+    """Goals run one after another, each with kills of kac or of a broker, until a hundred processes were killed."""
     rng = Random(16)
     goals: tuple[tuple[str, ...], ...] = (
         ("drain", "3"),

@@ -1,4 +1,5 @@
-"""Records that kac writes, on embedded clusters and on real brokers: once whatever happens to the request."""
+"""Tests of the records that kac writes, on embedded clusters and on real brokers: each record is written once, whatever
+happens to the request."""
 
 import asyncio
 import base64
@@ -63,7 +64,7 @@ kac = worlds.commands()
 
 
 def log(cluster: ThreadedCluster, topic: str = "orders", number: int = 0) -> list[bytes | None]:
-    """The values of a partition."""
+    """Return the values of a partition's records."""
 
     def read(each: EmbeddedCluster) -> tuple[Batch, ...]:
         found = each.state.logs.get((topic, number))
@@ -74,7 +75,7 @@ def log(cluster: ThreadedCluster, topic: str = "orders", number: int = 0) -> lis
 
 
 async def produced(link: Link, *contents: Contents, target: NewRecords = HERE) -> list[Outcome]:
-    """The outcomes of batches, one after another."""
+    """Write batches one after another, and return their outcomes."""
     return [(await outcomes(link, ProduceRecords({target: each})))[target] for each in contents]
 
 
@@ -145,7 +146,7 @@ async def test_an_unknown_outcome_is_resolved_by_applying_again(cluster: Threade
     assert found.failure is not None
     assert "apply it again" in found.failure.remedy
     cluster.call(lambda each: (each.faults.remove(lost), each.faults.remove(blind)))
-    # Other records have other numbers, and do not wait for it.
+    # Other records have other sequence numbers, and do not wait for this outcome.
     (other,) = await produced(link, Contents([NewRecord(b"c", b"3")]))
     (again,) = await produced(link, RECORDS)
     assert [(each.status, each.offset) for each in (other, again)] == [(Status.APPLIED, 2), (Status.APPLIED, 0)]
@@ -211,7 +212,7 @@ async def test_a_throttle_is_waited_for(cluster: ThreadedCluster, link: Link) ->
 
 
 async def run(cluster: ThreadedCluster, text: str, **changes: Any) -> tuple[str, int]:
-    """What a script prints, and its exit code. changes: of the context."""
+    """Return the output and the exit code of a script. changes: of the context."""
     return await worlds.script(cluster, text, **{"journal": False, **changes})
 
 
@@ -223,7 +224,7 @@ async def test_a_record_a_tombstone_and_a_copy(cluster: ThreadedCluster) -> None
     out, code = await run(cluster, text)
     assert code == 3
     assert "3 records, 20 B, in partitions" in out
-    assert "not in the partition of the key" in out  # `a` is not of partition 1 for both, or for one of them
+    assert "not in the partition of the key" in out  # by Java's partitioner the key `a` belongs to partition 0
     assert "null-not-compacted" in out
     assert (log(cluster), log(cluster, number=1)) == ([], [])
     out, code = await run(cluster, f"{text}; apply --yes --accept null-not-compacted")
@@ -316,7 +317,7 @@ async def test_a_pipe_of_an_export(cluster: ThreadedCluster, tmp_path: Path) -> 
     assert (wrong.code, "line 1: it has no value" in wrong.complaints) == (2, True)
 
 
-# -- by schema ---------------------------------------------------------------------------------------------------------
+# -- values with a schema ----------------------------------------------------------------------------------------------
 
 AVRO = json.dumps(
     {
@@ -332,7 +333,7 @@ schemas = worlds.running(registry_server.registry)
 
 
 def payment() -> Any:
-    """The description of the schema of a payment, by Google's compiler."""
+    """Return the file descriptor of a payment's schema, compiled by Google's compiler."""
     from google.protobuf import descriptor_pb2
 
     return descriptor_pb2.FileDescriptorSet.FromString(compiled(SchemaText("PROTOBUF", PROTO))).file[-1]
@@ -366,7 +367,7 @@ async def test_confluents_deserializers_read_what_schemas_encode(
     from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer
     from confluent_kafka.serialization import MessageField, SerializationContext
 
-    # Confluent's client for Python takes Protobuf in base64 alone.
+    # Confluent's Python client accepts a Protobuf schema only as base64.
     schemas.register("orders-value", in_base64() if kind == "PROTOBUF" else text, kind)
     statement = f"produce topic orders partition 0 key a value '{json.dumps(given)}'"
     out, code = await run(cluster, f"{statement}; apply --yes", schemas=schemas.settings)
@@ -404,7 +405,7 @@ async def test_what_a_schema_refuses_is_not_staged(
     assert "the context has no schema registry" in capsys.readouterr().err
 
 
-# -- who reads and whose it is -----------------------------------------------------------------------------------------
+# -- groups and owners of a topic --------------------------------------------------------------------------------------
 
 
 async def test_a_group_that_waits_is_named(cluster: ThreadedCluster) -> None:
@@ -447,9 +448,9 @@ async def test_the_journal_has_offsets_sizes_and_hashes(kac: worlds.Kac, cluster
     assert "applied, from offset 0" in (await asyncio.to_thread(kac, "run", "-e", "history")).out
 
 
-# -- Records that kac writes to real brokers, and records that real brokers do not take --------------------------------
+# -- records for real brokers: written ones, and refused ones ----------------------------------------------------------
 
-# -- Records that kac writes to real brokers: Java and librdkafka read them, and an exported topic comes out equal -----
+# -- records written to real brokers: Java and librdkafka read them, and the copy of an exported topic is equal --------
 
 FOLDER = Path(__file__).parents[1] / "broker"
 TIME = 1_790_000_000_000
@@ -469,7 +470,7 @@ class Seen(NamedTuple):
 
 
 def with_java(*words: str, lines: list[str] | None = None) -> list[str]:
-    """What our program in Java prints. lines: its input."""
+    """Return the output lines of our Java program. lines: its input."""
     with real_clusters.or_skip():
         program = compiled_java.with_ours(FOLDER / "JavaRecords.java", kafka_jars.KAFKA_4_3)
     command = [kafka_jars.java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program, *words]
@@ -488,7 +489,7 @@ def decoded(text: str) -> bytes | None:
 
 
 def read_by_java(cluster: KafkaCluster, topic: str) -> list[Seen]:
-    """All records of a topic, by Java's consumer."""
+    """Return all records of a topic, read by Java's consumer."""
     found = []
     for line in with_java("read", cluster.bootstrap, topic):
         partition, offset, time, key, value, *headers = line.split(" ")
@@ -500,7 +501,7 @@ def read_by_java(cluster: KafkaCluster, topic: str) -> list[Seen]:
 
 
 def read_by_librdkafka(cluster: KafkaCluster, topic: str) -> list[Seen]:
-    """The same, by librdkafka's consumer."""
+    """Return all records of a topic, read by librdkafka's consumer."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "kac-test", "enable.partition.eof": True})
     consumer.assign([TopicPartition(topic, number, 0) for number in range(PLACES)])
     found, ended = [], 0
@@ -576,7 +577,7 @@ def test_java_and_librdkafka_read_what_kac_writes_and_the_other_way(
     offsets = {(each["partition"], record["offset"]) for each in told for record in each["records"]}
     assert offsets == {(each.partition, each.offset) for each in by_java}
 
-    # The other way: what Java and librdkafka write is copied as it is.
+    # The reverse: kac copies records of Java and librdkafka unchanged.
     make(plain_cluster, f"{name}-java")
     with_java(
         "write", plain_cluster.bootstrap, f"{name}-java", lines=[f"{encoded(k)} {encoded(v)}" for k, v, _ in SENT if k]
@@ -616,18 +617,18 @@ def test_an_exported_topic_is_written_again_equal_to_the_byte(
 def test_what_brokers_refuse_is_said_by_record(release: str, request: pytest.FixtureRequest, name: str) -> None:
     cluster: KafkaCluster = request.getfixturevalue(release)
     make(cluster, name, max_message_bytes="2000", min_insync_replicas="1")
-    big = "x" * 1_990  # the record fits, its batch does not
+    big = "x" * 1_990  # the record is within the limit, its batch is not
     text = f"produce topic {name} key a partition 0 value {big}; produce topic {name} key a partition 0 value small"
     out, code = asyncio.run(worlds.script(cluster, f"{text}; apply --yes"))
     assert code == 1
     assert "MESSAGE_TOO_LARGE" in out, out
-    assert "not applied" in out  # what follows in the partition is not sent
+    assert "not applied" in out  # kac sends no later records of the partition
     out, code = asyncio.run(worlds.script(cluster, f"produce topic {name} key a partition 0 value small; apply --yes"))
     assert code == 0, out
     assert [each.value for each in read_by_librdkafka(cluster, name)] == [b"small"]
 
 
-# -- Records that real brokers do not take -----------------------------------------------------------------------------
+# -- records that real brokers refuse ----------------------------------------------------------------------------------
 
 SOON: dict[str, Any] = {"request_timeout": 5.0, "lost_answer_timeout": 0.5}
 BROKERS = {"right": (1,), "large": (1,), "quota": (1,), "few": (1, 2), "down": (2,), "silent": (1, 3), "ok": (1,)}
@@ -635,7 +636,7 @@ CONFIGS = {"large": {"max.message.bytes": "2000"}, "few": {"min.insync.replicas"
 
 
 async def made(link: Link, name: str) -> None:
-    """The topics of a test, each on its brokers."""
+    """Create the topics of a test, each on its brokers."""
     topics = [
         NewTopic(f"{name}-{what}", assignments=(brokers,), configs=CONFIGS.get(what, {}))
         for what, brokers in BROKERS.items()
@@ -648,14 +649,14 @@ def batch(*values: bytes) -> Contents:
 
 
 async def written(link: Link, name: str, some: dict[str, Contents]) -> dict[str, Outcome]:
-    """What becomes of a batch for each of these topics, in one request."""
+    """Write a batch to each of these topics, in one request; return the outcomes."""
     targets = {what: NewRecords(f"{name}-{what}", 0) for what in some}
     found = await outcomes(link, ProduceRecords({targets[what]: each for what, each in some.items()}))
     return {what: found[target] for what, target in targets.items()}
 
 
 async def missed(link: Link, topic: str) -> None:
-    """Wait until the leader alone is in sync."""
+    """Wait until only the leader is in sync."""
     async with asyncio.timeout(patience.PATIENCE):
         while len((await describe_topics(link, [topic])).topics[topic].partitions[0].isr) > 1:
             pass
@@ -673,7 +674,8 @@ async def test_each_record_has_its_outcome_and_none_is_there_twice(own_cluster: 
     login = ConnectionSettings(own_cluster.login_addresses, "SASL_PLAINTEXT", sasl, **SOON)
     async with worlds.linked(worlds.settings(own_cluster, **SOON)) as link, worlds.linked(login) as alice:
         await made(link, name)
-        # With an ACL of another user, it needs one. Describing it is alice's right: kac names the one that is missing.
+        # The ACL for another user makes alice need one too. She has the right to describe the topic, so kac names the
+        # missing right.
         rights = [("User:somebody", "WRITE"), ("User:alice", "DESCRIBE")]
         acls = [
             Acl(
@@ -699,10 +701,10 @@ async def test_each_record_has_its_outcome_and_none_is_there_twice(own_cluster: 
         }
         assert f"WRITE on topic {name}-right" in why(found["right"])
         assert "max.message.bytes" in why(found["large"])
-        # It is above its quota now: what follows waits, and is there once.
+        # She is above her quota now: kac waits before the next batch, and writes it once.
         assert (await written(alice, name, {"quota": batch(b"q" * 9_000)}))["quota"].status is Status.APPLIED
 
-        # Its leader takes the batch, and the follower in sync does not answer.
+        # The leader appends the batch, and the follower in sync does not answer.
         silent = {"silent": batch(b"1")}
         with own_cluster.hanging(3):
             lost = (await written(link, name, silent))["silent"]
@@ -712,7 +714,7 @@ async def test_each_record_has_its_outcome_and_none_is_there_twice(own_cluster: 
         assert (await written(link, name, silent))["silent"].status is Status.APPLIED
 
         own_cluster.kill(2)
-        await missed(link, f"{name}-few")  # before that a leader takes a batch, and does not know what becomes of it
+        await missed(link, f"{name}-few")  # before that the leader accepts a batch whose outcome is unknown
         down = await written(link, name, {"few": batch(b"1"), "down": batch(b"1"), "ok": batch(b"2")})
         assert {what: each.status for what, each in down.items()} == {
             "few": Status.FAILED,

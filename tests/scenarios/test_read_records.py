@@ -1,4 +1,4 @@
-"""Records that are read and searched on embedded clusters in trouble, and on real brokers."""
+"""Tests of reading and searching records, on embedded clusters in trouble and on real brokers."""
 
 import asyncio
 import threading
@@ -31,12 +31,12 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.searching import query, read_records
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Records of embedded clusters in trouble: damaged batches, hung and failing leaders, deleted offsets. What is read
-# from real brokers, 4.3 and 3.9, is what aiokafka's and Kafka's own consumers read: every codec, in transactions and
-# without, committed or not
+# Records of embedded clusters in trouble: damaged batches, leaders that hang or fail, deleted offsets. On real brokers,
+# 4.3 and 3.9, kac reads the records that aiokafka's and Kafka's own consumers read: with every codec, in transactions
+# and without, committed or not
 
 running = worlds.running(poisoned, scope="module")
-"""Ten records in partition 0 of orders, three in partition 1."""
+"""A cluster with ten records in orders/0 and three in orders/1."""
 
 own_link = worlds.link("running", worlds.mend)
 
@@ -54,12 +54,12 @@ class Calling(RecordFilter, frozen=True):
 
 
 def fault(running: ThreadedCluster, effect: Fail | Delay, times: int | None = None) -> None:
-    """For Fetch, from now on, or so many times."""
+    """Add a fault to Fetch. times: the number of requests that fail; None for all."""
     running.call(lambda one: one.faults.add(Fault(effect, api="fetch", times=times)))
 
 
 def damage(one: EmbeddedCluster, place: int) -> None:
-    """Change a byte of a batch's records."""
+    """Change a byte in the records of a batch."""
     log = one.state.logs["orders", 0]
     batch = log.batches[place]
     data = bytearray(batch.data)
@@ -188,7 +188,7 @@ async def test_records_that_are_deleted_during_the_read_are_said(
     found = await read_records(
         own_link, query("shrinking", 0, model_records.First(), 20), Calling(call=delete_meanwhile)
     )
-    # The Fetch for the next record is under way while the first one is searched.
+    # The next Fetch is sent while the first record is searched.
     read = [record.offset for record in found.records]
     gone = next(offset for offset in range(10) if offset not in read)
     assert gone < 4
@@ -235,8 +235,8 @@ HEADERS = [("trace", b"abc"), ("empty", b"")]
 
 
 async def fill(kafka: KafkaCluster, topic: str) -> int:
-    """Of each codec: a batch, a committed, an aborted and a committed transaction, then a tombstone. Returns how many
-    records are committed."""
+    """Write with each codec: a batch, a committed, an aborted and a committed transaction, then a tombstone. Return the
+    number of committed records."""
     count = 0
     for codec in CODECS:
         plain = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, compression_type=codec, linger_ms=20)
@@ -270,7 +270,7 @@ def told(records: Sequence[model_records.Record]) -> list[tuple[object, ...]]:
 
 
 async def as_aiokafka_reads(kafka: KafkaCluster, topic: str, isolation: str) -> list[tuple[object, ...]]:
-    """All records of partition 0."""
+    """Return all records of partition 0 as aiokafka reads them."""
     place = TopicPartition(topic, 0)
     consumer = AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap, isolation_level=isolation)
     await consumer.start()
@@ -288,7 +288,7 @@ async def as_aiokafka_reads(kafka: KafkaCluster, topic: str, isolation: str) -> 
 
 
 def as_kafkas_consumer_prints(kafka: KafkaCluster, topic: str, isolation: str, count: int) -> list[str]:
-    """The lines of kafka-console-consumer."""
+    """Return the lines that kafka-console-consumer prints for partition 0."""
     shown = ["print.timestamp", "print.offset", "print.headers", "print.key", "print.value"]
     ran = kafka.run_tool(
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
@@ -321,7 +321,7 @@ async def test_every_codec_in_and_out_of_transactions(kafka: KafkaCluster, link:
         printed = as_kafkas_consumer_prints(kafka, name, isolation, len(found.records))
         assert [as_it_would_print(record) for record in found.records] == printed
         everything = found.records
-        # The newest, by stretches that begin within batches; from each offset; in steps that follow one another.
+        # The newest records, with reads that begin within batches; the records from each offset; then step by step.
         for count in (1, 7, 40, 10_000):
             newest = await read_all(link, query(name, 0, model_records.Last(), count, is_committed))
             assert newest.records == everything[-count:]
@@ -334,7 +334,7 @@ async def test_every_codec_in_and_out_of_transactions(kafka: KafkaCluster, link:
             assert first == next(record for record in everything if record.offset >= offset)
         middle = everything[len(everything) // 2]
         since = await read_all(link, query(name, 0, model_records.FromTime(middle.timestamp), 1, is_committed))
-        # The first of them in the log; its time is not before the wanted one.
+        # The first such record in the log: no earlier than the wanted time.
         assert since.records[0].timestamp >= middle.timestamp
         assert since.records[0].offset <= middle.offset
     codecs = {record.batch.codec for record in everything}
@@ -421,10 +421,10 @@ async def test_what_is_not_there_is_said(kafka: KafkaCluster, link: Link, name: 
 
 @pytest.mark.parametrize(("stored", "magic"), [("0.9.0", 0), ("0.10.2", 1), ("2.8", 2)])
 async def test_message_sets_of_old_topics(kafka28: KafkaCluster, name: str, stored: str, magic: int) -> None:
-    """2.8 returns what its log holds; brokers from 4.0 on hold only v2."""
+    """Kafka 2.8 returns batches in the stored format; brokers from 4.0 on store only v2."""
     async with worlds.linked(worlds.settings(kafka28)) as link:
         await make_topic(link, name, message_format_version=stored)
-        # zstd needs v2 (KIP-110); lz4 of v0 has checksums of its own (KIP-57), which no library checks so.
+        # zstd needs v2 (KIP-110). lz4 in v0 has its own checksums (KIP-57), which no library checks in that form.
         for codec in CODECS[: magic + 3]:
             producer = AIOKafkaProducer(bootstrap_servers=kafka28.bootstrap, compression_type=codec, linger_ms=20)
             await producer.start()
@@ -435,7 +435,7 @@ async def test_message_sets_of_old_topics(kafka28: KafkaCluster, name: str, stor
             await producer.stop()
         wanted = await as_aiokafka_reads(kafka28, name, "read_uncommitted")
         found = await read_all(link, query(name, 0, model_records.First(), 1_000))
-        # Of v0, which has no times, aiokafka gives None.
+        # Records of v0 have no times: aiokafka returns None.
         times = [None if time == -1 else time for _, time, *_ in told(found.records)]
         assert [(offset, *rest) for offset, _, *rest in told(found.records)] == [(o, *rest) for o, _, *rest in wanted]
         assert times == [None if time == -1 else time for _, time, *_ in wanted]
@@ -462,7 +462,8 @@ async def test_without_the_right_to_read_the_right_is_named(kafka: KafkaCluster,
 
 
 async def test_ten_megabytes_are_one_record(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """More than is asked of a partition at once: a leader sends the first batch whole (KIP-74)."""
+    """The batch is larger than the size that kac requests from a partition: a leader sends the first batch whole
+    (KIP-74)."""
     await make_topic(link, name, max_message_bytes=str(16 << 20))
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, max_request_size=16 << 20)
     await producer.start()
@@ -475,7 +476,8 @@ async def test_ten_megabytes_are_one_record(kafka: KafkaCluster, link: Link, nam
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Searches of embedded clusters: to the end of several topics, by key, live, beside many others, while leaders move
+# Searches of embedded clusters: to the end of several topics, by key, live, with many other topics, and while leaders
+# move
 
 PARTITIONS, RECORDS = 6, 600
 TIME = 1_790_000_000_000
@@ -483,7 +485,7 @@ TIME = 1_790_000_000_000
 
 @contextmanager
 def filled() -> Iterator[ThreadedCluster]:
-    """Two topics of orders on two brokers."""
+    """Yield a cluster of two brokers with two topics of orders."""
     with run_in_thread(ClusterSpec(brokers=2)) as filled_cluster:
         asyncio.run(_fill(filled_cluster))
         yield filled_cluster

@@ -1,4 +1,4 @@
-"""Dead letters that are sent again, each once, on embedded clusters and on real brokers."""
+"""Tests of `redrive`, which sends each dead letter again exactly once, on embedded clusters and on real brokers."""
 
 import asyncio
 import dataclasses
@@ -71,7 +71,7 @@ def letter(number: int, topic: str = ORDERS, partition: int = 0, **more: Any) ->
 
 
 async def with_letters(link: Link, count: int = 20) -> None:
-    """Letters of orders in both partitions, and one of others."""
+    """Write dead letters of topic orders into both partitions, and one of another topic."""
     for partition in (0, 1):
         await dead_letters.write(
             link, DEAD, partition, [letter(n, partition=n % 2) for n in range(partition, count, 2)]
@@ -84,7 +84,7 @@ def values(*numbers: int) -> Counter[bytes | None]:
 
 
 def stands(cluster: ThreadedCluster, group: str, at: dict[tuple[str, int], int]) -> None:
-    """A group has these positions."""
+    """Commit these positions for a group; keep its other positions."""
 
     def put(each: EmbeddedCluster) -> None:
         found = each.state.groups.get(group)
@@ -95,7 +95,7 @@ def stands(cluster: ThreadedCluster, group: str, at: dict[tuple[str, int], int])
 
 
 class Told(list[str]):
-    """The lines of a redrive, and a wait for one of them."""
+    """The lines of a redrive; `until` waits for one of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ async def test_each_letter_goes_back_once(cluster: ThreadedCluster, link: Link, 
     sent = await dead_letters.read(link, ORDERS)
     assert {(each.partition, each.value) for each in sent} == {(n % 2, b'{"n": %d}' % n) for n in range(20)}
     assert {each.headers for each in sent} == {((b"trace", b"t-%d" % n),) for n in range(20)}
-    # The same once more, with one new letter: only that one is sent.
+    # A second redrive, with one new letter, sends only that letter.
     await dead_letters.write(link, DEAD, 1, [letter(20)])
     assert (await done(session, Redrive(DEAD))).state is State.DONE
     assert await dead_letters.counted(link, ORDERS) == values(*range(21))
@@ -147,7 +147,7 @@ async def test_letters_that_were_not_chosen_stay_and_are_counted(
     assert sum(count for each in sent for *_, count in each.written) == 5
     assert await dead_letters.counted(link, OTHERS) == values(*range(5))
     assert await dead_letters.counted(link, ORDERS) == Counter()
-    # The counts are in the group's positions.
+    # The group's positions have the counts as metadata.
     offsets = cluster.call(lambda each: dict(each.state.groups[goal.group].offsets))
     assert sorted(each.metadata for each in offsets.values()) == ["kac sent=2 stayed=8", "kac sent=3 stayed=8"]
 
@@ -187,8 +187,8 @@ async def test_lost_answers_send_nothing_twice(
 async def with_canary(
     cluster: ThreadedCluster, link: Link, session: Session
 ) -> tuple[int, Told, asyncio.Task[Operation]]:
-    """Begin a redrive to a topic that a group reads. Return its number, what it tells, and its work, whose first letter
-    is out."""
+    """Begin a redrive to a topic that a group reads. Return its number, its lines, and its task, after the first letter
+    was sent."""
     await with_letters(link)
     stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
     told = Told()
@@ -262,14 +262,14 @@ async def test_letters_whose_schema_can_not_be_asked_for_are_not_passed_over(
         assert waits.progress is not None
         assert "the registry answers 503" in waits.progress.waits[0]
         schemas.bad.clear()
-        # Another process asks again; a schema that the registry lacks holds up nothing.
+        # Another process asks the registry again; a schema that the registry does not have stops nothing.
         again = Session(client, Context("test", "tests", client.settings), "test")
         assert (await operating.work_on(again, waits.number, pace=PACE)).state is State.DONE
         assert await dead_letters.counted(link, ORDERS) == Counter([framed])
 
 
 def forget(cluster: ThreadedCluster, group: str) -> None:
-    """The coordinator forgets a group, as after offsets.retention.minutes."""
+    """Have the coordinator forget a group, as after offsets.retention.minutes."""
     cluster.call(lambda each: each.state.groups.pop(group))
 
 
@@ -292,7 +292,7 @@ async def test_positions_that_the_cluster_forgot_are_those_of_the_journal(
     await operating.ask_of(session, number, throttle=0)
     assert (await operating.work_on(session, number, pace=PACE)).state is State.DONE
     assert await dead_letters.counted(link, ORDERS) == values(*range(20))
-    # Also for the next operation with these letters.
+    # the same for the next operation with these letters
     forget(cluster, Redrive(DEAD).group)
     await dead_letters.write(link, DEAD, 1, [letter(20)])
     goal = await with_ends(desk_of(session), Redrive(DEAD))
@@ -311,7 +311,7 @@ async def test_the_group_in_which_the_letter_failed_has_to_pass(
     assert (stopped.state, stopped.ended) == (State.STALLED, None)
     assert stopped.progress is not None
     assert stopped.progress.waits[0].endswith("billing is at 0")
-    # Another process knows it as well.
+    # Another process waits for the same group.
     stopped = await operating.work_on(session, stopped.number, pace=replace(PACE, patience=0.2))
     assert stopped.progress is not None
     assert stopped.progress.waits[0].endswith("billing is at 0")
@@ -440,7 +440,7 @@ def test_an_operation_with_many_transactions_is_read_in_order() -> None:
     lines += [journal_operations.operation_line(1, at, each) for each in some] * (count // 1000)
     began = time.process_time()
     found = journal_operations.operations(lines)[1]
-    assert time.process_time() - began < 10  # copying the tuple for each line takes longer
+    assert time.process_time() - began < 10  # a copy of the tuple for each line takes longer
     assert len(found.sent) == count
     assert list(found.sent[:1000]) == some
 
@@ -452,7 +452,7 @@ async def test_a_topic_with_small_batches_gets_its_letters(
     cluster.call(lambda each: each.state.alter_config(topic_resource(ORDERS), {"max.message.bytes": "1000"}))
     assert (await done(session, Redrive(DEAD))).state is State.DONE
     assert await dead_letters.counted(link, ORDERS) == values(*range(200))
-    # A letter that is too large by itself is told.
+    # A letter that is itself too large stops the operation.
     large = NewRecord(b"k", bytes(2000), dead_letters.spring(ORDERS))
     await dead_letters.write(link, DEAD, 0, [large])
     stopped = await done(session, Redrive(DEAD))
@@ -507,7 +507,7 @@ async def test_requests_are_heard_while_the_first_letter_is_out(
 
 
 async def interrupted(session: Session, number: int, told: Told, ask: Callable[[], Any]) -> Operation:
-    """Work, and let an operator ask for something after the first letters."""
+    """Work on an operation, and call `ask` after the first letters."""
     asked = False
 
     def heard(progress: Any) -> None:
@@ -535,7 +535,7 @@ async def test_pause_and_cancel(cluster: ThreadedCluster, link: Link, session: S
     assert counts == [sum((await dead_letters.counted(link, ORDERS)).values())]
     assert over.state is State.CANCELLED
     assert 0 < sum((await dead_letters.counted(link, ORDERS)).values()) < 20
-    # What was not sent can be sent later, and once.
+    # A later operation sends the remaining letters, once.
     assert (await done(session, Redrive(DEAD))).state is State.DONE
     assert await dead_letters.counted(link, ORDERS) == values(*range(20))
 
@@ -674,7 +674,7 @@ async def test_what_goes_on_by_the_journal_is_said(
     ran = await asyncio.to_thread(kac, "redrive", DEAD)
     assert f"continues operation {ended.number} by this host's journal, behind the 21 letters sent before" in ran.out
     assert f"the brokers do not have all positions of group {group} any more" in ran.out
-    # Another condition is another selection: what it chooses may go a second time.
+    # Another condition is another selection, which may choose letters that were already sent.
     ran = await asyncio.to_thread(kac, "redrive", DEAD, "--where", "value.n < 3")
     assert "sent-before" not in ran.out  # the group is gone
     cluster.call(lambda each: each.state.groups.update({group: gone}))
@@ -683,7 +683,7 @@ async def test_what_goes_on_by_the_journal_is_said(
     assert f"! sent-before: {said}" in ran.out
     ran = await asyncio.to_thread(kac, "redrive", DEAD, "--where", "value.n < 3", "--run", "--yes")
     assert (ran.code, f"--accept sent-before={DEAD}" in ran.complaints) == (3, True), ran.complaints
-    # An operation that is open: who goes on with it, and what a second one says.
+    # An open operation: a second one is refused, and --continue continues the first.
     await dead_letters.write(link, DEAD, 0, [letter(200)])
     goal = await with_ends(desk_of(session), Redrive(DEAD))
     number = await operating.begin(session, goal, None)
@@ -699,7 +699,7 @@ async def test_what_goes_on_by_the_journal_is_said(
 async def test_the_same_row_a_minute_later_is_not_sent_again_unasked(
     cluster: ThreadedCluster, link: Link, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its ages count from another minute, so its condition is another one, and its group too."""
+    """A minute later the ages in the row's condition differ, so the condition differs and the group too."""
     await with_letters(link)
     stands(cluster, "billing", {(ORDERS, 0): 99, (ORDERS, 1): 99, (OTHERS, 0): 99})
     desk = desk_of(session)
@@ -718,7 +718,7 @@ async def test_the_same_row_a_minute_later_is_not_sent_again_unasked(
     found, _ = await survey(later, goal)
     (risk,) = [each for each in (await judged(desk, goal, found)).risks if each.name == SENT_BEFORE]
     assert (found.chosen, risk.subject, first.group in risk.text) == (20, DEAD, True)
-    # More selections than are read: that is said, also if those that were read sent nothing.
+    # There are more selections than kac reads: the risk says so, also if those that kac read sent no letter.
     monkeypatch.setattr("console.session.redriving.OTHERS", 0)
     found, _ = await survey(later, goal)
     (risk,) = [each for each in (await judged(desk, goal, found)).risks if each.name == SENT_BEFORE]
@@ -726,16 +726,16 @@ async def test_the_same_row_a_minute_later_is_not_sent_again_unasked(
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Dead letters sent again on real brokers: kac and brokers are killed at random, and a second operator comes; a
-# consumer of librdkafka with read_committed gets each letter once
+# Dead letters sent again on real brokers. kac and brokers are killed at random, and a second operator starts; a
+# librdkafka consumer with read_committed reads each letter once
 
 PLACES = 3
 AT_ONCE = 100
-"""Letters a second: a transaction a second."""
+"""Letters per second: a transaction each second."""
 
 
 async def make(cluster: KafkaCluster, name: str, count: int, replicas: int) -> None:
-    """A topic, and letters of it in its dead-letter topic."""
+    """Create a topic and its dead-letter topic, with letters."""
     async with worlds.linked(worlds.settings(cluster)) as link:
         for topic in (name, f"{name}.dlt"):
             made = NewTopic(topic, PLACES, replicas, configs={"min.insync.replicas": str(max(1, replicas - 1))})
@@ -749,7 +749,7 @@ async def make(cluster: KafkaCluster, name: str, count: int, replicas: int) -> N
 
 
 def received(cluster: KafkaCluster, topic: str) -> Counter[int]:
-    """How often librdkafka's consumer gets each letter, of committed transactions alone."""
+    """Return how often librdkafka's consumer reads each letter, in committed transactions only."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap,
@@ -775,7 +775,7 @@ def received(cluster: KafkaCluster, topic: str) -> Counter[int]:
 
 
 async def begun(cluster: KafkaCluster, name: str) -> None:
-    """Wait until the first letters are there."""
+    """Wait until the first letters arrive."""
     async with asyncio.timeout(patience.PATIENCE):
         while not await asyncio.to_thread(received, cluster, name):
             pass
@@ -783,7 +783,7 @@ async def begun(cluster: KafkaCluster, name: str) -> None:
 
 @asynccontextmanager
 async def operator(cluster: KafkaCluster, home: Path) -> AsyncIterator[forked_runs.ForkedRuns]:
-    """An operator's runs of kac, on a host of their own."""
+    """Yield the runs of kac of one operator, with a home of its own."""
     await asyncio.to_thread(home.mkdir, exist_ok=True)
     async with forked_runs.ForkedRuns({"HOME": str(home)}, home / "out") as runs:
         await runs.warm("redrive", "-b", cluster.bootstrap, "--continue")
@@ -791,14 +791,14 @@ async def operator(cluster: KafkaCluster, home: Path) -> AsyncIterator[forked_ru
 
 
 async def sent(runs: forked_runs.ForkedRuns, cluster: KafkaCluster, *words: str) -> int:
-    """The exit code of a run that is left alone."""
+    """Run kac to its end, and return the exit code."""
     await runs.start("redrive", "-b", cluster.bootstrap, *words)
     async with asyncio.timeout(4 * patience.PATIENCE):
         return await runs.ended()
 
 
 class Killer:
-    """Kills a broker, and brings it back in the background; one at a time."""
+    """Kills a broker and restarts it in the background, one at a time."""
 
     def __init__(self, cluster: KafkaCluster, some: random.Random) -> None:
         self._cluster, self._some = cluster, some
@@ -806,7 +806,7 @@ class Killer:
         self.count = 0
 
     def kill(self) -> None:
-        """Kill one, unless one is down."""
+        """Kill a broker, unless one is down."""
         if self._work is not None and self._work.is_alive():
             return
         broker = self._some.choice(self._cluster.broker_ids)
@@ -816,7 +816,7 @@ class Killer:
         self._work.start()
 
     def end(self) -> None:
-        """Wait until all are back."""
+        """Wait until all brokers are up."""
         if self._work is not None:
             self._work.join()
 
@@ -824,8 +824,8 @@ class Killer:
 async def killed_at_random(
     cluster: KafkaCluster, home: Path, name: str, letters: int, kills: int, brokers_every: int
 ) -> tuple[int, int]:
-    """Begin a redrive, and kill it and brokers at random until it has been killed so often. Return the numbers of kills
-    of kac and of brokers."""
+    """Begin a redrive, and kill kac and brokers at random until kac was killed `kills` times or the redrive ends.
+    Return the numbers of kills of kac and of brokers."""
     some = random.Random(name)
     await make(cluster, name, letters, 3)
     killer, killed = Killer(cluster, some), 0
@@ -906,7 +906,7 @@ async def test_each_release(
         runs.kill()
         assert await runs.ended() == -9
         assert await sent(runs, cluster, "--continue") == 0, runs.output
-        # Those that were sent are not sent again, and new ones once.
+        # A second run sends only the new letter.
         async with worlds.linked(worlds.settings(cluster)) as link:
             await dead_letters.write(link, f"{name}.dlt", 0, [NewRecord(b"k", b"300", dead_letters.spring(name))])
         shown = f"{name}.dlt", "--output", "json"
@@ -928,7 +928,7 @@ second_kind = worlds.cluster(ClusterSpec(brokers=3), *BOTH_TOPICS)
 
 @pytest.fixture(params=["first_kind", "second_kind"])
 def of_either_kind(request: pytest.FixtureRequest) -> ThreadedCluster:
-    """A cluster with transactions of either kind."""
+    """A cluster with the first or the second version of transactions."""
     found: ThreadedCluster = request.getfixturevalue(request.param)
     return found
 
@@ -944,7 +944,7 @@ def fault(of_either_kind: ThreadedCluster, effect: faults.Effect, api: str, **mo
 
 
 async def seen(one_link: Link) -> list[bytes | None]:
-    """What a consumer with read_committed reads."""
+    """Return the values that a consumer with read_committed reads, sorted."""
     found: list[bytes | None] = []
     async for portion in record_search.search(one_link, Search((TARGET,), start=First())):
         found += [each.value for each in portion.records]
@@ -956,7 +956,7 @@ async def position(one_link: Link) -> CommittedOffset | None:
 
 
 async def one(one_link: Link, mine: Exactly, number: int) -> None:
-    """Send a record to each partition, and pass one more letter."""
+    """Send a record to each partition, and commit the position after one more letter."""
     records = {(TARGET, place): [NewRecord(b"k", b"%d-%d" % (number, place))] for place in (0, 1)}
     await commit(one_link, mine, records, GROUP, {(SOURCE, 0): CommittedOffset(number + 1, -1, f"after {number}")})
 

@@ -1,4 +1,4 @@
-"""A record of embedded or of real brokers is replayed: the verdict of each poll is the one that was seen then."""
+"""Tests of replays of flight records, of embedded and real brokers: they give the verdicts of the live polls."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ LIST_OFFSETS, DESCRIBE_GROUPS = 2, 15
 
 
 def test_replay_gives_the_live_verdicts(tmp_path: Path) -> None:
-    """A broker goes and comes back, a topic gets an impossible min ISR, another grows."""
+    """A broker is killed and started again."""
     file = tmp_path / "a.flight"
     with run_in_thread(ClusterSpec(brokers=3, static_configs=SHORT_SESSIONS)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
@@ -56,7 +56,7 @@ def test_replay_gives_the_live_verdicts(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def incident(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Verdict]]:
-    """A record of the incident, and the verdicts that were seen."""
+    """A record of the scenario `incident`, and the live verdicts."""
     from console.embedded.spec import clusters_of
 
     file = tmp_path_factory.mktemp("record") / "incident.flight"
@@ -75,7 +75,7 @@ def test_replay_of_the_incident_gives_the_live_verdicts(incident: tuple[Path, li
 def test_an_anonymous_record_has_the_same_causes_and_no_name(
     incident: tuple[Path, list[Verdict]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Subjects have pseudonyms; brokers, partitions and how many symptoms each cause explains stay."""
+    """Subjects have pseudonyms; the numbers of brokers, partitions and explained symptoms are the same."""
     file, live = incident
     hidden = anonymous(file, tmp_path, Pseudonyms())
     _, plain, _ = triage(capsys, "--replay", str(file), "--output", "json")
@@ -87,7 +87,7 @@ def test_an_anonymous_record_has_the_same_causes_and_no_name(
 
 
 def test_an_anonymous_record_says_who_reads_what(incident: tuple[Path, list[Verdict]], tmp_path: Path) -> None:
-    """The members of classic groups keep their partitions, whose topics have pseudonyms."""
+    """Members of classic groups have the same partitions, whose topics have pseudonyms."""
     file, _ = incident
     names = Pseudonyms()
     hidden = anonymous(file, tmp_path, names)
@@ -101,8 +101,8 @@ def test_an_anonymous_record_says_who_reads_what(incident: tuple[Path, list[Verd
 
 
 def test_nothing_is_asked_of_a_broker_in_two_orders(incident: tuple[Path, list[Verdict]]) -> None:
-    """Answers of two reads that ask for the same offsets could not be told apart in a record without names: their
-    orders are others there."""
+    """No two requests to a broker ask for the same offsets in different orders: in an anonymous record, whose topics
+    have another order, their answers could not be told apart."""
     reader = FlightReader(incident[0])
     asked = {reader.asked(index) for index in range(len(reader))}
     offsets = [each for each in asked if each.api_key == LIST_OFFSETS]
@@ -111,8 +111,8 @@ def test_nothing_is_asked_of_a_broker_in_two_orders(incident: tuple[Path, list[V
 
 
 def test_lags_of_a_group_with_other_partitions_are_replayed_from_the_read_that_got_them() -> None:
-    """A member takes three new partitions: its former request for ends is never sent again, and its commits are read
-    every three seconds."""
+    """After a member took three new partitions, kac no longer sends the former request for end offsets, and reads the
+    commits every three seconds."""
     reader = FlightReader(record_of("new_partitions_from_the_end", NIGHT, kafka_jars.KAFKA_4_3))
     taken = next(at for at, held in _held(reader) if len(held) == 6)
 
@@ -134,7 +134,7 @@ def test_lags_of_a_group_with_other_partitions_are_replayed_from_the_read_that_g
 
 
 def _held(reader: FlightReader) -> Iterator[tuple[int, set[tuple[str, int]]]]:
-    """The time of each DescribeGroups answer, with the partitions that members have in it."""
+    """Yield the time of each DescribeGroups answer, with the partitions of all members in it."""
     for answer in reader.answers():
         kafka = messages(answer.api_key, answer.version)
         if answer.api_key == DESCRIBE_GROUPS and answer.problem is None and kafka is not None:
@@ -144,7 +144,7 @@ def _held(reader: FlightReader) -> Iterator[tuple[int, set[tuple[str, int]]]]:
 
 
 def anonymous(file: Path, folder: Path, names: Pseudonyms) -> Path:
-    """The record without names, all of it."""
+    """Write the whole record without names, and return its path."""
     hidden, reader = folder / "anonymous.flight", FlightReader(file)
     sink = Anonymous(FlightWriter(hidden, names.header(reader.header)), names)
     for answer in reader.answers():
@@ -155,7 +155,7 @@ def anonymous(file: Path, folder: Path, names: Pseudonyms) -> Path:
 
 
 def assigned(file: Path) -> dict[str, set[tuple[str, int]]]:
-    """The partitions of each member of the groups of a record."""
+    """Return the partitions of each group member in a record."""
     found: dict[str, set[tuple[str, int]]] = {}
     for answer in FlightReader(file).answers():
         kafka = messages(answer.api_key, answer.version)
@@ -167,7 +167,7 @@ def assigned(file: Path) -> dict[str, set[tuple[str, int]]]:
 
 
 def told(data: str) -> list[tuple[object, ...]]:
-    """What a verdict says besides names."""
+    """Return the causes of a verdict in JSON as sorted tuples, without names of topics, groups and clients."""
     return sorted(
         (
             each["cause"],
@@ -188,7 +188,8 @@ def triage(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
 
 
 def stood(live: list[Verdict]) -> set[str]:
-    """The causes of the last two verdicts: one that came with the very last answers may not be in the record."""
+    """Return the ids of causes in both of the last two verdicts: a cause from the very last answers may be missing in
+    the record."""
     return set.intersection(*({each["id"] for each in timeless(one)["causes"]} for one in live[-2:]))
 
 
@@ -211,7 +212,7 @@ def test_each_change_of_the_verdict_is_printed(
     lines = out.splitlines()
     assert sum("  +  " in line for line in lines) >= len(stood(live))
     backwards = [(before[:8], after[:8]) for before, after in pairwise(lines) if after[:8] < before[:8]]
-    assert len(backwards) <= 1, backwards  # at midnight
+    assert len(backwards) <= 1, backwards  # the clock may pass midnight once
 
 
 def test_a_time_before_the_record(incident: tuple[Path, list[Verdict]], capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,7 +243,7 @@ TOPIC = "replayed"
 async def test_replay_gives_the_live_verdicts_of_real_brokers(
     own_cluster: kafka_cluster.KafkaCluster, tmp_path: Path
 ) -> None:
-    """A broker is killed and started again, and a topic gets a min ISR that it can not have."""
+    """A broker is killed and started again, and a topic has a min ISR above its replicas."""
     settings = worlds.settings(own_cluster)
     async with worlds.linked(settings) as link:
         assert await changing.applied(link, CreateTopics((NewTopic(TOPIC, 6, 3),)))
@@ -260,4 +261,4 @@ async def test_replay_gives_the_live_verdicts_of_real_brokers(
     named = {(each.claim.cause, each.claim.subject.broker) for verdict in live for each in verdict.causes}
     assert ("broker-down", 3) in named
     assert "min-isr-impossible" in {cause for cause, _ in named}
-    await asyncio.to_thread(compare, live, file)  # it has a loop of its own
+    await asyncio.to_thread(compare, live, file)  # `compare` runs its own event loop

@@ -1,5 +1,5 @@
-"""A replica to another log directory: the warning, the way there, the way back, and what is listed; on the embedded
-cluster, and on real brokers of three releases."""
+"""Tests of moves to another log directory: the warning, the move, the revert and the list, on the embedded cluster and
+on real brokers of three releases."""
 
 import asyncio
 import json
@@ -40,13 +40,13 @@ cluster = worlds.cluster(
     worlds.topic("orders", ((1, 2), (2, 1)), brokers=(1, 2)),
     lambda c: c.state.logs.update({("orders", n): PartitionLog(older_bytes=10**9) for n in range(2)}),
 )
-"""Two brokers with two directories; each partition holds a gigabyte, and takes 20 s to copy."""
+"""Two brokers with two directories each; each partition has a gigabyte, whose copy takes 20 s."""
 
 kac = worlds.commands()
 
 
 def place(cluster: ThreadedCluster) -> str:
-    """Where partition 0 will be on broker 1."""
+    """Return the directory of partition 0 on broker 1: that of its running copy, if there is one."""
 
     def found(c: object) -> str:
         topic = c.state.topics["orders"]  # type: ignore[attr-defined]
@@ -85,7 +85,7 @@ def test_what_has_no_room_is_accepted_by_name(kac: Kac, cluster: ThreadedCluster
 
 
 def test_a_directory_is_drained_by_a_command(kac: Kac, cluster: ThreadedCluster) -> None:
-    """The forecast, the script and Kafka's file say the same; --run brings it there and leaves no throttle."""
+    """The forecast, the script and Kafka's file have the same moves; --run makes them and leaves no throttle."""
     full, free = place(cluster), next(each for each in DIRS if each != place(cluster))
     said = kac("moves", "drain", "1", "dir", full, "--throttle", "500MB/s")
     assert said.code == 0, said
@@ -124,7 +124,7 @@ RECORD = b"x" * 50_000
 
 
 class TwoDirs(NamedTuple):
-    """A cluster whose broker 1 has two log directories. release: the embedded one is none."""
+    """A cluster in which broker 1 has two log directories. release: "" for the embedded cluster."""
 
     bootstrap: str
     release: str
@@ -176,7 +176,7 @@ async def with_records(session: Session, where: TwoDirs, topic: str, records: in
 
 
 async def places(session: Session, topic: str) -> dict[tuple[int, bool], str]:
-    """(partition, whether it is a copy under way) -> directory."""
+    """Return (partition, whether it is a running copy) -> directory."""
     listing = await session.client.run(describe_log_dirs, [1])
     return {
         (each.partition, each.is_future): log_dir.path
@@ -187,7 +187,7 @@ async def places(session: Session, topic: str) -> dict[tuple[int, bool], str]:
 
 
 async def await_places(session: Session, topic: str, wanted: dict[tuple[int, bool], str]) -> None:
-    """Wait until its replicas are there, and no copy is under way."""
+    """Wait until the replicas are in these directories, and no copy is running."""
     assert await until_settled(lambda: places(session, topic), lambda now: now != wanted, within=60, attempts=600) == (
         wanted
     )
@@ -215,7 +215,8 @@ async def test_a_replica_goes_to_the_other_directory_and_back(two_dirs: TwoDirs)
 
 
 async def test_what_a_broker_refuses_says_why(two_dirs: TwoDirs) -> None:
-    """Our own rules refuse it before; sent nevertheless it fails with a text, which brokers leave out."""
+    """kac's rules refuse such moves earlier. If kac sends one, the failure has a text, although the brokers' response
+    has none."""
     topic = f"{TOPIC}-refused"
     async with session_on(two_dirs) as session:
         await with_records(session, two_dirs, topic)
@@ -257,10 +258,10 @@ async def test_a_cordoned_directory_takes_none(two_dirs: TwoDirs) -> None:
 
 @pytest.mark.takes(30)
 async def test_a_directory_is_drained_by_an_operation(two_dirs: TwoDirs) -> None:
-    """All that is in it goes to the other one, under a throttle that is gone at the end; then back. One that is
-    cancelled leaves the replicas where they are."""
+    """An operation moves all replicas to the other directory, under a throttle that it removes at the end. A revert
+    that is cancelled leaves the replicas in place."""
     topic = f"{TOPIC}-drained"
-    megabytes = 10  # brokers copy one at a time, and for ten seconds before a throttle holds them (KIP-73)
+    megabytes = 10  # brokers copy one replica at a time, and for ten seconds before the throttle takes effect (KIP-73)
     full, free = two_dirs.dirs
     async with session_on(two_dirs) as session:
         await with_records(session, two_dirs, topic, 20 * megabytes)

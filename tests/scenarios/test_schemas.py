@@ -1,4 +1,4 @@
-"""Schemas: subjects, changes and what is taken back; and which topics use a schema."""
+"""Tests of schemas: subjects, their changes and reverts, and the topics that use a schema."""
 
 import asyncio
 import json
@@ -52,8 +52,8 @@ from tests.support.registry_server import Bad, RegistryServer, registry
 from tests.support.staging import staged
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Schemas: subjects with their versions, configs and references, changed and taken back. The embedded registry answers
-# as Confluent's by its documentation, and Apicurio, a real one, has the same suite
+# Schemas: subjects with their versions, configs and references, changed and reverted. The embedded registry follows
+# Confluent's documentation; Apicurio, a real registry, passes the same tests
 
 TOPIC = "orders"
 ACCEPTED = ApplyOptions(risks=frozenset({"irreversible", "in-use=orders-value", "nothing-checked"}))
@@ -103,7 +103,7 @@ def embedded() -> Iterator[RegistryServer]:
     ]
 )
 async def session(request: pytest.FixtureRequest, cluster: ThreadedCluster) -> AsyncIterator[Session]:
-    """A session on a registry without subjects, and a cluster with the topic `TOPIC`."""
+    """A session with a registry without subjects, and a cluster with the topic `TOPIC`."""
     found = request.getfixturevalue(request.param)
     settings = found if isinstance(found, HttpSettings) else found.settings
     with worlds.session_on(worlds.settings(cluster, schemas=settings)) as session:
@@ -115,7 +115,7 @@ async def session(request: pytest.FixtureRequest, cluster: ThreadedCluster) -> A
 
 
 def _empty(url: str) -> None:
-    """Delete all subjects for ever: Apicurio counts the references of those that are softly deleted."""
+    """Delete all subjects permanently: Apicurio counts references of subjects that were softly deleted."""
     for name in ("payments-value", "parts-value", "orders-value", "kept-value", "undone-value"):
         for ending in ("", "?permanent=true"):
             with suppress(HTTPError):
@@ -128,7 +128,8 @@ async def read(session: Session) -> None:
 
 
 async def applied(session: Session, text: str, *, may_fail: bool = False) -> int:
-    """Stage and send a statement. Returns the number of the change, 0 for one that was dropped."""
+    """Stage and send a statement. Return the number of the change; 0 if the statement was dropped and `may_fail` is
+    set."""
     session.discard()
     report = await staged(session, text)
     if may_fail and not report.added:
@@ -141,7 +142,7 @@ async def applied(session: Session, text: str, *, may_fail: bool = False) -> int
 
 
 async def check_of(session: Session, text: str) -> Outcome:
-    """What the registry says of a statement before it is applied."""
+    """Return the registry's answer to a statement before the apply."""
     session.discard()
     await staged(session, text)
     report = await applying.check_plan(session)
@@ -280,7 +281,7 @@ async def test_a_mode_refuses_changes_until_it_is_reset(cluster: ThreadedCluster
         assert mode("orders-value") == ("READWRITE", "DYNAMIC_DEFAULT_SCHEMA_CONFIG")
         await applied(session, "set schema orders-value mode=READONLY")
         session.discard()
-        # The mode is set before the version is registered.
+        # kac sets the mode before it registers the version.
         await staged(session, f"set schema orders-value mode=READWRITE; schema orders-value '{SECOND}'")
         assert (await changing.apply_plan(session, ACCEPTED)).ok
         await read(session)
@@ -347,9 +348,9 @@ async def test_the_same_schema_is_not_registered_twice(session: Session) -> None
 
 
 async def test_files_bring_a_registry_to_their_state(session: Session, tmp_path: Path) -> None:
-    """One subject refers to the other, which the same file registers first; a prune deletes them in turn. Apicurio
-    goes on counting references to a subject, so no other test has it."""
-    # A registry that had these subjects goes on with their numbers, though they were deleted for ever.
+    """One subject refers to another, which the same file registers first; a prune deletes them in reverse order.
+    Apicurio keeps counting references to a deleted subject, so no other test uses these subjects."""
+    # A registry that had these subjects continues their version numbers after a permanent deletion.
     await registered(session, "parts-value", FIRST)
     number = last(session, "parts-value")
     (tmp_path / "order.avsc").write_text(json.dumps(json.loads(SECOND), indent=1))
@@ -377,7 +378,7 @@ async def test_files_bring_a_registry_to_their_state(session: Session, tmp_path:
     report = await changing.apply_plan(session, ACCEPTED)
     await read(session)
     assert live(session, "payments-value") == []
-    # In Apicurio the references of a softly deleted schema count.
+    # Apicurio counts the references of a softly deleted schema.
     settings = session.context.schemas
     assert settings is not None
     is_apicurio = CCOMPAT in f"{settings.path}/"
@@ -387,14 +388,14 @@ async def test_files_bring_a_registry_to_their_state(session: Session, tmp_path:
 
 
 def wanted_edits(wanted: Wanted, snapshot: Snapshot) -> int:
-    """How many edits a file takes, without an obstacle."""
+    """Return the number of edits for a file, without those of topics. Fail if the file has obstacles."""
     found = file_edits(wanted, snapshot)
     assert found.obstacles == ()
     return sum(not isinstance(each.target, TopicTarget) for each in found.edits)
 
 
 async def test_reverts_delete_and_register(session: Session) -> None:
-    """Of a subject that no other test refers to: Apicurio goes on counting references to one."""
+    """No other test refers to this subject: Apicurio keeps counting references to it."""
     await registered(session, "undone-value", FIRST)
     change = await applied(session, f"schema undone-value '{SECOND}'")
     number = last(session, "undone-value")
@@ -409,7 +410,7 @@ async def test_reverts_delete_and_register(session: Session) -> None:
 
 
 async def reverted(session: Session, change: int) -> None:
-    """Take a change back."""
+    """Revert a change."""
     session.discard()
     await journal_changes.stage_revert(session, change)
     report = await changing.apply_plan(session, ACCEPTED)
@@ -430,8 +431,8 @@ async def test_a_registry_that_is_gone_is_a_failure_of_its_part_alone(cluster: T
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Which topics use a schema, by the ids in their newest records: read for `describe schema`, `whose topic`, Enter and
-# a deletion, never in a context without records
+# The topics that use a schema, found by the ids in their newest records: kac reads them for `describe schema`, `whose
+# topic`, Enter and a deletion, but never in a context without records
 
 ORDER = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"long"}]}'
 NEWER = (
@@ -442,7 +443,7 @@ Written = list[tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]]
 
 
 def by_id(number: int) -> bytes:
-    """A value in Confluent's framing."""
+    """Return a value in Confluent's framing."""
     return b"\0" + struct.pack(">i", number) + b"\x02"
 
 
@@ -457,7 +458,8 @@ def produce(running: ThreadedCluster, topic: str, records: Written) -> None:
 
 @pytest.fixture(scope="module")
 def schemas() -> Iterator[RegistryServer]:
-    """Subjects: of a topic's name, of a record's name, and one whose topic holds others' records."""
+    """A registry with three subjects: one with a topic's name, one with a record's name, and one whose topic has
+    records of other schemas."""
     with registry() as running:
         assert [running.register("orders-value", text) for text in (ORDER, NEWER)] == [1, 2]
         assert running.register("shop.Order", ORDER) == 1
@@ -492,7 +494,7 @@ async def test_a_subjects_topics_are_told_by_name_and_by_ids(sampled: ThreadedCl
         "topic orders, value (by name: TopicNameStrategy; "
         "by the ids of 3 of the 4 newest records, value, version 1, 2)" in out
     )
-    # Its ids are others' too: the same schema has one id in all subjects.
+    # The ids belong to other subjects too: the same schema has one id in all subjects.
     out, _ = await worlds.script(sampled, "describe schema orders-value", "json", schemas=schemas.settings)
     assert json.loads(out)["ids_in_records"] == [
         {"topic": "orders", "part": "value", "records": 3, "read": 4, "versions": [1, 2]}
@@ -527,7 +529,7 @@ async def test_no_records_are_read_where_none_may_be(sampled: ThreadedCluster, s
     try:
         out = await told(sampled, schemas, "describe schema orders-value", records="never")
         assert "topic orders, value (by name: TopicNameStrategy)" in out
-        # A principal without rights to the records gets the name alone, too.
+        # For a principal that may not read the records kac finds the topic by name only.
         assert "(by name: TopicNameStrategy)" in await told(sampled, schemas, "describe schema orders-value")
     finally:
         sampled.call(lambda one: one.faults.clear())

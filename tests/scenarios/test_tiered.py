@@ -1,5 +1,5 @@
-"""Offsets of tiered logs, as far as a broker's version has them; topics that are not tiered are not asked. A real
-broker with Kafka's LocalTieredStorage says what kafka-get-offsets says."""
+"""Tests of offsets of tiered logs, as far as the broker's version has them; kac does not request them for other topics.
+With Kafka's LocalTieredStorage on a real broker kac shows the offsets of kafka-get-offsets."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ COLD, WARM = ("cold", 0), ("cold", 1)
 
 
 def seed(cluster: EmbeddedCluster) -> None:
-    """Two topics; of partition 0 of `cold` 1,000 records are in remote storage, and 200 of them on disk, too."""
+    """Create two topics. Of cold/0 1,000 records are in remote storage, and 200 of these also on disk."""
     for name in ("cold", "plain"):
         cluster.state.put_topic(new_topic(name, striped([1], 2, 1), [1]))
     cluster.state.alter_config(topic_resource("cold"), {"remote.storage.enable": "true"})
@@ -91,8 +91,8 @@ def tiered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def _storage_classes(version: str, folder: Path) -> str:
-    """Return the class path of the storage. 4.4.0 was published without its tests: 4.3's storage runs in it with the
-    one class that its clients have no more."""
+    """Return the class path of the storage. Kafka 4.4.0 was published without its tests: the storage of 4.3 runs in it,
+    with the one class that the clients of 4.4 no longer have."""
     if version != RELEASES["4.4"]:
         return str(tiered_storage(version))
     former, missing = RELEASES["4.3"], folder / "former.jar"
@@ -123,7 +123,7 @@ commands = lent(KafkaCommands)
 
 
 def kafka_offsets(cluster: KafkaCluster, commands: KafkaCommands, topic: str, time: str) -> dict[int, int]:
-    """What kafka-get-offsets says of the partitions; those without such an offset are missing, or -1."""
+    """Return the offsets of kafka-get-offsets by partition; -1 or no entry if a partition has no such offset."""
     ran = commands.run(OFFSETS, ["--bootstrap-server", cluster.bootstrap, "--topic", topic, "--time", time])
     assert ran.code == 0, ran.err
     rows = [line.split(":") for line in ran.out.splitlines()]
@@ -135,7 +135,7 @@ def kafka_offsets(cluster: KafkaCluster, commands: KafkaCommands, topic: str, ti
 async def test_what_is_on_disk_and_what_in_remote_storage(
     tiered: KafkaCluster, commands: KafkaCommands, name: str
 ) -> None:
-    """Partition 0 has segments that were copied and deleted here, partition 1 has none."""
+    """Partition 0 has segments that were copied and then deleted from disk, partition 1 has none."""
     async with worlds.linked(worlds.settings(tiered)) as link:
         places = [(name, 0), (name, 1)]
         await make_topic(
@@ -147,7 +147,7 @@ async def test_what_is_on_disk_and_what_in_remote_storage(
         for _ in range(12):
             await producer.send_and_wait(name, bytes(500_000), partition=0)
         await producer.stop()
-        # Two records to a segment: all but the last are copied, and then deleted here.
+        # Each segment has two records: all segments but the last are copied, and then deleted from disk.
         found, _ = await until_settled(
             lambda: tiered_offsets(link, places),
             lambda answer: answer[0][name, 0].local_from < 10,
@@ -161,7 +161,7 @@ async def test_what_is_on_disk_and_what_in_remote_storage(
     assert len(searched.records) == 12
     assert newest.notes == ()
     asked = ["earliest-local", "latest-tiered", "earliest-pending-upload"]
-    if tiered.version == KAFKA_3_9:  # what is still to be copied is told since 4.2 (KIP-1023)
+    if tiered.version == KAFKA_3_9:  # since 4.2 brokers tell the first offset that is not copied yet (KIP-1023)
         asked.pop()
     told = [await asyncio.to_thread(kafka_offsets, tiered, commands, name, time) for time in asked]
     assert found == {(name, number): TieredOffsets(*(offsets.get(number, -1) for offsets in told)) for number in (0, 1)}
@@ -175,7 +175,7 @@ async def test_what_is_on_disk_and_what_in_remote_storage(
 
 
 def describe(cluster: KafkaCluster, topic: str) -> list[dict[str, int]]:
-    """The partitions of `describe topic`."""
+    """Return the partitions that `describe topic` prints."""
     command = [sys.executable, "-m", "console", "run", "-b", cluster.bootstrap, "--output", "json"]
     done = subprocess.run(
         [*command, "-e", f"describe topic {topic}"], capture_output=True, text=True, check=True, timeout=PATIENCE

@@ -1,6 +1,8 @@
-"""Delegation tokens: listed, made, renewed and expired; their HMAC is nowhere but with the operator. A real broker that
-is the controller and one that is not answer as the embedded ones do. No flight record has that: their answers have what
-proves tokens, and are in none."""
+"""Tests of delegation tokens: list, create, renew and expire. Only the operator sees a token's HMAC.
+
+The embedded brokers answer as two real ones: one that is the controller, and one that is not. Flight records can't show
+this, because they have no answers that contain an HMAC.
+"""
 
 import asyncio
 import json
@@ -68,7 +70,7 @@ async def session_of(cluster: EmbeddedCluster, user: str = "alice") -> AsyncIter
 
 
 async def applied(session: Session, text: str) -> ApplyReport:
-    session.discard()  # what failed before is staged still
+    session.discard()  # an edit that failed before is still staged
     report = await staging.staged(session, text)
     assert report.added, report
     return await changing.apply_plan(session, ApplyOptions(risks=frozenset({"irreversible"})))
@@ -101,7 +103,7 @@ async def test_a_tokens_life(cluster: EmbeddedCluster) -> None:
 
 
 class Operator:
-    """Who may sit at a terminal."""
+    """An operator, with or without a terminal."""
 
     keeps_secrets = True
 
@@ -137,7 +139,8 @@ async def test_what_proves_a_token_is_shown_on_a_terminal_alone(
 
 
 async def test_who_may(cluster: EmbeddedCluster) -> None:
-    """A renewer may renew; others do not see the token, and nobody makes one for somebody else without the right."""
+    """A renewer may renew a token, and other users do not see it. Only a user with the right creates one for another
+    owner."""
     async with session_of(cluster) as alice, session_of(cluster, "bob") as bob, session_of(cluster, "admin") as admin:
         (made,) = (await applied(alice, "token create renewers=User:bob")).made
         assert outcome(await applied(bob, f"token renew {made.id}")).status is Status.APPLIED
@@ -155,7 +158,8 @@ async def test_who_may(cluster: EmbeddedCluster) -> None:
 
 
 async def test_a_lost_answer(cluster: EmbeddedCluster) -> None:
-    """Whether a token was made is not known: another of the same owner would look the same; that one is gone is."""
+    """If the answer to a creation is lost, its outcome is unknown: another token of the same owner looks the same.
+    After an expiry the token is gone, so its outcome is known."""
     async with session_of(cluster) as session:
         cluster.faults.add(Fault(Cut(Moment.AFTER), "create_delegation_token", times=1))
         assert outcome(await applied(session, "token create")).status is Status.UNKNOWN
@@ -178,7 +182,8 @@ async def test_no_principals(cluster: EmbeddedCluster, text: str) -> None:
 
 
 async def test_tokens_are_watched_once_they_were_read(cluster: EmbeddedCluster) -> None:
-    """Before, nothing is asked: on most clusters there are none, and without a login brokers refuse to tell."""
+    """Until the user reads tokens, kac does not: most clusters have none, and brokers refuse the read without a
+    login."""
     token = Token("late", "User:alice", "User:alice", (), 0, 1 << 42, 1 << 43)
     async with session_of(cluster, "admin") as session:
         watching = asyncio.create_task(event_reads.EventReads(session, dict.fromkeys(FOR_EVENTS, 0.1)).run())
@@ -226,7 +231,7 @@ async def test_when_an_ended_token_lets_nobody_in_any_more_is_forecast_as_broker
 
 
 async def told(session: Session, holds: Callable[[], bool]) -> None:
-    """Wait until a refresh has brought something."""
+    """Wait until a refresh makes a condition true."""
     come = asyncio.Event()
     session.subscribe(lambda _: come.set())
     async with asyncio.timeout(patience.PATIENCE):
@@ -251,7 +256,8 @@ async def test_triage_names_one_that_ends_where_it_may_see_it(cluster: EmbeddedC
 
 
 async def test_triage_is_quiet_where_tokens_are_off(cluster: EmbeddedCluster) -> None:
-    """Most clusters have none: that is no failure of a part, and is asked once."""
+    """Most clusters have tokens turned off: this is no failure of a part. After the first poll each read is one
+    request."""
     cluster.faults.add(Fault(Fail(ErrorCode.delegation_token_auth_disabled), "describe_delegation_token"))
     async with session_of(cluster) as session, triage_polls.Poller(session) as poller:
         poll = await poller.poll(whole=True)
@@ -282,7 +288,7 @@ PROPERTIES = {
 
 @pytest.fixture(scope="module", params=["4.4", pytest.param("3.9", marks=pytest.mark.long)])
 def real(request: pytest.FixtureRequest) -> Iterator[kafka_cluster.KafkaCluster]:
-    """Two brokers that know three users, of which one is a controller."""
+    """Two brokers that know three users; one of the brokers is also a controller."""
     version = kafka_jars.RELEASES[request.param]
     yield from real_clusters.running(
         lambda: kafka_cluster.KafkaCluster(
@@ -295,8 +301,8 @@ def real(request: pytest.FixtureRequest) -> Iterator[kafka_cluster.KafkaCluster]
 @pytest.mark.slow
 @pytest.mark.takes(45)
 def test_a_tokens_life_and_who_may_have_a_part_in_it(real: kafka_cluster.KafkaCluster) -> None:
-    """Made, seen, renewed and ended by its owner, by who asked for it, by a renewer, by a stranger, and by a client
-    that it let in."""
+    """The owner, the requester, a renewer, a stranger and a client with the token itself try to see, renew and expire
+    it."""
     spec = ClusterSpec(
         brokers=2,
         versions=next(name for name, version in kafka_jars.RELEASES.items() if version == real.version),
@@ -341,7 +347,7 @@ async def _applied(session: Session, text: str) -> ApplyReport:
 
 
 async def _ending(session: Session) -> dict[str | None, str]:
-    """The owners of tokens that are named, and the first step that mends it, as a console sees it that was just
+    """Return the owners of tokens that will expire soon, with the command of the first step, by a console that was just
     opened."""
     async with triage_polls.Poller(session) as poller:
         verdict = diagnose(begin(await poller.poll(whole=True)))

@@ -1,6 +1,6 @@
-"""Ending transactions: missing rights, lost answers, coordinators that are down, slow ones, on an embedded cluster. On
-real brokers, 4.3 and 3.9, a hanging one is found, told apart from healthy ones, and ended; Kafka's own command agrees
-at each step."""
+"""Tests of ending transactions. On an embedded cluster: missing rights, lost answers, and coordinators that are down or
+slow. On real brokers, 4.3 and 3.9, kac finds a hanging transaction, tells it from healthy ones, and ends it; Kafka's
+own command agrees at each step."""
 
 import json
 import time
@@ -41,7 +41,7 @@ PLACES = [
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    """The scenario, where alice may do nothing yet."""
+    """A cluster with the scenario of transactions, in which alice has no rights."""
     sasl = SaslSpec(plain={"alice": PASSWORD, "admin": PASSWORD})
     spec = ClusterSpec(sasl=sasl, super_users=frozenset({"User:admin"}))
     async with EmbeddedCluster(clusters_of("transactions", spec)["transactions"]) as running:
@@ -89,7 +89,8 @@ async def only(admin_link: Link, request: changes.AbortTransaction) -> changes.O
 
 
 async def test_rights_are_tried_class_by_class(cluster: EmbeddedCluster) -> None:
-    """Certain only once no id can be hidden: by any prefix, any name, or for want of reading the ACLs."""
+    """A verdict is certain only if no transactional id can be hidden: by a prefix, by a name, or because the ACLs can't
+    be read."""
     alice = "User:alice"
     for topic in (transactions.ORDERS, transactions.PAYMENTS, transactions.SHIPMENTS):
         allow(cluster.state, alice, "READ", "TOPIC", topic)
@@ -181,7 +182,7 @@ async def test_an_overdue_one_is_slow_until_its_coordinator_ends_it(cluster: Emb
 
 
 async def test_open_transactions_outlive_a_restart(cluster: EmbeddedCluster) -> None:
-    """What hung hangs, and what a coordinator will end is still its own."""
+    """Hanging transactions still hang, and open ones still have their coordinator."""
     log, before = cluster.state.logs[transactions.HANGING], standings(await polled(cluster, "admin"))
     content = json.loads(state_file.encode_state(cluster.state, None))
     cluster.state.transactions.clear()
@@ -194,7 +195,7 @@ async def test_open_transactions_outlive_a_restart(cluster: EmbeddedCluster) -> 
 
 
 async def test_a_transactional_client_and_a_reader_of_what_is_committed() -> None:
-    """aiokafka's own, which know nothing of this cluster."""
+    """The clients are aiokafka's own, without changes for the embedded cluster."""
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
     async with EmbeddedCluster(ClusterSpec()) as running:
@@ -218,7 +219,7 @@ async def test_a_transactional_client_and_a_reader_of_what_is_committed() -> Non
 
 
 async def consumed(consumer_class: Any, place: Any, brokers: str, isolation: str, count: int) -> list[bytes]:
-    """What a consumer reads first, and that no more can be read then."""
+    """Return the first values that a consumer reads. Fail if it can read more."""
     consumer = consumer_class(bootstrap_servers=brokers, isolation_level=isolation, auto_offset_reset="earliest")
     await consumer.start()
     try:
@@ -235,7 +236,7 @@ async def consumed(consumer_class: Any, place: Any, brokers: str, isolation: str
 
 
 LONG_AGO = 20 * 60 * 1000
-"""Older than transactions may be by default, milliseconds."""
+"""An age in milliseconds, above the default maximum of transactions."""
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -248,14 +249,14 @@ commands = worlds.running(kafka_commands.KafkaCommands, scope="module")
 
 @pytest.fixture
 def kac(kafka: KafkaCluster, tmp_path: Path) -> Kac:
-    """`kac run` against the cluster: (exit code, output, complaints)."""
+    """Run `kac run` on the cluster; it returns (exit code, output, complaints)."""
     home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
     return lambda script: worlds.process("run", "-b", kafka.bootstrap, "-e", script, **home)
 
 
 @pytest.fixture
 async def topic(link: Link, name: str) -> str:
-    """Three partitions."""
+    """Create a topic with three partitions."""
     assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 3, 1),)))
     return name
 
@@ -265,7 +266,7 @@ def client_of(kafka: KafkaCluster, transactional_id: str) -> TransactionalClient
 
 
 def leave_hanging(client: TransactionalClient, topic: str, partition: int, *, at: int) -> int:
-    """Records after the end of their transaction, as late retries are; their first offset. at: their time."""
+    """Write records after the end of their transaction, as late retries; return the first offset. at: their time."""
     client.add(topic, partition)
     client.write(topic, partition, b"committed", times=[at])
     client.end()
@@ -284,7 +285,7 @@ def now_ms() -> int:
 async def test_a_hanging_transaction_is_found_and_ended(
     kafka: KafkaCluster, link: Link, topic: str, unverified: None, kac: Kac, commands: kafka_commands.KafkaCommands
 ) -> None:
-    """As an operator does it, with a slow and healthy transaction in the next partition and a young one in a third."""
+    """A slow, healthy transaction is in another partition, a young one in a third: kac ends neither."""
     old, places = now_ms() - LONG_AGO, [(topic, number) for number in range(3)]
 
     def found_by_kafka() -> list[tuple[str, ...]]:
@@ -396,7 +397,8 @@ async def test_another_transaction_than_the_one_that_was_seen_is_not_ended(
 async def test_missing_rights_are_never_taken_for_nothing(
     kafka: KafkaCluster, link: Link, topic: str, unverified: None
 ) -> None:
-    """Brokers leave out what alice may not describe, and say nothing: what she sees may hang, and is not offered."""
+    """Brokers silently omit transactional ids that alice may not describe: a transaction that she sees may hang, and
+    kac does not offer to end it."""
     allow, literal = codes.Permission.parse("ALLOW"), codes.PatternType.parse("LITERAL")
 
     def only_for(type_: str, resource: str, who: str, operation: str, pattern: codes.PatternType = literal) -> acl.Acl:

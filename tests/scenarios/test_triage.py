@@ -1,5 +1,5 @@
-"""`kac triage`: what it prints, writes and exits with on an embedded cluster; what is named on real brokers, 4.3 and
-3.9, from what happened on them, and nothing of what is well."""
+"""Tests of `kac triage`: its output, files and exit codes on an embedded cluster. On real brokers, 4.3 and 3.9, it
+names the causes of faults, and names nothing healthy."""
 
 import asyncio
 import json
@@ -45,7 +45,7 @@ from tests.support.triage_watch import bootstrap, found, watching
 cluster = worlds.cluster(
     ClusterSpec(brokers=3),
     worlds.topic("orders", 6, 3),
-    # Two brokers could not make it.
+    # Two brokers could not create it.
     worlds.topic("__consumer_offsets", [(1, 2)], internal=True),
 )
 
@@ -90,7 +90,8 @@ def test_what_can_not_be_expected(expected: str, capsys: pytest.CaptureFixture[s
 
 
 async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two that hang are certain; one that is two minutes old, which no coordinator knows, is likely; others run."""
+    """Two transactions that hang are certain; one that is two minutes old and has no coordinator is likely; the others
+    are in progress."""
     paces.poll_often(monkeypatch, 0.2, parts.Part.LOGS, parts.Part.OPEN_TRANSACTIONS)
     monkeypatch.setattr(slow_polls, "STANDS", 0.2)
     with run_in_thread(ClusterSpec(scenario="transactions")) as cluster:
@@ -112,8 +113,8 @@ async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last in-sync replica goes: it is the eligible one, and what the other would lose by leading is said. When
-    that is made to lead, the election is unclean."""
+    """After the last in-sync replica went down, the verdict says that only this replica may lead. An election of the
+    other replica is unclean."""
     paces.poll_often(monkeypatch, 0.2, parts.Part.REPLICA_LOGS)
     place = Subject(topic="orders", partition=0)
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
@@ -137,11 +138,11 @@ async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest
 
 
 async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It answers, and with the leader of before; the others are not named."""
+    """The broker answers with the former leader; the verdict names only this broker."""
     paces.poll_often(monkeypatch, 0.5, parts.Part.VIEWS)
 
     def decide(running: EmbeddedCluster) -> None:
-        running.propagation.stopped(3)  # it is up, and applies nothing more
+        running.propagation.stopped(3)  # the broker is up, and applies no more metadata
         before = new_topic("orders", [(1, 2, 3)], [1, 2, 3])
         (partition,) = before.partitions
         decided = partition._replace(leader=2, leader_epoch=partition.leader_epoch + 1)
@@ -161,7 +162,7 @@ async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pyte
 def test_a_broker_that_can_not_make_the_topic_of_offsets(
     factor: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A single one, with Kafka's default or with a file for one broker."""
+    """The cluster has one broker, with Kafka's default and with a config for one broker."""
     spec = ClusterSpec(brokers=1, static_configs={"offsets.topic.replication.factor": factor})
     with run_in_thread(spec) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 3, 1), [1])))
@@ -171,7 +172,7 @@ def test_a_broker_that_can_not_make_the_topic_of_offsets(
 
 @pytest.mark.parametrize("kind", ["TRANSACTIONAL_ID", "TOPIC"])
 def test_a_broker_that_can_not_make_the_topic_of_transactions(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file asks for more replicas than there are brokers. It is worse if an ACL lets a client begin a transaction."""
+    """The config asks for more replicas than brokers. The cause is worse if ACLs let a client begin a transaction."""
     factors = {f"{each}.replication.factor": "3" for each in ("transaction.state.log", "share.coordinator.state.topic")}
     spec = ClusterSpec(brokers=1, static_configs={"offsets.topic.replication.factor": "1", **factors})
     allowed = worlds.acl("User:pay", "WRITE", kind, "pay", pattern="PREFIXED")
@@ -185,7 +186,7 @@ def test_a_broker_that_can_not_make_the_topic_of_transactions(kind: str, capsys:
 
 
 async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ACLs and logs are read from the cluster; the fix takes the ACL away again."""
+    """kac reads the ACLs and the logs from the cluster; the fix removes the ACL."""
     paces.poll_often(monkeypatch, 0.3, parts.Part.LOGS, parts.Part.ACLS)
     monkeypatch.setattr(silence, "QUIET", 2.0)
     denied = worlds.acl("User:writer", "WRITE", "TOPIC", "orders", permission="DENY")
@@ -217,7 +218,7 @@ async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: 
 
 
 async def write(addresses: tuple[tuple[str, int], ...], topic: str, count: int, acks: int | str = "all") -> None:
-    """So many records, one by one."""
+    """Write records one by one."""
     where = ",".join(f"{host}:{port}" for host, port in addresses)
     async with AIOKafkaProducer(bootstrap_servers=where, acks=acks) as producer:
         for number in range(count):
@@ -227,7 +228,8 @@ async def write(addresses: tuple[tuple[str, int], ...], topic: str, count: int, 
 async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
     kafka: KafkaCluster, link: Link, name: str, unverified: None
 ) -> None:
-    """One is older than transactions may be, one is a moment old and no coordinator knows it, one is a client's."""
+    """One transaction is older than the maximum, one is a moment old and has no coordinator, and one belongs to a
+    running client."""
     assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 3, 1),)))
     with client_of(kafka, f"{name}-a") as hanging, client_of(kafka, f"{name}-b") as healthy:
         hanging.begin()
@@ -251,7 +253,7 @@ async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
 
 
 async def test_records_that_are_deleted_before_their_time_are_named(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """By a request, of a topic that keeps them for a week; a topic that lost nothing is not named."""
+    """A request deletes records of a topic that keeps them for a week; a topic that lost no records is not named."""
     assert await changing.applied(
         link, changes.CreateTopics((changes.NewTopic(name, 1, 1), changes.NewTopic(f"{name}-kept", 1, 1)))
     )
@@ -268,7 +270,7 @@ async def test_records_that_are_deleted_before_their_time_are_named(kafka: Kafka
 
 
 async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: Link) -> None:
-    """Somebody without rights: what could not be looked at is in the verdict, with what to ask for."""
+    """A verdict of a user without rights lists the parts that kac could not read, with the missing rights."""
     shown = worlds.acl("User:somebody", "DESCRIBE", "CLUSTER", "kafka-cluster")
     assert await changing.applied(link, changes.CreateAcls((shown,)))
     sasl = SaslSettings("PLAIN", "alice", secret.Secret(kafka.users["alice"]))
@@ -286,7 +288,7 @@ async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: L
 
 
 async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: KafkaCluster) -> None:
-    """Kafka 4.3 describes it."""
+    """Kafka 4.3 returns whether a directory is cordoned."""
     with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
 
         async def cordoned() -> list[bool]:
@@ -304,7 +306,8 @@ async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: Kaf
 
 @pytest.mark.broker
 async def test_certificates_that_end_soon_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Those of a life of 70 minutes with 10 left, of each listener: also of the one that nobody has connected to."""
+    """The certificates were valid for 70 minutes and have 10 left. kac checks each listener, also one without
+    connections."""
     monkeypatch.setattr(certificates, "_LIFETIME", timedelta(minutes=10))
     with KafkaCluster(security="secure", brokers=1) as cluster:
         settings = secure(cluster)
@@ -325,7 +328,8 @@ async def test_certificates_that_end_soon_are_named(monkeypatch: pytest.MonkeyPa
 
 
 def _same_certificates(live: list[Verdict], file: Path) -> None:
-    """A replay of the record names them, and the record has no certificate, and no name if it is anonymous."""
+    """Check that a replay names the same certificates, that an anonymous record has no certificate and no address, and
+    that its replay names as many."""
     wanted = _expiring(live[-1])
     assert wanted
     reader = FlightReader(file)
@@ -357,7 +361,7 @@ async def test_certificates_that_last_are_no_trouble(secure_cluster: KafkaCluste
 
 
 def secure(cluster: KafkaCluster) -> ConnectionSettings:
-    """The settings of the super user."""
+    """Return the settings of the super user."""
     return ConnectionSettings(
         bootstrap=cluster.addresses,
         security_protocol="SASL_SSL",
@@ -373,7 +377,8 @@ def address(text: str) -> tuple[str, int]:
 
 @real_clusters.BOTH
 async def test_a_leader_from_outside_of_the_isr_is_named(racked_cluster: KafkaCluster, name: str) -> None:
-    """The follower goes, the leader writes on and goes too; the follower comes back and is made to lead."""
+    """The follower is killed; the leader takes more records and is killed too; then the follower is started and
+    elected."""
     client = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
     client.start()
     topic = changes.NewTopic(name, assignments=((2, 3),), configs={"min.insync.replicas": "1"})
@@ -392,7 +397,7 @@ async def test_a_leader_from_outside_of_the_isr_is_named(racked_cluster: KafkaCl
         await it.until(lambda _: it.replica_logs(name, 0) is not None, "what its replicas hold")
         await asyncio.to_thread(racked_cluster.restart, 3)
         elect = changes.ElectLeaders((changes.PartitionTarget(name, 0),), unclean=True)
-        # Until the controller knows that the broker is back it refuses.
+        # The controller refuses until it knows that the broker is up.
         await until_settled(
             lambda: client.run(send, elect, validate_only=False),
             lambda outcomes: not outcomes[0].ok,

@@ -1,5 +1,5 @@
-"""Polls: what is lost, refused or denied by an embedded cluster is said, and what was read again is forgotten; how soon
-triage says that real brokers die, hang and come back, and how sure it is."""
+"""Tests of polls: kac reports answers that are lost, refused or denied, until it has read the part again. On real
+brokers: the seconds until triage names a broker that dies, hangs or returns, and its certainty."""
 
 import argparse
 import asyncio
@@ -45,14 +45,14 @@ T = TypeVar("T")
 
 
 class Asked:
-    """A client that counts what it is asked, and refuses what a test names."""
+    """A client that counts operations, and refuses or delays those that a test names."""
 
     def __init__(self, client: AdminClient) -> None:
         self._client = client
         self.names: list[str] = []
         self.refused: dict[str, AdminError] = {}
         self.late: dict[str, int] = {}
-        """An operation that is too late each time but for every so manyth."""
+        """Operation -> n: the operation times out, except each n-th time."""
         self.moves: dict[str, tuple[Hand, float]] = {}
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
@@ -73,7 +73,7 @@ class Asked:
 cluster = worlds.cluster(
     ClusterSpec(brokers=3),
     worlds.topic("orders", 6, 3),
-    # Two brokers could not make it.
+    # Two brokers could not create it.
     worlds.topic("__consumer_offsets", [(1, 2)], internal=True),
 )
 
@@ -134,7 +134,7 @@ async def test_all_brokers_are_lost_and_come_back(cluster: ThreadedCluster) -> N
 async def test_brokers_that_are_all_late_are_asked_once_more_before_they_are_lost(
     cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # However slow this machine is, the first time to answer is short beside that.
+    # However slow this machine is, the time of the first answer is short compared with this one.
     monkeypatch.setattr(triage_polls, "FIRST_ANSWER_SECONDS", 3600.0)
     async with polling(cluster) as (poller, asked, _):
         await poller.poll(whole=True)
@@ -149,7 +149,8 @@ async def test_brokers_that_are_all_late_are_asked_once_more_before_they_are_los
 
 
 async def test_a_rest_that_is_over_can_be_interrupted(cluster: ThreadedCluster) -> None:
-    """As by Ctrl-C while a verdict is written, which took longer than until the next poll."""
+    """A rest that is already over can be cancelled, for example by Ctrl-C while a verdict takes longer than the
+    interval."""
     async with polling(cluster) as (poller, _, _):
 
         async def interrupted() -> None:
@@ -168,7 +169,7 @@ async def test_another_cluster_than_the_contexts(cluster: ThreadedCluster) -> No
 
 
 async def test_a_broker_whose_port_is_closed(cluster: ThreadedCluster) -> None:
-    """Before its session times out the cluster still lists it."""
+    """Until its session times out, the cluster still lists the broker."""
     async with polling(cluster) as (poller, _, _):
         observations = begin(await poller.poll(whole=True))
         assert diagnose(observations).is_healthy
@@ -199,7 +200,7 @@ async def test_what_failed_once_is_forgotten_when_it_was_read(
 
 
 class Hand:
-    """A clock that only answers move, and by as much as a test says."""
+    """A clock that a test moves during calls."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -212,7 +213,7 @@ class Hand:
 async def test_one_slow_answer_holds_up_no_later_read(
     cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch, slow: tuple[bool, ...], *, rests: bool
 ) -> None:
-    """Two in a row do: then it is the cluster that is large."""
+    """Only two slow answers in a row delay the next read: then the cluster is large."""
     hand = Hand()
     monkeypatch.setattr(triage_polls, "time", hand)
     monkeypatch.setattr(scheduler, "time", hand)
@@ -285,7 +286,7 @@ async def test_without_brokers_there_is_no_verdict(cluster: ThreadedCluster) -> 
 
 
 async def test_throttles_of_an_operation_are_no_leftovers_until_they_are(cluster: ThreadedCluster) -> None:
-    """While it works, nor after its end by configs that were read before; by newer ones what it left is."""
+    """The operation's throttles are no leftovers while it works, nor after its end until the configs are read again."""
     cluster.call(lambda c: c.state.alter_config(broker_resource(1), {RATES[0]: "5000"}))
     async with polling(cluster) as (poller, _, session):
 
@@ -308,11 +309,11 @@ async def test_throttles_of_an_operation_are_no_leftovers_until_they_are(cluster
 
 
 Found = tuple[str, int | None, str]
-"""A cause, its broker, its certainty."""
+"""(cause, broker, certainty)"""
 
 
 class Watching:
-    """Polls on and on; what each verdict named, with its time by the monotonic clock."""
+    """Polls, and keeps the causes of each verdict with its time by the monotonic clock."""
 
     def __init__(self, poller: Poller) -> None:
         self.poller = poller
@@ -320,7 +321,7 @@ class Watching:
         self.seen: list[tuple[float, frozenset[Found]]] = []
 
     async def until(self, holds: Callable[[frozenset[Found]], bool]) -> float:
-        """The time at which a verdict named this. Polls without an answer are left out."""
+        """Poll until a verdict meets a condition, and return its time. Polls without an answer do not count."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 try:
@@ -342,7 +343,7 @@ def _found(verdict: Verdict) -> frozenset[Found]:
 
 @pytest.fixture(params=["breakable_cluster", pytest.param("3.9", marks=pytest.mark.long)])
 def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Three brokers of a release, to kill and stop."""
+    """Three brokers of a release, for a test to kill and pause."""
     if request.param == "breakable_cluster":
         yield request.getfixturevalue("own_cluster")
     else:
@@ -354,7 +355,8 @@ def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 async def test_a_broker_is_killed_comes_back_and_hangs(
     three: KafkaCluster, name: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """Killed: down, likely at once, since its port is closed; certain once it is fenced. Stopped: does not answer."""
+    """A killed broker is down, likely at once, because its port is closed, and certain once it is fenced. A paused
+    broker does not answer."""
     settings = worlds.settings(three)
 
     def note(what: str, seconds: float) -> None:
@@ -362,7 +364,7 @@ async def test_a_broker_is_killed_comes_back_and_hangs(
         print(f"{three.version} {what}: {seconds:.2f} s")
 
     with AdminClient(settings) as client:
-        # Before 4.0 a broker that is away is told from the replicas that it has.
+        # Before 4.0 kac knows of a missing broker only by its replicas.
         topic = CreateTopics((NewTopic(name, 6, 3),))
         assert all(each.ok for each in await client.run(send, topic, validate_only=False))
         async with Poller(Session(client, Context("test", "tests", settings))) as poller:
@@ -391,14 +393,14 @@ async def test_a_broker_is_killed_comes_back_and_hangs(
 
 
 async def _judged(addresses: Sequence[tuple[str, int]]) -> Verdict:
-    """What ``kac triage --for 5s`` says."""
+    """Return the verdict of ``kac triage --for 5s``."""
     options = argparse.Namespace(seconds=5.0, watch=False, expect=[], output="text", prometheus=None)
     async with worlds.poller_on(ConnectionSettings(bootstrap=tuple(addresses))) as poller:
         return await watch_verdicts(poller, options)
 
 
 async def _verdict_of(addresses: Sequence[tuple[str, int]]) -> Verdict:
-    """The first verdict that knows what the living brokers know; a busy machine may need more than one poll."""
+    """Return the first verdict with all that the running brokers know; a busy machine may need more polls."""
     async with asyncio.timeout(PATIENCE):
         while True:
             verdict = await _judged(addresses)
@@ -413,7 +415,7 @@ async def _leader(three: KafkaCluster) -> int:
 
 @pytest.mark.long
 async def test_each_node_is_paused_the_active_controller_first(own_cluster: KafkaCluster) -> None:
-    """It is named, by living brokers in whatever order, and by one alone; its pause takes no other answer along."""
+    """kac names a paused node by the other brokers, in any order, and by one of them alone; no other answer is lost."""
     three = own_cluster
     await asyncio.to_thread(three.bring_up)
     first = await _leader(three)

@@ -1,4 +1,4 @@
-"""Neighbours of faults stay without a trouble, and differ in one fact from what is named."""
+"""Tests of neighbours of faults: they have no trouble, and differ from a named fault in one fact."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_with_the_fact_that_decides_it_is_named(name: str) -> None:
 
 
 def test_each_is_of_a_known_fault() -> None:
-    """The fault, or its cause, is in the catalogue; no two are decided by the same fact."""
+    """The fault or its cause is in the catalogue, and each neighbour of a fault has another deciding fact."""
     causes = {name.cause for fault in FAULTS.values() for name in fault.named} | {rule.name for rule in RULES}
     for each in NEIGHBOURS.values():
         assert each.fault in FAULTS or each.fault in causes, each.name

@@ -1,5 +1,5 @@
-"""Neighbours of faults on real brokers: they stay without a trouble, and are named once the fact that decides is
-switched."""
+"""Tests of neighbours of faults on real brokers: the well form has no cause with trouble, and the ill form, which
+differs in the deciding fact, is named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.kafka_jars import RELEASES
 
 
 async def is_told_apart(lab: Laboratory, name: str) -> None:
-    """The well one has no trouble, and says what it has to; the ill one is named."""
+    """Check that the well form has no trouble and its expected causes, and that the ill form is named."""
     neighbour = REAL_NEIGHBOURS[name]
     well, ill = await tried_on(lab, neighbour)
     assert not troubles(well), well.told
@@ -50,7 +50,7 @@ def test_each_neighbour_is_made_or_it_is_said_why_not() -> None:
 
 
 def test_the_kept_results_are_of_these() -> None:
-    """Both forms of each, well and named."""
+    """The stored results have both forms of each neighbour."""
     kept = {(*trial.faults, trial.version) for trial in trials(REAL_NEIGHBOUR_RESULTS)}
     for name, form, version in kept:
         assert form in (WELL, ILL)
