@@ -93,7 +93,7 @@ def config(**changed: str) -> ConfigSet:
 def with_connect(
     snapshot: Snapshot, *clusters: ConnectCluster, configs: Mapping[str, ConfigSet] | None = None
 ) -> Snapshot:
-    """Return the snapshot with these Connect clusters. configs: name ``cluster/connector`` -> config of that connector."""
+    """Return the snapshot with these Connect clusters. configs: ``cluster/connector`` -> its config."""
     known: dict[ConfigResource, ConfigSet] = {
         connector_resource(each.name, one): config() for each in clusters for one in each.connectors
     }
