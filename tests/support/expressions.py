@@ -314,7 +314,7 @@ def runs(expression: Expression, text: str) -> list[Callable[[], object]]:
 
 HALF, WHOLE = 4 << 10, 8 << 10
 _SURELY_LINEAR = 0.01
-"""CPU seconds that no expression needs which looks at 8 KB a few times, and every other one does."""
+"""CPU seconds. An expression that reads 8 KB a few times needs less; any other needs more."""
 _LIMIT = 0.1
 GROWTH = 3
 

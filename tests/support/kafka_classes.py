@@ -31,7 +31,7 @@ def make(version: str) -> None:
     """Make a version's archive from the classes that a broker loads until it is up and shut down. Raises RuntimeError
     if Java writes none.
     """
-    # Clusters use what stands above.
+    # A local import: clusters import this module.
     from tests.support.kafka_cluster import JVM, KafkaCluster
 
     def fill(folder: Path) -> None:

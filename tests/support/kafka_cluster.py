@@ -249,9 +249,7 @@ class KafkaCluster:
     def bring_up(self) -> None:
         """Start the brokers that are down, on their former ports, and wait until all brokers see each other."""
         for broker in [each for each, process in self._processes.items() if process.poll() is not None]:
-            self._forget(
-                broker
-            )  # the process ended by itself, for example because the broker could not register in time
+            self._forget(broker)  # ended by itself, for example because it could not register in time
         down = set(self.broker_ids) - self._processes.keys()
         for broker in sorted(down):
             self._launch(broker)
