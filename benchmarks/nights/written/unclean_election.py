@@ -51,9 +51,7 @@ async def _two_crashes(field: Field, unclean: str) -> AsyncIterator[Begin]:
         async def begin() -> None:
             """Crash both brokers, and start them again."""
             await field.kill(2)
-            await asyncio.sleep(
-                9
-            )  # the controller fences broker 2 after six seconds, and broker 1 accepts records alone
+            await asyncio.sleep(9)  # broker 2 is fenced after six seconds, and broker 1 accepts records alone
             await field.writes("ledger", _MISSED)
             before = await records()
             await field.kill(1)
