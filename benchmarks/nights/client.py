@@ -83,9 +83,7 @@ def _write(client: Producer, life: Life, *, transactional: bool) -> None:
     rate = life.told["rate"]
     while not life.ended.wait(TICK) and not life.fatal():
         now = time.monotonic()
-        if (
-            rate != life.told["rate"] or (now - began) * rate - sent > 10 * rate
-        ):  # the rate was changed, or this process had to wait
+        if rate != life.told["rate"] or (now - began) * rate - sent > 10 * rate:  # changed, or this process had to wait
             rate, sent, began = life.told["rate"], 0, now
         due = int((now - began) * rate) - sent
         if transactional and due and not opened:
