@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.fleet [--clusters 100] [--rounds 3] [--days 365]``. The clusters are embedded ones, with three
 brokers and the topics of `quiet` each, in a separate process, so the machine also computes the answers. The first run
-also writes the whole first state of each cluster. ``--days`` makes a lake of the size of so many days instead: 100
+also writes the whole first state of each cluster. ``--days`` makes a lake of the given number of days instead: 100
 clusters polled every five minutes with ten changes a day each, as nightly maintenance leaves it.
 """
 
@@ -101,7 +101,7 @@ def measure(count: int, rounds: int) -> None:
 
 
 def make_year(where: str, days: int) -> None:
-    """Make a lake of so many days as maintenance leaves it: `history` and `change_event` have a file for each cluster,
+    """Make a lake of `days` days as maintenance leaves it: `history` and `change_event` have a file for each cluster,
     and `snapshot` a file for every `DAYS_AT_ONCE` days with the heartbeats of all polls.
     """
     lake = Lake.create(where)
@@ -141,7 +141,7 @@ def _changes(table: Table, cluster: str, *days: datetime) -> pa.Table:
 
 
 def query_year(days: int, rounds: int) -> None:
-    """Measure `kac history` on a lake of so many days, each time as a new process."""
+    """Measure `kac history` on a lake of `days` days, each time as a new process."""
     with tempfile.TemporaryDirectory() as folder:
         where = f"{folder}/lake"
         make_year(where, days)

@@ -2,11 +2,11 @@
 answer.
 
 ``python -m benchmarks.flight [--minutes 60] [--reading 40000] [--keep FILE]``. An embedded cluster has 400 topics of
-100 partitions with three replicas; with --reading also a group with commits in so many partitions. `kac record` polls
-every 2 s of a simulated clock, which is advanced after each poll. Between two polls half a percent of the partitions,
-200, get records, and the group commits offsets for them; within the hour, each of 200 others loses a replica from its
-ISR and gets it back. Bytes are those of the file, and seconds the CPU time of recording only. If the run is shorter
-than 60 minutes, the figures of an hour are computed from its second half.
+100 partitions with three replicas; with --reading also a group with commits in that number of partitions. `kac record`
+polls every 2 s of a simulated clock, which is advanced after each poll. Between two polls half a percent of the
+partitions, 200, get records, and the group commits offsets for them; within the hour, each of 200 others loses a
+replica from its ISR and gets it back. Bytes are those of the file, and seconds the CPU time of recording
+only. If the run is shorter than 60 minutes, the figures of an hour are computed from its second half.
 """
 
 from __future__ import annotations

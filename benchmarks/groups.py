@@ -76,8 +76,8 @@ class WatchedLink(Link):
 
 
 async def first_screen(link: Link) -> Snapshot:
-    """Read what the pane needs before it can be used: all groups, and members and lag of those on the screen; and make
-    their rows.
+    """Read the data that the pane needs before it can be used (all groups, and members and lag of those on the screen),
+    and make their rows.
     """
     listing = await list_groups(link)
     snapshot = refresh.with_groups(Snapshot(), listing.groups, whole=True, at=datetime.now(UTC))

@@ -94,9 +94,7 @@ def of_package(package: Path, version: str, run_lock: str, build_lock: str = "")
 
 
 def _asked_for(entry: Locked, scope: ComponentScope | None) -> Component:
-    """Return a package of a lock as a part without hashes of its own, because any file with one of the lock's hashes
-    will do.
-    """
+    """Return a package of a lock as a part without hashes, because any file with one of the lock's hashes will do."""
     purl = f"pkg:pypi/{entry.name}@{entry.version}"
     made = part(entry.name, entry.version, _installed_licence(entry), purl)
     made.scope = scope or (ComponentScope.OPTIONAL if entry.marker else ComponentScope.REQUIRED)

@@ -480,8 +480,8 @@ def _two_seconds(*asked: Any) -> time_lag.Behind:
 
 
 def be_patient() -> None:
-    """Let the console wait on a busy machine, where it would otherwise go on: the first poll gets all parts, and late
-    brokers are not silent. Data of a later poll would have another time or place, and move the cursor.
+    """Let the console wait for late answers on a busy machine: the first poll gets all parts, and late brokers are not
+    silent. Data of a later poll would have another time or place, and move the cursor.
     """
     triage_polls.Poller = OncePoller  # type: ignore[assignment,misc]
     triage_polls.POLL_SECONDS = PATIENCE

@@ -141,7 +141,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main() -> int:
-    """Run what the options ask for, and return the exit code."""
+    """Run the nights that the options choose, and return the exit code."""
     parser = arguments()
     options = parser.parse_args()
     options.release = options.version or "4.3"

@@ -357,8 +357,8 @@ class Field:
 
     @contextlib.asynccontextmanager
     async def program(self, *argv: str, env: Mapping[str, str] | None = None) -> AsyncIterator[Client]:
-        """Run any other process until the end of the block, which ends it by SIGTERM. Its `output` has what it
-        prints.
+        """Run any other process until the end of the block, which ends it by SIGTERM. The client's `output` is the file
+        with the program's output.
         """
         async with self._ended(Client(self.cluster, argv, self._next_output(), None)) as client:
             await client.start(env)

@@ -90,7 +90,7 @@ def duckdb_alone(log: str, out: str, layout: str) -> None:
 
 def polars_alone(log: str, out: str, _: str) -> None:
     """Use Polars: a typed `json_decode` of each line, streamed."""
-    # Import it by name: polars is in a separate environment, so its types are missing where this file is checked.
+    # Import it by name: polars is in a separate environment, so its types are missing when this file is checked.
     pl: Any = import_module("polars")
 
     def array(**fields: Any) -> Any:

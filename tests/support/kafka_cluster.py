@@ -54,9 +54,9 @@ class ClusterStartError(RuntimeError):
 class KafkaCluster:
     """Real brokers 1…n of one Kafka version; use as a context manager.
 
-    security: ``plain`` is one PLAINTEXT listener where everybody is the super user ANONYMOUS. ``secure`` is SASL_SSL
-    (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER with unsecured tokens) for the users admin (a super user) and
-    alice, and SSL with client certificates (CN=admin is a super user, CN=alice is not).
+    security: ``plain`` is one PLAINTEXT listener on which every client is the super user ANONYMOUS. ``secure`` is
+    SASL_SSL (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER with unsecured tokens) for the users admin (a super user)
+    and alice, and SSL with client certificates (CN=admin is a super user, CN=alice is not).
     authorizer_log: whether authorizer.log also has allowed operations.
     logins: whether a plain cluster's brokers also have a SASL_PLAINTEXT listener, for admin, alice and bob with PLAIN.
     allow_everyone: whether resources without ACLs are open to all; by default only in plain clusters.

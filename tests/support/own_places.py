@@ -95,6 +95,6 @@ def open_more_files() -> None:
 
 
 def too_few_files(wanted: int) -> str:
-    """Return the reason why a test that opens so many files can't run; ``""`` if it can."""
+    """Return the reason why a test that opens `wanted` files can't run; ``""`` if it can."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return "" if soft == resource.RLIM_INFINITY or soft >= wanted else f"it opens {wanted:,} files; ulimit -n {soft}"

@@ -54,7 +54,7 @@ def harmless() -> dict[str, list[str]]:
 
 def of_connectors() -> list[str]:
     """Return the keys that Connect itself defines for each connector, and that no release defines as a password. Keys
-    of plugins are not included, because plugins define what they like.
+    of plugins are not included, because a plugin may define any key.
     """
     types: dict[str, set[str]] = {}
     for file in sorted((ROOT / "console" / "embedded" / "data").glob("connect_*.json")):

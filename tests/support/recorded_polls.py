@@ -35,7 +35,7 @@ Step = Callable[[int], None]
 
 
 async def _polled(poller: Poller) -> Poll:
-    """Poll. Poll again if the machine stood still so long that no broker seemed to answer."""
+    """Poll, again each time the machine paused so long that requests timed out."""
     while True:
         with suppress(RequestTimedOut):
             return await poller.poll(whole=True)

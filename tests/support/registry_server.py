@@ -1,4 +1,4 @@
-"""The embedded schema registry on a socket, which answers wrongly if a test wants it."""
+"""The embedded schema registry on a socket, which gives wrong answers if a test asks for them."""
 
 import json
 import ssl

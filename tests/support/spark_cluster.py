@@ -127,7 +127,7 @@ def _start(cluster: SparkCluster, name: str, arguments: Sequence[str]) -> Path:
 
 
 def _quiet(folder: Path) -> Path:
-    """Return a folder for settings without any, so that Spark takes none of this machine's."""
+    """Return an empty folder for settings, so that Spark reads none of this machine's settings."""
     conf = folder / "conf"
     conf.mkdir(exist_ok=True)
     return conf

@@ -78,7 +78,7 @@ NIGHT = Night(
         )
     ),
     step=Words((r"\borders?\b", r"producer|client|writer|service|name|auto\.create|auto-?creat|copy|release|deploy")),
-    # The records in the topic with the wrong name exist nowhere else.
+    # The records in the topic with the wrong name are in no other topic.
     wrong=(r"delete topic orders?\b", r"delete records", r"reset group billing", r"set topic order retention"),
     # The first two values are Kafka's defaults. So is a minimum of one in-sync replica.
     properties={"auto.create.topics.enable": "true", "num.partitions": "1", "min.insync.replicas": "1"},

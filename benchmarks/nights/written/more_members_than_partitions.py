@@ -40,7 +40,7 @@ async def _scaled_out(field: Field, rate: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The load is twice what three members can process."""
+    """The load is twice the capacity of three members."""
     async with _scaled_out(field, 240) as begin:
         yield begin
 

@@ -48,7 +48,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The members of the group begin at the start of such a partition, also late, and read all of it."""
+    """The members of the group begin at the start of such a partition, also late, and read all its records."""
     async with _grown(field, "earliest") as begin:
         yield begin
 

@@ -1,5 +1,5 @@
-"""__consumer_offsets gets more partitions: after the next restart, brokers look for groups in partitions where they
-never were.
+"""__consumer_offsets gets more partitions: after the next restart, brokers look for groups in the wrong
+partitions.
 """
 
 from __future__ import annotations

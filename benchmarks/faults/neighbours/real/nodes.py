@@ -178,8 +178,8 @@ async def _on_zookeeper(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _no_group_yet(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Two separate clusters have a broker each; the file of the second wants three replicas of the offsets' topic, and
-    a console is opened on it for the ill form.
+    """Two separate clusters have a broker each; the file of the second requires three replicas of the offsets' topic,
+    and a console is opened on it for the ill form.
     """
     version, wanted = lab.cluster.version, {"offsets.topic.replication.factor": "3"}
     async with AsyncExitStack() as stack:

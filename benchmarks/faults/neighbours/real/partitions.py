@@ -85,7 +85,7 @@ async def _all_wanted(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def annex(lab: Laboratory) -> AsyncIterator[None]:
-    """Run brokers 4 and 5, in a rack of their own, next to the three others."""
+    """Run brokers 4 and 5, in a separate rack, next to the three others."""
     await asyncio.to_thread(lab.cluster.open_annex)
     try:
         yield
