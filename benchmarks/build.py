@@ -124,7 +124,7 @@ def while_it_runs(growing: Growing, rounds: int) -> None:
 
 
 def measure(folder: Path, megabytes: int, rounds: int) -> None:
-    """Measure everything."""
+    """Build a lake from a log of `megabytes` MiB, add changes `rounds` times, and report the costs."""
     report("machine", **load())
     made = folder / f"busy-{megabytes}"
     if not made.exists():

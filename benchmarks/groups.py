@@ -117,7 +117,7 @@ async def undecoded(link: Link, asked: Sequence[Asked]) -> None:
 
 
 async def timed(work: Awaitable[Any]) -> float:
-    """Return the CPU seconds of some work."""
+    """Await the work, and return its CPU seconds."""
     began = time.process_time()
     await work
     return time.process_time() - began

@@ -31,8 +31,8 @@ MOST_PROTOCOLS, MOST_WITH_SESSION = 15, 60
 MOST_TOUCHED = {
     "type of resource": 2, "verb": 2, "query": 2, "column": 1, "cause": 1, "kind of edit": 1, "part of the snapshot": 5,
 }  # fmt: skip
-"""Maximum number of files that change if something new of a kind is added, without tests and generated pages. A kind of
-edit is counted without its verb, and as one that another kind's request carries."""
+"""New concept -> maximum number of files that change when it is added, without tests and generated pages. A new kind of
+edit is counted without its verb, and is sent in the request of another kind."""
 MOST_CODE = 75_000
 """Maximum lines of the product without blanks, comments and docstrings."""
 OFTEN, MANY_METHODS, LONG = 3, 25, 60

@@ -199,7 +199,7 @@ def _written(folder: Path, kind: str, megabytes: int) -> Path:
 
 
 def measure(folder: Path, megabytes: int, rounds: int) -> None:
-    """Measure everything."""
+    """Decode logs alone, with Spark and with Kafka's dump tool, `rounds` times each, and report the costs."""
     report("machine", **load())
     base = _written(folder, "busy", megabytes // 4)
     busy, quiet = _written(folder, "busy", megabytes), _written(folder, "idle", megabytes // 4)

@@ -38,7 +38,7 @@ CPU = 3.0
 
 
 async def watched(session: Session, cluster: int, seconds: float, partitions: int) -> None:
-    """Read the rates of this many partitions for some seconds; each topic has three."""
+    """Read the rates of about `partitions` partitions, three in each topic, for `seconds` seconds."""
     await session.read_cluster()
     await session.read_topics()
     every = session.snapshot.topics
@@ -64,7 +64,7 @@ async def watched(session: Session, cluster: int, seconds: float, partitions: in
 
 
 async def searched(session: Session) -> None:
-    """Search, and list all troubles, over everything that a console can know."""
+    """Search the whole snapshot and list all its troubles, and report the CPU seconds."""
     await asyncio.gather(session.read_groups(), session.read_acls(), session.read_quotas())
     snapshot = session.snapshot
     for text in ("audit", "no-such-thing"):
@@ -79,7 +79,7 @@ async def searched(session: Session) -> None:
 
 
 async def measured(addresses: Sequence[tuple[str, int]], cluster: int, seconds: float, partitions: int) -> None:
-    """Measure everything."""
+    """Measure the rates and the searches, and report both. cluster: the process id of the cluster."""
     settings = ConnectionSettings(tuple(addresses), request_timeout=120.0)
     client = AdminClient(settings)
     client.start()

@@ -54,7 +54,7 @@ from themes import THEMES
 HERE = Path(__file__).parent
 CLUSTER_ID = "a-demo-of-kac-00000000"
 PORT = 19092
-"""The pictures show the port, and the cluster's id. Only the walk changes the cluster."""
+"""The pictures show the port and the cluster's id, so both are fixed."""
 ANY_PORT = 0
 SIZES = {"-120x40": (120, 40), "": (80, 24)}
 """Suffix of the file -> columns, rows."""
@@ -71,9 +71,8 @@ RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 PICTURE_ID = re.compile(r"terminal-\d+")
 """An id that Textual makes from the text, including times of day."""
 TEN_MINUTES, WATCHED, FED = 600, 425, 300
-"""Seconds between two labels of a time axis, and seconds from such a label to the end of the half hour, so that labels
-have the same columns in each picture, and times near the others in it. FED: seconds from the last minute of the lake to
-that end.
+"""TEN_MINUTES: seconds between two labels of a time axis. WATCHED: seconds from such a label to the end of the half
+hour, so that labels have the same columns in each picture. FED: seconds from the last minute of the lake to that end.
 """
 NO_TICKS = 3600.0
 """Seconds between two polls: a picture only has data of the first poll."""
@@ -487,11 +486,11 @@ def be_patient() -> None:
     triage_polls.POLL_SECONDS = PATIENCE
     triage_polls.ANSWER_SECONDS = triage_polls.FIRST_ANSWER_SECONDS = PATIENCE
     link.OTHERS_SECONDS = polling.PATIENCE = PATIENCE
-    half_hour.own_values = sample_half_hour.own_values  # type: ignore[assignment]  # what is measured is never twice alike
-    time_lag.LEAST = 0.0  # a wait is always worth saying, however soon the second poll comes
+    half_hour.own_values = sample_half_hour.own_values  # type: ignore[assignment]  # measured values always differ
+    time_lag.LEAST = 0.0  # show every wait, however soon the second poll comes
     time_lag.time_lag = _two_seconds  # type: ignore[assignment]
-    rates.SHORTEST = lag_trend.SHORTEST = shown_groups.STILL_AFTER = NO_TICKS  # two polls may be seconds apart, or not
-    watch.FIRST_AFTER = NO_TICKS  # findings are counted ten seconds after the start, which a picture may come before
+    rates.SHORTEST = lag_trend.SHORTEST = shown_groups.STILL_AFTER = NO_TICKS  # the time between polls varies
+    watch.FIRST_AFTER = NO_TICKS  # otherwise findings are counted 10 s after the start, before or after a picture
 
 
 def take(port: int = PORT, *, once: bool = False) -> dict[str, str]:

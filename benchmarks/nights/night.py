@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Begin = Callable[[], Awaitable[None]]
 """Makes the trouble (or, for a twin, its likeness) in a cluster that is prepared for it, and returns once it is made.
-The console watches the whole time.
+The console watches the whole time, unless `Night.stands` is set.
 """
 Make = Callable[["Field"], AbstractAsyncContextManager[Begin]]
 """Prepares topics, groups and clients, and yields the `Begin`; at its end, it stops everything that it started."""

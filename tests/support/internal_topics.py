@@ -220,7 +220,7 @@ def printed(command: Sequence[str], formatter: str, bootstrap: str, topic: str) 
 
 
 _END = re.compile(r"(?:\d{4}-\d\d-\d\dT\S+ main ERROR |\[\d{4}-[^\]]*\] ERROR )Error processing message")
-"""The messages with which a consumer says that no records follow."""
+"""The error in a consumer's output after which no records follow."""
 
 
 def console_consumer(version: str) -> str:

@@ -21,7 +21,7 @@ class Reaper:
     """The owner's end of the pipe. folder: the folder to remove at the end."""
 
     def __init__(self, folder: os.PathLike[str]) -> None:
-        import subprocess  # the script does without it
+        import subprocess  # the script does not need this import
 
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", __file__, str(folder)],

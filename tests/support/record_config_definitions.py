@@ -154,8 +154,8 @@ def as_text(data: Mapping[str, Any]) -> str:
 
 
 def difference(data: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data of a release with ``true`` for values that equal the base's; all keys are there, in their own
-    order.
+    """Return the data of a release with ``true`` for values that equal the base's. The result has all keys of the
+    release, in the release's order.
     """
     found: dict[str, Any] = {}
     for name, part in data.items():

@@ -18,7 +18,7 @@ from tests.support.patience import PATIENCE
 HERE = Path(__file__).parent
 FILE = HERE.parents[1] / "console" / "model" / "feature_levels.json"
 READ = tuple(dict.fromkeys((KAFKA_3_9, RELEASES["4.3"], RELEASES[NEWEST])))
-"""An older release has the levels that a newer release no longer supports."""
+"""The releases to read: an older release has the levels that a newer release no longer supports."""
 
 Levels = dict[str, dict[str, dict[str, Any]]]
 

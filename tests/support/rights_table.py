@@ -15,7 +15,7 @@ from tests.support.kafka_messages import Build, with_fields
 SECRET = "secret-topic"
 GROUP = "secret-group"
 NO_PLACE = "-"
-"""The message of an answer that has no field for one."""
+"""Stands for the message of an answer that has no field for a message."""
 ANOTHER_ID = UUID(int=7)
 TOPIC, BROKER, LOGGER, METRICS, GROUP_CONFIG = 2, 4, 8, 16, 32
 LITERAL, READ, ALLOW = 3, 3, 3
