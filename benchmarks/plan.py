@@ -78,7 +78,7 @@ def of_quotas(count: int) -> Sequence[Edit]:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Return the CPU seconds of some work."""
+    """Call a function, and return its CPU seconds."""
     start = time.process_time()
     work()
     return time.process_time() - start

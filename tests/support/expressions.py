@@ -276,7 +276,7 @@ class TookTooLong(Exception):
 
 
 def cpu_seconds(work: Callable[[], object], limit: float) -> float:
-    """Return the CPU seconds of some work; infinite if it took longer than the limit."""
+    """Call a function, and return its CPU seconds; infinite if it took longer than `limit` CPU seconds."""
 
     def over(_number: int, _frame: FrameType | None) -> None:
         raise TookTooLong

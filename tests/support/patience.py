@@ -37,7 +37,7 @@ async def shortly(look: Callable[[], Awaitable[T]]) -> T:
 
 
 async def for_seconds(seconds: float, ask: Callable[[], Awaitable[object]]) -> None:
-    """Ask again and again for this many seconds."""
+    """Await `ask` repeatedly for `seconds` seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         await ask()
@@ -45,5 +45,5 @@ async def for_seconds(seconds: float, ask: Callable[[], Awaitable[object]]) -> N
 
 
 async def without_end(ask: Callable[[], Awaitable[object]]) -> None:
-    """Ask again and again until an exception is raised."""
+    """Await `ask` repeatedly until it raises an exception."""
     await for_seconds(float("inf"), ask)
