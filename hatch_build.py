@@ -1,4 +1,6 @@
-"""What pyproject.toml can't say of a package: the commit that it is made of, and the shells' completions as files."""
+"""A build hook for parts of the packages that pyproject.toml can't describe: the commit, and the completions for
+shells.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMMIT = "console/commit.txt"
-"""In the wheel and the sdist alone: a checkout asks git."""
+"""The file with the commit, only in the wheel and the sdist: a checkout asks git."""
 COMPLETIONS = {
     "bash": "share/bash-completion/completions/kac",
     "zsh": "share/zsh/site-functions/_kac",
@@ -21,7 +23,7 @@ COMPLETIONS = {
 
 
 def commit(root: Path) -> str:
-    """Return the commit of a source tree, ``""`` if it is unknown: from the sdist, from KAC_COMMIT, or from git."""
+    """Return the commit of a source tree, from the sdist, from KAC_COMMIT, or from git; ``""`` if it is unknown."""
     if (root / COMMIT).is_file():
         return (root / COMMIT).read_text().strip()
     if "KAC_COMMIT" in os.environ or not (root / ".git").exists():
@@ -40,12 +42,12 @@ class CommitAndCompletions(BuildHookInterface):  # type: ignore[type-arg]
         """Name the files that are made for this build.
 
         Args:
-            version: ``"standard"``, or ``"editable"``, which stays a checkout.
-            build_data: hatchling's; ``force_include`` and ``shared_data`` map a file to its place in the package.
+            version: ``"standard"``, or ``"editable"``, for which nothing is added.
+            build_data: hatchling's data; ``force_include`` and ``shared_data`` map a file to its place in the package.
         """
         if version == "editable":
             return
-        # Its end is this hook's, and that of the build.
+        # The folder is removed with this hook, at the end of the build.
         self._scratch = TemporaryDirectory(prefix="kac-build-")
         root, made = Path(self.root), Path(self._scratch.name)
         if known := commit(root):

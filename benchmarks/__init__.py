@@ -1,1 +1,3 @@
-"""Figures side by side with peers, in one run. Each module says how to run it; none is a test."""
+"""Measurements of kac, many of them next to its peers in the same run. Each module says how to run it; none is a
+test.
+"""

@@ -1,9 +1,9 @@
-"""``kac analyze`` of 2,000,000 records of a real broker beside DuckDB's counts of the same records, as kac exports
-them.
+"""``kac analyze`` of 2,000,000 records of a real broker, compared with DuckDB's counts of the same records, as kac
+exports them.
 
-``python -m benchmarks.analyze [--records 2000000] [--bootstrap ADDRESS]``. Counts have to be equal, and
-the numbers of the sketches within the bounds that they state; the time is compared with that of the export, which reads
-the same batches. With ``--bootstrap`` the topic that an earlier run left is used again.
+``python -m benchmarks.analyze [--records 2000000] [--bootstrap ADDRESS]``. Counts have to be equal, and the numbers of
+the sketches within the bounds that they state; the time is compared with that of the export, which reads the same
+batches. With ``--bootstrap`` the topic of an earlier run is used again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ MOST_CANCELLING = 1.0
 
 
 def fill(bootstrap: str, count: int) -> None:
-    """Write the records: a hot key, keys at random, nulls, headers on two of three, some out of order."""
+    """Write the records: with a hot key or a random key, some with nulls, two of three with headers, some out of
+    order.
+    """
     from confluent_kafka import Producer
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
@@ -86,7 +88,7 @@ def cancelled(bootstrap: str) -> float:
 
 
 def counted(export: Path) -> dict[str, Any]:
-    """DuckDB's counts of the exported records, by the names of the analysis."""
+    """Return DuckDB's counts of the exported records, by the names of the analysis."""
     import duckdb
 
     kinds = {"partition": "INT", "offset": "BIGINT", "timestamp": "BIGINT", "headers": "JSON"}
@@ -123,7 +125,7 @@ def counted(export: Path) -> dict[str, Any]:
 
 
 def compare(found: dict[str, Any], real: dict[str, Any]) -> None:
-    """Report each number next to DuckDB's. Raises RuntimeError for one that is not as promised."""
+    """Report each number next to DuckDB's. Raises RuntimeError if a number differs or is out of its bounds."""
     count = real["records"]
     equal = {
         name: (found[name], real[name]) for name in ("records", "null_values", "without_key", "records_with_headers")
@@ -151,7 +153,7 @@ def compare(found: dict[str, Any], real: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--bootstrap", help="of a broker that an earlier run filled")

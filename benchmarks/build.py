@@ -1,11 +1,11 @@
-"""A lake from a metadata log: `kac lake update` from the shell on all of it, then five changes at a time, from the
-shell and while `kac lake run` goes on, and nothing new.
+"""A lake that is built from a metadata log: by `kac lake update` with the whole log, then with five new changes at a
+time, by `kac lake update` and by a running `kac lake run`, and without new records.
 
 ``python -m benchmarks.build [--megabytes 10] [--rounds 5] [--folder DIR]``: needs Java. The log is that of
 `benchmarks.metadata_log` (10 MB are 157,000 records), kept in DIR; changes are appended to a copy of its file. The
-class archive of Spark's Java is used where the cache has it: the first run of all makes it in the background, so run
-this twice. After each five changes `history` has to have their values and as many rows more; nothing else of it may
-differ. Seconds are until a reader without Spark sees them.
+class archive of Spark's Java is used if the cache has it: the very first run makes it in the background, so run this
+twice. After each five changes `history` must have their values in as many new rows, and its other rows must be
+unchanged. The seconds end when a reader without Spark sees the changes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CLOSED = ("valid_to", "is_current", "made")
 
 @dataclass
 class Growing:
-    """A lake, and the metadata log that it is of."""
+    """A lake, and the metadata log that it is built from."""
 
     lake: Lake
     log: Path
@@ -53,11 +53,11 @@ class Growing:
     _before: Counter[tuple[Any, ...]] = field(default_factory=Counter)
 
     def update(self) -> list[str]:
-        """The command line."""
+        """Return the command line of an update."""
         return kac("lake", "update", "--lake", self.lake.where, "--master", "local[2]")
 
     def change(self) -> None:
-        """Five records more, of topics with configs, in one batch at the log's end."""
+        """Append a batch of five records to the log, with changes of topics' configs."""
         self._before = self._rows()
         now = time.time_ns() // 1_000_000
         self.values = {TOPIC.format(number): str(now + number) for number in range(CHANGED)}
@@ -70,13 +70,13 @@ class Growing:
             file.write(batch(end, records, stamp_ms=now))
 
     def is_there(self) -> bool:
-        """Whether a reader sees all of the five values."""
+        """Return whether a reader sees all five values."""
         names = ", ".join(f"'{name}'" for name in self.values)
         where = f"is_current AND attr = '{KEY}' AND entity_key IN ({names})"
         return dict(rows_in(self.lake, HISTORY, "entity_key, new_value", where)) == self.values
 
     def check(self) -> None:
-        """Raises AssertionError where the changes are not in `history`, or other rows differ."""
+        """Check that `history` has the changes, and that its other rows are unchanged. Raises AssertionError."""
         assert self.is_there(), self.values
         now = self._rows()
         assert not self._before - now, f"rows are gone: {list(self._before - now)[:3]}"
@@ -88,7 +88,7 @@ class Growing:
 
 
 def until(is_so: Callable[[], bool], running: Watched) -> None:
-    """Wait for it. Raises TimeoutError; SystemExit where the command ends before."""
+    """Wait until a condition holds. Raises TimeoutError, or SystemExit if the command ends before."""
     deadline = time.monotonic() + PATIENCE
     while not is_so():
         if running.process.poll() is not None:
@@ -99,7 +99,7 @@ def until(is_so: Callable[[], bool], running: Watched) -> None:
 
 
 def while_it_runs(growing: Growing, rounds: int) -> None:
-    """Five changes, again and again, in one session."""
+    """Measure five changes, again and again, in one session of `kac lake run`."""
     seconds: list[float] = []
     batches: list[Cost] = []
     with watched(kac("lake", "run", "--lake", growing.lake.where, "--master", "local[2]")) as running:
@@ -109,7 +109,7 @@ def while_it_runs(growing: Growing, rounds: int) -> None:
             before, began = running.cost(), time.perf_counter()
             until(growing.is_there, running)
             seconds.append(time.perf_counter() - began)
-            # Wait for the tables that follow `history` in the same batch, as they are part of the cost.
+            # Wait for the tables that follow `history` in the same batch, because they are part of the cost.
             until(lambda: committed(growing.lake, GOLD) is not None, running)
             batches.append(running.cost() - before)
             growing.check()
@@ -124,7 +124,7 @@ def while_it_runs(growing: Growing, rounds: int) -> None:
 
 
 def measure(folder: Path, megabytes: int, rounds: int) -> None:
-    """All figures."""
+    """Build a lake from a log of `megabytes` MiB, add changes `rounds` times, and report the costs."""
     report("machine", **load())
     made = folder / f"busy-{megabytes}"
     if not made.exists():
@@ -160,7 +160,7 @@ def measure(folder: Path, megabytes: int, rounds: int) -> None:
 
 
 def main() -> int:
-    """Print the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.build", description=__doc__)
     parser.add_argument("--megabytes", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,8 +1,8 @@
-"""What kac does by hand, next to the program that does it.
+"""kac's own code for multiplexed SSH connections, compared with the ssh program that could do the same.
 
-``python -m benchmarks.by_hand [--connections 100] [--rounds 5]``: connections by way of an SSH host on loopback, asked
-of one ssh by its own protocol, and with a process of ``ssh -W`` for each over the same ssh. CONTRIBUTING says what
-follows from the figures.
+``python -m benchmarks.by_hand [--connections 100] [--rounds 5]``: opens connections through an SSH host on loopback, as
+channels of one ssh by ssh's own protocol, and with a process of ``ssh -W`` for each over the same ssh. CONTRIBUTING
+draws the conclusions from the figures.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def ssh_host() -> Iterator[None]:
     os.environ["PATH"] = f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}"
     os.environ["XDG_RUNTIME_DIR"] = str(folder)
     if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)  # a service creates sshd's folder on other machines
+        Path("/run/sshd").mkdir(exist_ok=True)  # on other machines, a service creates sshd's folder
     command = [shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd")]
     sshd = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert sshd.stderr is not None
     while "listening" not in sshd.stderr.readline() and sshd.poll() is None:
         pass
-    # Read everything that sshd writes, as a full pipe would block it.
+    # Read everything that sshd writes, because a full pipe would block it.
     threading.Thread(target=sshd.stderr.read, daemon=True).start()
     try:
         yield
@@ -70,7 +70,7 @@ def ssh_host() -> Iterator[None]:
 
 @contextmanager
 def listener() -> Iterator[Address]:
-    """Take connections, and keep them open."""
+    """Accept connections, and keep them open. Yield the address."""
     taken = []
 
     def take() -> None:
@@ -89,13 +89,13 @@ def listener() -> Iterator[Address]:
 
 
 def processor() -> float:
-    """Return seconds of the processor of this process and of those that it has waited for."""
+    """Return the CPU seconds of this process and of ended children that it has waited for."""
     both = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return sum(each.ru_utime + each.ru_stime for each in both)
 
 
 async def opened(count: int, open_one: Callable[[], Awaitable[socket.socket]]) -> tuple[float, list[socket.socket]]:
-    """Open so many connections; the seconds that it took, and they themselves."""
+    """Open `count` connections. Return the seconds that it took, and the connections."""
     began, sockets = time.perf_counter(), []
     for first in range(0, count, AT_ONCE):
         sockets += await asyncio.gather(*(open_one() for _ in range(min(AT_ONCE, count - first))))
@@ -103,7 +103,7 @@ async def opened(count: int, open_one: Callable[[], Awaitable[socket.socket]]) -
 
 
 async def by_channels(way: SshWay, address: Address, count: int) -> tuple[float, float, float]:
-    """Open them as kac does: seconds, seconds of the processor, MiB."""
+    """Open connections as kac does. Return seconds, CPU seconds and MiB of memory."""
     began = processor()
     seconds, sockets = await opened(count, lambda: way.open(*address))
     for each in sockets:
@@ -112,7 +112,7 @@ async def by_channels(way: SshWay, address: Address, count: int) -> tuple[float,
 
 
 async def by_processes(way: SshWay, address: Address, count: int) -> tuple[float, float, float]:
-    """Open them with a process each, over the same ssh: seconds, seconds of the processor, MiB."""
+    """Open connections with a process for each, over the same ssh. Return seconds, CPU seconds and MiB of memory."""
     processes: list[asyncio.subprocess.Process] = []
     control = str(way._socket())
     command = ("ssh", "-v", "-S", control, "-o", "ControlMaster=no", "-W", f"{address[0]}:{address[1]}", "edge")
@@ -142,13 +142,13 @@ async def by_processes(way: SshWay, address: Address, count: int) -> tuple[float
 
 
 def proportional(pid: int) -> float:
-    """Return a process' memory with its part of what it shares, in MiB."""
+    """Return a process' memory with its share of shared memory, in MiB."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
 def ssh(count: int, rounds: int) -> None:
-    """Measure connections by way of an SSH host."""
+    """Measure connections through an SSH host."""
     ways = {"channels of one ssh": by_channels, "a process of ssh -W each": by_processes}
     with ssh_host(), listener() as address:
         way = SshWay(EDGE)
@@ -164,7 +164,7 @@ def ssh(count: int, rounds: int) -> None:
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--connections", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,4 +1,4 @@
-"""One real broker with 4,000 topics and 20,000 quota entities, for the other benchmarks.
+"""A real broker with 4,000 topics and 20,000 quota entities, for the other benchmarks.
 
 ``python -m benchmarks.cluster`` prints its address when it is filled, and stops on Ctrl-C or SIGTERM.
 """
@@ -29,12 +29,12 @@ JVM = ("-Xms256m", "-Xmx1g", "-XX:+UseSerialGC")
 
 
 def topic_name(number: int) -> str:
-    """As teams name theirs."""
+    """Return the name of a topic."""
     return f"team-{number % 40:02d}.service-{number:04d}.events"
 
 
 def requests() -> Iterator[model_changes.ChangeRequest]:
-    """What fills the cluster."""
+    """Yield the changes that fill the cluster."""
     for start in range(0, TOPICS, AT_ONCE):
         names = map(topic_name, range(start, start + AT_ONCE))
         yield model_changes.CreateTopics(
@@ -62,7 +62,7 @@ def requests() -> Iterator[model_changes.ChangeRequest]:
 
 
 def fill(addresses: tuple[tuple[str, int], ...]) -> None:
-    """Put it all into a cluster. Raises RuntimeError where it does not take it."""
+    """Fill a cluster. Raises RuntimeError if the broker refuses a change."""
     client = AdminClient(ConnectionSettings(addresses, request_timeout=120.0))
     client.start()
     try:
@@ -77,14 +77,14 @@ def fill(addresses: tuple[tuple[str, int], ...]) -> None:
 
 @contextmanager
 def filled_broker() -> Iterator[str]:
-    """The address of a broker that holds it all."""
+    """Run a filled broker until the end of the block, and yield its address."""
     with KafkaCluster(brokers=1, jvm_options=JVM) as cluster:
         fill(cluster.addresses)
         yield cluster.bootstrap
 
 
 def main() -> None:
-    """Run it until told to stop."""
+    """Run a filled broker until Ctrl-C or SIGTERM."""
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())

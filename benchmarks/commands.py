@@ -1,7 +1,7 @@
-"""Whole processes: `kac snapshot`, `kac run`, `kac configs` and `kac --help` against kafka-configs.
+"""Times of whole processes: `kac snapshot`, `kac run`, `kac configs` and `kac --help` against kafka-configs.
 
 ``python -m benchmarks.commands --kac PATH [HOST:PORT] [--rounds 5]``: PATH is an installed `kac` (an environment with
-the run-time dependencies alone: test tools slow kio's import down).
+only the run-time dependencies: test tools slow the import of kio).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from tests.support.kafka_jars import KAFKA_4_3, jars, java
 
 
 def timed(command: Sequence[str]) -> float:
-    """Milliseconds from start to exit; the output is read and thrown away."""
+    """Run a command, and discard its output. Return the milliseconds from start to exit. Raises RuntimeError if it
+    fails.
+    """
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True)
     if done.returncode:
@@ -27,14 +29,14 @@ def timed(command: Sequence[str]) -> float:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address", nargs="?")
     parser.add_argument("--kac", required=True)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     topic = topic_name(7)
-    # The command with which bin/kafka-configs.sh starts Java.
+    # The command by which bin/kafka-configs.sh starts Java.
     tool = [java(), "-Xmx256M", "-cp", f"{jars(KAFKA_4_3)}/*", "kafka.admin.ConfigCommand"]
     with nullcontext(options.address) if options.address else filled_broker() as address:
         server = ["--bootstrap-server", address]

@@ -48,7 +48,8 @@ SIGNS: Final[Mapping[str, str]] = {
     "marked": "+",
 }
 """Meaning -> the sign that is shown next to its colour. Signs count for all pairs of meanings, and for the sixteen
-colours of terminals."""
+colours of terminals.
+"""
 BLINDNESSES: Final = {"protan": "protanopia", "deutan": "deuteranopia", "tritan": "tritanopia"}
 DEPTHS: Final = {"true colours": ColorSystem.TRUECOLOR, "256 colours": ColorSystem.EIGHT_BIT}
 
@@ -105,7 +106,7 @@ class Text(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Two meanings to someone with a colour blindness, and how far apart their colours are."""
+    """The difference between the colours of two meanings for a colour-blind reader."""
 
     theme: str
     depth: str
@@ -115,7 +116,7 @@ class Difference(NamedTuple):
 
 
 def texts() -> Iterator[Text]:
-    """Yield every text on every ground that it stands on, in every theme and depth."""
+    """Yield every text on each of its grounds, in every theme and depth."""
     for theme, (depth, system) in product((DARK, LIGHT), DEPTHS.items()):
         for meaning, ground, ink, paper in _looks(theme):
             yield Text(theme.name, depth, meaning, ground, _rounded(ink, system), _rounded(paper, system))
@@ -135,7 +136,7 @@ def texts() -> Iterator[Text]:
 
 
 def differences() -> Iterator[Difference]:
-    """Yield the differences of the pairs that must not be confused, in the themes with colours of their own."""
+    """Yield the differences of the pairs that must not be confused, in the themes with their own colours."""
     for theme, (depth, system) in product((DARK, LIGHT), DEPTHS.items()):
         for blindness, pair in product(BLINDNESSES, PAIRS):
             first, second = (

@@ -1,7 +1,8 @@
-"""The embedded cluster: how soon it is ready, what memory it takes, and all topic configs against a real broker's.
+"""The embedded cluster's start time and memory, and its time for describing all topic configs compared with a real
+broker's.
 
 ``python -m benchmarks.embedded [--rounds 20]`` starts a real 4.3 broker and an embedded one with the same 4,000 topics
-(benchmarks.cluster), and asks them in turn, in one request, over sockets.
+(benchmarks.cluster), and sends both the same request in turn, over sockets.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ MEMORY_MIB = {"quiet": 1024, "large": 1024}
 
 
 class Started:
-    """A process that runs a cluster. ready: seconds from its start to its first line, cpu: those that it computed."""
+    """A process that runs a cluster. ready: seconds from its start to its first line. cpu: its CPU seconds until
+    then.
+    """
 
     def __init__(self, *command: str) -> None:
         environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
@@ -47,13 +50,13 @@ class Started:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Of the first broker."""
+        """The address of the first broker."""
         host, _, port = self.bootstrap.partition(",")[0].rpartition(":")
         return host, int(port)
 
     @property
     def peak_mib(self) -> float:
-        """The most memory that it had so far."""
+        """The greatest memory so far in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         found = re.search(r"VmHWM:\s+(\d+) kB", status)
         assert found is not None
@@ -62,7 +65,7 @@ class Started:
 
 @contextmanager
 def started(*command: str) -> Iterator[Started]:
-    """One that ends with the block."""
+    """Run a cluster's process until the end of the block."""
     cluster = Started(*command)
     try:
         yield cluster
@@ -72,7 +75,7 @@ def started(*command: str) -> Iterator[Started]:
 
 
 class Asker:
-    """A connection that sends one request again and again. body: the answer of the last time, undecoded."""
+    """A connection that repeats a request. body: the last response, undecoded."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         kio = request_module(API, VERSION)
@@ -88,7 +91,7 @@ class Asker:
         self.body = b""
 
     def __call__(self) -> float:
-        """From the first byte sent to the last one received; ms."""
+        """Send the request. Return the milliseconds from the first byte sent to the last byte received."""
         start = time.perf_counter()
         self._socket.sendall(self._frame)
         (size,) = struct.unpack(">i", self._exactly(4))
@@ -106,7 +109,7 @@ class Asker:
         return bytes(data)
 
     def configs(self) -> dict[str, Any]:
-        """What the last answer says of each topic."""
+        """Return the configs of each topic in the last response."""
         _, body = split_response(response_type(API, VERSION), self.body)
         results: Any = decode_body(response_type(API, VERSION), body)
         return {
@@ -116,7 +119,9 @@ class Asker:
 
 
 def report_start(scenario: str, rounds: int) -> None:
-    """Ready times and memory of a scenario."""
+    """Start a scenario several times, and report its median start time, CPU time and peak memory against their
+    limits.
+    """
     ready, cpu, peak = [], [], 0.0
     for _ in range(rounds):
         with started("console", "cluster", "--still", "--scenario", scenario) as cluster:
@@ -132,7 +137,7 @@ def report_start(scenario: str, rounds: int) -> None:
 
 
 def serve() -> None:
-    """An empty cluster of one broker, until the process is ended."""
+    """Run an empty cluster of one broker until the process is ended."""
     from console.embedded.brokers import run_in_thread
     from console.embedded.spec import ClusterSpec
 
@@ -142,7 +147,7 @@ def serve() -> None:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)

@@ -1,8 +1,8 @@
-"""From records of the metadata log and requests to who changed what since when: 1 million records and 100,000 requests,
-in one batch of the lake's application, from bronze to gold.
+"""The lake's history with its authors, computed from 1 million records of the metadata log and 100,000 requests in one
+batch of the lake's application, from bronze to gold.
 
-``python -m benchmarks.events [--records N] [--growth]``: needs Java. The answer is known from how the records were
-made: every change is a row of the history, and each that was asked for has its author. --growth: 1 : 4 : 16 in one
+``python -m benchmarks.events [--records N] [--growth]``: needs Java. The records are made so that the answer is known:
+every change is a row of the history, and each change with a request has its author. --growth: 1 : 4 : 16 in one
 session.
 """
 
@@ -39,14 +39,14 @@ LINEAR = 1.15
 """Maximum factor by which a larger input may take longer than its size explains."""
 _BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
 _TICK = timedelta(seconds=5)
-"""More time than clocks may be apart, so that a request fits only its own record."""
+"""More than the clocks may differ, so that a request fits only its own record."""
 _ASKED = 10
-"""One record of this many has a known request."""
+"""One of this many records has a known request."""
 
 
 @dataclass
 class Told:
-    """Rows of two bronze tables by column, and what they must come to."""
+    """Rows of two bronze tables by column, with the expected numbers of changes and of authors."""
 
     records: dict[str, list[Any]] = field(default_factory=dict)
     requests: dict[str, list[Any]] = field(default_factory=dict)
@@ -55,8 +55,9 @@ class Told:
 
 
 def told(count: int) -> Told:
-    """So many records: configs, quotas, and partitions that move, which are no changes; a tenth of all with a
-    request."""
+    """Make `count` records: configs, quotas, and partitions that move, which are no changes; a tenth of all with a
+    request.
+    """
     chosen = random.Random(SEED)
     made = Told()
     now: dict[tuple[str, str], str | None] = {}
@@ -130,7 +131,7 @@ def _add(columns: dict[str, list[Any]], row: dict[str, Any]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Prints lines of JSON; 0 where the answer is right and, with --growth, time grows as the input does."""
+    """Print lines of JSON. Return 0 if the answer is right and, with --growth, time grows as the input does; else 1."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.events", description=__doc__)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--growth", action="store_true", help="1 : 4 : 16 in one session")
@@ -152,7 +153,7 @@ def main(arguments: list[str]) -> int:
 
 
 def measured(spark: SparkSession, where: Path, records: int) -> tuple[bool, float]:
-    """Whether the answer is right, and the CPU seconds of the batch that makes gold of all."""
+    """Return whether the answer is right, and the CPU seconds of the batch that makes all of gold."""
     from tests.lake.worlds_on_spark import application
 
     asked = told(records)

@@ -1,4 +1,4 @@
-"""How figures are taken and printed: medians of interleaved runs, a line of JSON each, limits beside ratios."""
+"""Measures and prints figures: medians of interleaved runs, each figure as a line of JSON, ratios with their limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Measure = Callable[[], float]
 
 
 def interleaved(measures: Mapping[str, Measure], rounds: int) -> dict[str, list[float]]:
-    """Each measure in turn, `rounds` times, after one round that is not counted."""
+    """Run each measure in turn, `rounds` times, after an uncounted round. Return the milliseconds of the runs."""
     taken: dict[str, list[float]] = {name: [] for name in measures}
     for turn in range(rounds + 1):
         for name, measure in measures.items():
@@ -23,12 +23,12 @@ def interleaved(measures: Mapping[str, Measure], rounds: int) -> dict[str, list[
 
 
 def report(what: str, **figures: object) -> None:
-    """One line of JSON."""
+    """Print a line of JSON."""
     print(json.dumps({"what": what, **figures}), flush=True)
 
 
 def report_times(what: str, taken: Mapping[str, list[float]]) -> dict[str, float]:
-    """Minimum, median and maximum of each, in ms; gives the medians."""
+    """Print the minimum, median and maximum of each measure in ms. Return the medians."""
     medians = {name: statistics.median(times) for name, times in taken.items()}
     for name, times in taken.items():
         spread = {"min": round(min(times), 1), "median": round(medians[name], 1), "max": round(max(times), 1)}
@@ -37,10 +37,10 @@ def report_times(what: str, taken: Mapping[str, list[float]]) -> dict[str, float
 
 
 def report_ratio(what: str, value: float, limit: float, *, at_least: bool = False) -> None:
-    """A ratio, or any figure, against the most that it may be; `at_least`: against the least."""
+    """Print a ratio, or any figure, with its upper limit; with `at_least` its lower limit."""
     report(what, ratio=round(value, 3), limit=limit, ok=value >= limit if at_least else value <= limit)
 
 
 def load() -> dict[str, object]:
-    """How many processors there are, and how many processes wanted them in the last minute."""
+    """Return the number of processors, and the load average of the last minute."""
     return {"cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1)}

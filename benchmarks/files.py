@@ -1,8 +1,9 @@
-"""Files as whole processes: `kac export` of 4,000 topics beside `kac snapshot` and kafka-configs, in the same run.
+"""Times of whole processes that write files: `kac export` of 4,000 topics, compared with `kac snapshot` and
+kafka-configs.
 
-``python -m benchmarks.files [--kac PATH] [--rounds 3] [--real]``: on an embedded cluster in a process of its own; with
---real on a real 4.3 broker too, beside kafka-configs. PATH is an installed `kac` in an environment with the run-time
-dependencies alone; without one it is this checkout, whose test tools slow kio's import down.
+``python -m benchmarks.files [--kac PATH] [--rounds 3] [--real]``: runs on an embedded cluster in a separate process;
+with --real also on a real 4.3 broker, compared with kafka-configs. PATH is an installed `kac` in an environment with
+only the run-time dependencies; the default is this checkout, whose test tools slow the import of kio.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LIMIT = 1.5
 
 
 class Timed:
-    """Runs a command from start to exit. written: what it wrote last; processor: seconds that each run computed."""
+    """Runs a command and measures it. written: the output of the last run. processor: the CPU seconds of each run."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = command
@@ -35,7 +36,7 @@ class Timed:
         self.processor: list[float] = []
 
     def __call__(self) -> float:
-        """Milliseconds. Raises RuntimeError where it fails."""
+        """Run the command, and return its milliseconds. Raises RuntimeError if it fails."""
         with tempfile.TemporaryDirectory() as home:
             before, start = _children(), time.perf_counter()
             done = subprocess.run(self._command, capture_output=True, env={**os.environ, "HOME": home})
@@ -48,13 +49,13 @@ class Timed:
 
 
 def _children() -> float:
-    """Seconds of the processor that children who ended have had."""
+    """Return the CPU seconds of all ended children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def measure(where: str, address: str, kac: Sequence[str], rounds: int, tool: Sequence[str]) -> None:
-    """Export beside the others, on a cluster that is filled."""
+    """Compare the export with the other commands, on a filled cluster."""
     export = Timed([*kac, "export", "-b", address])
     measures: dict[str, figures.Measure] = {
         "kac export": export,
@@ -74,7 +75,7 @@ def measure(where: str, address: str, kac: Sequence[str], rounds: int, tool: Seq
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kac")
     parser.add_argument("--rounds", type=int, default=3)

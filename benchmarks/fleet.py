@@ -1,9 +1,9 @@
-"""A fleet: `kac lake collect --all` over many clusters as a whole process, and queries on a year of their polls.
+"""A fleet of clusters: the time of `kac lake collect --all` as a whole process, and of queries on a year of polls.
 
-``python -m benchmarks.fleet [--clusters 100] [--rounds 3] [--days 365]``. The clusters are embedded ones, three brokers
-and the topics of `quiet` each, in one process beside; so the machine computes the answers as well as the questions. The
-first run also writes all that there is. ``--days`` makes a lake of so many days by its size instead: 100 clusters
-polled every five minutes, ten changes of each a day, as nightly maintenance leaves it.
+``python -m benchmarks.fleet [--clusters 100] [--rounds 3] [--days 365]``. The clusters are embedded ones, with three
+brokers and the topics of `quiet` each, in a separate process, so the machine also computes the answers. The first run
+also writes the whole first state of each cluster. ``--days`` makes a lake of the given number of days instead: 100
+clusters polled every five minutes with ten changes a day each, as nightly maintenance leaves it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 async def serve(count: int) -> None:
-    """Runs clusters until standard input ends; a line with the addresses of each."""
+    """Run clusters until standard input ends; print a line with the addresses of each."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard) if soft < hard else (soft, hard))
     async with AsyncExitStack() as running:
@@ -56,7 +56,7 @@ async def serve(count: int) -> None:
 
 @contextmanager
 def fleet(count: int) -> Iterator[list[str]]:
-    """The addresses of so many clusters that run in a process of their own."""
+    """Run `count` clusters in a separate process until the end of the block. Yield their addresses."""
     command = [sys.executable, "-m", "benchmarks.fleet", SERVE, str(count)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -67,7 +67,7 @@ def fleet(count: int) -> Iterator[list[str]]:
 
 
 def collect(home: Path, rounds: int, count: int) -> None:
-    """Polls all contexts of that home, once for all that there is and then so many times."""
+    """Poll all contexts of a home once for their first state, and then `rounds` times."""
     environ = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "KAC_LAKE": str(home / "lake")}
     command = [sys.executable, "-m", "console", "lake", "collect", "--all", "--output", "json"]
     for turn in range(rounds + 1):
@@ -91,7 +91,7 @@ def collect(home: Path, rounds: int, count: int) -> None:
 
 
 def measure(count: int, rounds: int) -> None:
-    """`collect` over so many clusters."""
+    """Measure `kac lake collect` over `count` clusters."""
     with tempfile.TemporaryDirectory() as folder, fleet(count) as addresses:
         home = Path(folder)
         (home / "kac").mkdir()
@@ -101,8 +101,9 @@ def measure(count: int, rounds: int) -> None:
 
 
 def make_year(where: str, days: int) -> None:
-    """A lake of so many days as maintenance leaves it: a file for each cluster of `history` and of `change_event`, one
-    for each day of `snapshot`, with the heartbeats of all polls."""
+    """Make a lake of `days` days as maintenance leaves it: `history` and `change_event` have a file for each cluster,
+    and `snapshot` a file for every `DAYS_AT_ONCE` days with the heartbeats of all polls.
+    """
     lake = Lake.create(where)
     beats = {"kind": "heartbeat", "entity_type": ",".join(TYPES), "is_sensitive": False}
     empty = dict.fromkeys(("entity_key", "attr", "value", "source"))
@@ -122,7 +123,7 @@ def make_year(where: str, days: int) -> None:
 
 
 def _changes(table: Table, cluster: str, *days: datetime) -> pa.Table:
-    """The changes of a cluster on these days."""
+    """Return the changes of a cluster on these days."""
     column = next(each.name for each in table.columns if each.type == "timestamp")
     more = {"entity_type": "topic", "kind": "state", "source": "snapshot", "new_value": "1", "op": "set"}
     filled = {"string": "x", "int": 1, "bigint": 1, "double": 1.0, "boolean": True, "timestamp": None}
@@ -140,7 +141,7 @@ def _changes(table: Table, cluster: str, *days: datetime) -> pa.Table:
 
 
 def query_year(days: int, rounds: int) -> None:
-    """`kac history` on a lake of so many days, each a process of its own."""
+    """Measure `kac history` on a lake of `days` days, each time as a new process."""
     with tempfile.TemporaryDirectory() as folder:
         where = f"{folder}/lake"
         make_year(where, days)
@@ -184,7 +185,7 @@ def query_year(days: int, rounds: int) -> None:
 
 
 def main() -> None:
-    """Prints a line of JSON for each figure."""
+    """Measure, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser()
     parser.add_argument(SERVE, type=int, help=argparse.SUPPRESS)
     parser.add_argument("--days", type=int)

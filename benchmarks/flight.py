@@ -1,11 +1,12 @@
-"""The flight record of 40,000 partitions: bytes an hour, what it costs the processor, how soon an answer is found.
+"""The flight record of 40,000 partitions: its bytes per hour, the CPU time of recording, and the time to find an
+answer.
 
-``python -m benchmarks.flight [--minutes 60] [--reading 40000] [--keep FILE]``. An embedded cluster of 400 topics of 100
-partitions, three replicas each; with --reading also a group that committed in so many partitions. `kac record`'s own
-polls are taken every 2 s of a clock that is set on after each. Between two polls half a percent of the partitions, 200,
-get records, and the group commits what it read of them; within the hour each of another 200 loses a replica from its
-ISR and gets it back. Bytes are the file's, and seconds the processor's of the record alone. Of less than 60 minutes the
-hour is worked out of their second half.
+``python -m benchmarks.flight [--minutes 60] [--reading 40000] [--keep FILE]``. An embedded cluster has 400 topics of
+100 partitions with three replicas; with --reading also a group with commits in that number of partitions. `kac record`
+polls every 2 s of a simulated clock, which is advanced after each poll. Between two polls half a percent of the
+partitions, 200, get records, and the group commits offsets for them; within the hour, each of 200 others loses a
+replica from its ISR and gets it back. Bytes are those of the file, and seconds the CPU time of recording
+only. If the run is shorter than 60 minutes, the figures of an hour are computed from its second half.
 """
 
 from __future__ import annotations
@@ -44,8 +45,7 @@ TOPICS, PARTITIONS, REPLICAS = 400, 100, 3
 MOVING = TOPICS * PARTITIONS // 200
 POLL = 2.0
 PATIENT = 600.0
-"""Timeout in seconds for an answer: the machine is busy with the cluster and the client, so no answer counts as
-late."""
+"""Timeout in seconds for an answer: cluster and client keep the machine busy, so no answer must count as late."""
 _LIMITS = {
     triage_polls: ("ANSWER_SECONDS", "FIRST_ANSWER_SECONDS"),
     slow_polls: ("VIEW_SECONDS",),
@@ -58,22 +58,22 @@ MOST_CPU = 0.02
 
 
 class Simulated:
-    """A clock that stands until it is set. at: seconds since 1970."""
+    """A clock that only moves when it is set. at: seconds since 1970."""
 
     def __init__(self, at: float) -> None:
         self.at = at
 
     def monotonic(self) -> float:
-        """Seconds."""
+        """Return the clock's seconds."""
         return self.at
 
     def now(self) -> datetime:
-        """The time, UTC."""
+        """Return the clock's time in UTC."""
         return datetime.fromtimestamp(self.at, UTC)
 
 
 def fill(cluster: EmbeddedCluster, *, reading: int) -> None:
-    """The topics, and perhaps a group that has read so many partitions, those that grow among them."""
+    """Add the topics, and a group that has read `reading` partitions, the growing ones among them; no group for 0."""
     state = cluster.state
     brokers = sorted(state.brokers)
     for number in range(TOPICS):
@@ -94,13 +94,13 @@ def fill(cluster: EmbeddedCluster, *, reading: int) -> None:
 
 
 def growing() -> list[tuple[str, int]]:
-    """The partitions that get records all the time."""
+    """Return the partitions that get records at each poll."""
     chance = random.Random(2)
     return [(f"team-{at % 20:02}.topic-{at:04}", chance.randrange(PARTITIONS)) for at in range(MOVING)]
 
 
 def move(cluster: EmbeddedCluster, poll: int, of: int) -> None:
-    """What happens between two polls."""
+    """Change the cluster as between two polls."""
     state, chance = cluster.state, random.Random(poll)
     for place in growing():
         records = chance.randrange(1, 5000)
@@ -121,7 +121,7 @@ def move(cluster: EmbeddedCluster, poll: int, of: int) -> None:
 
 
 class Sink:
-    """Gives answers the time of the simulated clock, and measures what recording them costs."""
+    """Stamps answers with the time of the simulated clock, and measures the cost of recording them."""
 
     def __init__(self, writer: FlightWriter) -> None:
         self.writer = writer
@@ -131,7 +131,7 @@ class Sink:
         self.grown: dict[str, int] = {}
 
     def take(self, answer: Answer) -> None:
-        """Record it."""
+        """Record an answer."""
         before, size = time.thread_time(), self.writer.size
         self.writer.add(answer._replace(at_ms=self.now_ms))
         self.seconds += time.thread_time() - before
@@ -142,7 +142,9 @@ class Sink:
 
 
 async def recorded(cluster: ThreadedCluster, sink: Sink, clock: Simulated, polls: int) -> list[tuple[int, float]]:
-    """Poll as `kac record` does, every POLL seconds of the clock; bytes and seconds of the record after each."""
+    """Poll as `kac record` does, every POLL seconds of the clock. Return the bytes and seconds of the record after each
+    poll.
+    """
     settings = ConnectionSettings(
         tuple((host, int(port)) for host, _, port in (a.rpartition(":") for a in cluster.bootstrap.split(","))),
         request_timeout=PATIENT,
@@ -167,7 +169,7 @@ async def recorded(cluster: ThreadedCluster, sink: Sink, clock: Simulated, polls
 
 
 async def measure(minutes: float, path: Path, *, reading: int) -> None:
-    """Record, and report."""
+    """Record, and print the figures."""
     clock = Simulated(float(round(time.time())))
     polls = round(minutes * 60 / POLL)
     with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
@@ -189,7 +191,7 @@ async def measure(minutes: float, path: Path, *, reading: int) -> None:
 
 
 def sought(path: Path) -> None:
-    """How soon the record is open, and an answer of any time is found."""
+    """Measure the time to open the record, and to find answers at random times."""
     before = time.process_time()
     reader = FlightReader(path)
     report("open", ms=round((time.process_time() - before) * 1000), answers=len(reader), damage=reader.damage)
@@ -211,7 +213,7 @@ def sought(path: Path) -> None:
 
 
 async def replayed(path: Path) -> None:
-    """What it takes to open a record, and to go on in it: the processor's seconds up to verdicts."""
+    """Measure the CPU time of opening a record and replaying it, up to each verdict."""
     from console.session.replay import Replay
     from console.triage.diagnosis import diagnose
     from console.triage.observations import Observations, after, begin
@@ -230,7 +232,7 @@ async def replayed(path: Path) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--minutes", type=float, default=60.0, help="of the simulated clock; an hour is worked out of it"

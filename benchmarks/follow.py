@@ -1,9 +1,9 @@
-"""From the controller's log to the lake, and to the screen: changes of a real cluster while `kac lake run` goes on.
+"""Time from the controller's log to the lake, and to the screen: changes of a real cluster while `kac lake run` runs.
 
-``python -m benchmarks.follow [--changes 20]``: needs Java and Kafka's jars. A broker of its own, `kac lake run` with
-its controller's log as a source, the console without a terminal on its pane History. Each change is timed from the time
-that the controller wrote into its record: until a reader sees the row in the lake, and until it is on the screen. The
-clock is one machine's; what looks at the lake is part of the load.
+``python -m benchmarks.follow [--changes 20]``: needs Java and Kafka's jars. It runs a broker, `kac lake run` with the
+controller's log as a source, and the console without a terminal on its pane History. A change's time is measured from
+the timestamp of its record until a reader sees the row in the lake, and until the row is on the screen. All run on one
+machine's clock; the reading of the lake is part of the load.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PATIENCE = 300.0
 
 
 def main() -> None:
-    """Measures and reports."""
+    """Measure and print the figures."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.follow", description=__doc__)
     options.add_argument("--changes", type=int, default=20)
     given = options.parse_args()
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _configure(folder: Path, cluster: KafkaCluster) -> None:
-    """The context that the lake's sources name, and no file of this user's."""
+    """Write the context that the lake's sources name, and hide this user's files."""
     file = folder / "kac/config.toml"
     file.parent.mkdir()
     file.touch(mode=0o600)
@@ -101,7 +101,7 @@ async def _measured(client: AdminClient, lake: Lake, cluster: KafkaCluster, runn
 
 
 async def _seen(screen: Driven, text: str) -> float:
-    """When it is on the screen, seconds since 1970."""
+    """Wait until a text is on the screen. Return the time, seconds since 1970."""
     deadline = time.monotonic() + PATIENCE
     while text not in screen.text:
         if time.monotonic() > deadline:
@@ -111,9 +111,9 @@ async def _seen(screen: Driven, text: str) -> float:
 
 
 async def _until_there(lake: Lake, running: Watched, attr: str, value: str) -> float:
-    """Wait until the topic's attribute has the value in the lake; when its record was written, seconds since 1970.
+    """Wait until the topic's attribute has the value in the lake. Return the time of its record, seconds since 1970.
 
-    Raises TimeoutError; SystemExit where the application ends before.
+    Raises TimeoutError, or SystemExit if the application ends before.
     """
     where = f"entity_key = '{TOPIC}' AND attr = '{attr}' AND new_value = '{value}' AND is_current"
     deadline = time.monotonic() + PATIENCE

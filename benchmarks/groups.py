@@ -1,8 +1,10 @@
-"""10,000 groups that read 40,000 partitions: how soon the Groups pane can be used, and the largest request and answer.
+"""10,000 groups that read 40,000 partitions: the time until the Groups pane can be used, and the largest request and
+answer.
 
-``python -m benchmarks.groups [--kac PATH] [--rounds 5]``: the reads of a first screen and of all groups, beside the
-same requests with answers that are not decoded; then the pane of `kac demo --scenario large` in a pseudo-terminal, from
-its key to the lag of its rows. Seconds are the processor's, of the console alone: the cluster is another process.
+``python -m benchmarks.groups [--kac PATH] [--rounds 5]``: measures the reads of a first screen and of all groups,
+compared with the same requests with undecoded answers; then the pane of `kac demo --scenario large` in a
+pseudo-terminal, from its key to the lag in its rows. Seconds are CPU seconds of the console only, because the cluster
+is another process.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class Asked(NamedTuple):
 
 
 class WatchedLink(Link):
-    """A link that remembers what it sent and the sizes of what went over the wire."""
+    """A link that keeps its requests, and the largest sizes on the wire."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
         super().__init__(settings, self._note)
@@ -63,7 +65,7 @@ class WatchedLink(Link):
         self.largest = {what: max(size, sizes[what]) for what, size in self.largest.items()}
 
     async def call(self, api: str, asked: wire_fields.Asked, *, to: Route = ANY, **options: Any) -> Any:
-        """As `Link.call`."""
+        """Call as `Link.call` does, and keep the request."""
 
         def noted(kio: ModuleType) -> Any:
             request = wire_fields.payload(kio, api, asked)
@@ -74,7 +76,9 @@ class WatchedLink(Link):
 
 
 async def first_screen(link: Link) -> Snapshot:
-    """What the pane reads before it is of use: all groups, members and lag of those that are shown; and their rows."""
+    """Read the data that the pane needs before it can be used (all groups, and members and lag of those on the screen),
+    and make their rows.
+    """
     listing = await list_groups(link)
     snapshot = refresh.with_groups(Snapshot(), listing.groups, whole=True, at=datetime.now(UTC))
     snapshot = await polled(link, snapshot, list(listing.groups)[:SCREEN])
@@ -84,7 +88,7 @@ async def first_screen(link: Link) -> Snapshot:
 
 
 async def everything(link: Link) -> Snapshot:
-    """Members and lag of all groups, as the pane reads them in turn."""
+    """Read members and lag of all groups, as the pane does in turn."""
     listing = await list_groups(link)
     snapshot = refresh.with_groups(Snapshot(), listing.groups, whole=True, at=datetime.now(UTC))
     names = list(listing.groups)
@@ -95,7 +99,7 @@ async def everything(link: Link) -> Snapshot:
 
 
 async def polled(link: Link, snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
-    """The snapshot after a poll of some groups."""
+    """Return the snapshot after a poll of these groups."""
     polls = await poll_groups(link, names, {name: snapshot.groups[name].type for name in names})
     at = datetime.now(UTC)
     trends = refresh.trends_after(snapshot.lag_trends, polls.lags, at)
@@ -103,7 +107,7 @@ async def polled(link: Link, snapshot: Snapshot, names: Sequence[str]) -> Snapsh
 
 
 async def undecoded(link: Link, asked: Sequence[Asked]) -> None:
-    """The same requests; their answers stay bytes."""
+    """Repeat these requests without decoding the answers."""
     for each in asked:
 
         def again(_: ModuleType, request: Any = each.request) -> Any:
@@ -113,14 +117,14 @@ async def undecoded(link: Link, asked: Sequence[Asked]) -> None:
 
 
 async def timed(work: Awaitable[Any]) -> float:
-    """Seconds of the processor that it takes."""
+    """Await the work, and return its CPU seconds."""
     began = time.process_time()
     await work
     return time.process_time() - began
 
 
 async def reads(addresses: Sequence[tuple[str, int]], rounds: int) -> None:
-    """The reads by themselves."""
+    """Measure the reads without the pane."""
     settings = ConnectionSettings(tuple(addresses), request_timeout=120.0)
     for what, read, limit in (("first screen", first_screen, USABLE), ("all groups", everything, ALL)):
         ours, bare = [], []
@@ -142,7 +146,7 @@ async def reads(addresses: Sequence[tuple[str, int]], rounds: int) -> None:
 
 
 def pane(command: Sequence[str]) -> tuple[float, float]:
-    """Seconds from the key of the pane to the lag of its first row; and of the processor for it."""
+    """Return the seconds from the pane's key to the lag in its first row, and the CPU seconds."""
     with terminal(command) as screen:
         screen.until(TOPICS, PATIENCE)
         screen.settle(2.0, 30.0)
@@ -154,7 +158,7 @@ def pane(command: Sequence[str]) -> tuple[float, float]:
 
 
 def memory(command: Sequence[str]) -> tuple[float, float]:
-    """MiB of the console, SEEN seconds after the first rows of the pane, and LATER after that."""
+    """Return the MiB of the console SEEN seconds after the first rows of the pane, and LATER seconds after that."""
     with terminal(command) as screen:
         screen.until(TOPICS, PATIENCE)
         began = len(screen.written)
@@ -167,7 +171,7 @@ def memory(command: Sequence[str]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kac", help="an installed program; this checkout where it is left out")
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,7 +1,7 @@
-"""The last half hour: what it takes of memory, and what its drawing and the mouse write to a terminal.
+"""The last half hour: its memory, and the bytes that its graphs and the mouse write to a terminal.
 
-``python -m benchmarks.half_hour --kac PATH [--seconds 130] [--topics 100000]``: PATH is an installed program. The
-terminal is a pseudo-terminal of 200 × 60 on the overview, and on Now, of an embedded cluster in which nothing changes.
+``python -m benchmarks.half_hour --kac PATH [--seconds 130] [--topics 100000]``: PATH is an installed program. It runs
+in a pseudo-terminal of 200 × 60 on the overview, and on Now, for an embedded cluster in which nothing changes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COLUMN = 4096
 
 
 def polls(topics: int, busy: int) -> Iterator[Snapshot]:
-    """So many topics of which some are written to, at each poll at other rates."""
+    """Yield snapshots with this many topics; `busy` of them get records, with other rates at each poll."""
     idle = Counter(0.0, 0, 0.0, 0, 10.0, 0, 1)
     made = {name: Topic(name, (Partition(0, 1, (1,), (1,)),)) for name in (f"service-{n:06}" for n in range(topics))}
     counters = {(name, 0): idle for name in made}
@@ -53,8 +53,9 @@ def polls(topics: int, busy: int) -> Iterator[Snapshot]:
 
 
 def memory(topics: int, busy: int, limit: float) -> None:
-    """MiB that the samples of half an hour take, by `POLLS` of them: what is equal in all counts once, names themselves
-    are the topics'."""
+    """Measure the MiB of half an hour of samples, extrapolated from `POLLS` of them. Parts that samples share count
+    once; the names themselves belong to the topics and do not count.
+    """
     known, seconds = HalfHour(), []
     for turn, polled in enumerate(polls(topics, busy)):
         began = time.process_time()
@@ -69,7 +70,7 @@ def memory(topics: int, busy: int, limit: float) -> None:
 
 
 def bursts(terminal: Terminal, seconds: float) -> list[bytes]:
-    """What was written in so many seconds, in pieces with `BETWEEN` between them."""
+    """Return the output of some seconds, in pieces that are at least `BETWEEN` seconds apart."""
     found, last, end = [bytearray()], float("-inf"), time.perf_counter() + seconds
     while time.perf_counter() < end:
         if piece := terminal.listen(0.1):
@@ -81,7 +82,7 @@ def bursts(terminal: Terminal, seconds: float) -> list[bytes]:
 
 
 def noisy(count: int, columns: int, width: int, height: int) -> None:
-    """Bytes of each new column of graphs whose values change at random, on a whole screen."""
+    """Measure the bytes of each new column of a full screen of graphs with random values."""
     values = [random.Random(graph).choices(range(100), k=SLOTS + columns) for graph in range(count)]
     diff, sizes = TerminalDiff(width, height, erases_in_color=True), []
     for column in range(columns):
@@ -102,7 +103,7 @@ def noisy(count: int, columns: int, width: int, height: int) -> None:
 
 
 def drawing(command: list[str], pane: str, key: bytes, text: bytes, seconds: float, each: int) -> None:
-    """Bytes of each new column, and of all else meanwhile. each: seconds that a column stands for."""
+    """Measure the bytes of each new column, and all other bytes. each: seconds of a column."""
     with Terminal(command, columns=200, rows=60) as terminal:
         terminal.until(b" topic", 60.0)
         terminal.press(key)
@@ -117,7 +118,7 @@ def drawing(command: list[str], pane: str, key: bytes, text: bytes, seconds: flo
 
 
 def over_a_slow_link(command: list[str], seconds: float) -> None:
-    """Bytes that graphs as sentences take while nothing changes, on the overview and on Now."""
+    """Measure the bytes of graphs as sentences while nothing changes, on the overview and on Now."""
     with TemporaryDirectory() as folder:
         config = Path(folder, "kac", "config.toml")
         config.parent.mkdir()
@@ -132,7 +133,9 @@ def over_a_slow_link(command: list[str], seconds: float) -> None:
 
 
 def mouse(terminal: Terminal, pane: str) -> None:
-    """Bytes of 100 moves of the pointer, of which terminals are not asked to tell, and of clicks on two rows."""
+    """Measure the bytes of 100 moves of the pointer, which kac does not ask terminals to report, and of clicks on two
+    rows.
+    """
     report_ratio(f"{pane}: asked terminals for moves of the mouse", int(ASKS_FOR_MOVES in terminal.written), 0)
     before = terminal.listen(0.5)
     for number in range(100):
@@ -146,7 +149,7 @@ def mouse(terminal: Terminal, pane: str) -> None:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kac", required=True)
     parser.add_argument("--seconds", type=float, default=130.0)

@@ -1,9 +1,9 @@
-"""How the code is built, as figures: what is counted of its text alone, without running it.
+"""Figures of the code's structure, counted from its text without running it.
 
-``python -m benchmarks.house [--root DIR]``: lines, and those with code; Protocols; functions that take a `Session`, or
-a value that holds one; names of modules that stand in several rooms; classes with many methods; docstrings that say
-what a function takes; how many files something new of each sort touches. DIR: another checkout, to
-compare.
+``python -m benchmarks.house [--root DIR]``: lines, and lines with code; Protocols; functions that take a `Session`, or
+a value that holds one; module names that several packages have; classes with many methods; docstrings with sections for
+parameters, results and exceptions; the number of files to touch for a new concept of each sort. DIR: another checkout,
+to compare.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ MOST_PROTOCOLS, MOST_WITH_SESSION = 15, 60
 MOST_TOUCHED = {
     "type of resource": 2, "verb": 2, "query": 2, "column": 1, "cause": 1, "kind of edit": 1, "part of the snapshot": 5,
 }  # fmt: skip
-"""Maximum number of files that change if something new of a kind is added, without tests and generated pages. A kind of
-edit is counted without its verb, and as one that another kind's request carries."""
+"""New concept -> maximum number of files that change when it is added, without tests and generated pages. A new kind of
+edit is counted without its verb, and is sent in the request of another kind."""
 MOST_CODE = 75_000
 """Maximum lines of the product without blanks, comments and docstrings."""
 OFTEN, MANY_METHODS, LONG = 3, 25, 60
@@ -43,7 +43,7 @@ NOUNS: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "connectors": (("connect", "mirror"), frozenset({"console.model.connect", "console.admin.connect"})),
     "schemas": (("schema", "subjects", "avro"), frozenset({"console.model.subjects", "console.admin.schemas"})),
 }
-"""Noun -> words in the names of its own files, and the modules that a file which knows the noun imports."""
+"""Noun -> words in the names of its own files, and the modules that other files import to use the noun."""
 MOST_NAMING = 10
 """Maximum number of files that import a noun's modules, besides the noun's own files."""
 SERIES = (Path("console/tui/panes"), Path("console/plan/kinds"))
@@ -60,7 +60,7 @@ Documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Module(Struct, frozen=True, dict=True):
-    """A file of Python. path: below the root."""
+    """A Python file. path: below the root."""
 
     path: Path
     text: str
@@ -68,7 +68,7 @@ class Module(Struct, frozen=True, dict=True):
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """All of the tree: a walk takes as long as parsing, and each figure needs one."""
+        """All nodes of the tree, cached: a walk takes as long as parsing, and each figure needs one."""
         return tuple(ast.walk(self.tree))
 
 
@@ -100,7 +100,7 @@ def classes(module: Module) -> Iterator[ast.ClassDef]:
 
 
 def names_in(annotation: ast.expr | None) -> set[str]:
-    """Return the names of types in an annotation, those in quotes too."""
+    """Return the names of types in an annotation, including those in quotes."""
     if annotation is None:
         return set()
     found: set[str] = set()
@@ -116,7 +116,7 @@ def names_in(annotation: ast.expr | None) -> set[str]:
 
 
 def parameters(function: Function) -> list[ast.arg]:
-    """Return all parameters, those by keyword too."""
+    """Return all parameters, including keyword-only ones."""
     given = function.args
     return [*given.posonlyargs, *given.args, *given.kwonlyargs]
 
@@ -134,9 +134,9 @@ def protocols(found: Iterable[Module]) -> list[str]:
 def with_session(found: Iterable[Module]) -> list[str]:
     """Return the functions that take a `Session`, its reader, or a value that holds one, as ``path: name``.
 
-    A value holds one where a field of its class, or a parameter of its ``__init__``, is annotated with it. Names count
-    as modules import them from `console.session`: Spark has sessions, and fetches have. A value counts by its name,
-    unless a module means another class by it, which holds none.
+    A value holds one if a field of its class, or a parameter of its ``__init__``, is annotated with it. Only names
+    imported from `console.session` count, because Spark and fetches have sessions, too. A holding class counts by its
+    name, unless a module has another class with this name that holds none.
     """
     modules_ = list(found)
     owners = {module.path: owners_in(module) for module in modules_}
@@ -190,7 +190,7 @@ def with_many_methods(found: Iterable[Module]) -> list[str]:
 
 
 def namesakes(module: Module, without: Mapping[Path, set[str]]) -> set[str]:
-    """Return the names by which a module means classes that hold no session. without: those of each module."""
+    """Return the names that a module uses for classes without a session. without: path -> names of such classes."""
     found = set(without.get(module.path, ()))
     for node in module.nodes:
         if isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -203,7 +203,7 @@ OWNERS = frozenset({"Session", "SnapshotReader"})
 
 
 def owners_in(module: Module) -> frozenset[str]:
-    """Return what a module calls the session, and the reader that it is."""
+    """Return the names that a module uses for the session and for its reader."""
     found = set()
     for node in module.nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("console.session."):
@@ -214,7 +214,7 @@ def owners_in(module: Module) -> frozenset[str]:
 
 
 def names_in_fields(class_: ast.ClassDef) -> set[str]:
-    """Return the names of types of a class's fields, and of what makes a value of it."""
+    """Return the names of types of a class's fields, and of the parameters of its ``__init__``."""
     found: set[str] = set()
     for node in class_.body:
         if isinstance(node, ast.AnnAssign):
@@ -226,7 +226,7 @@ def names_in_fields(class_: ast.ClassDef) -> set[str]:
 
 
 def lines_of_code(module: Module) -> int:
-    """Return how many lines have code: no blanks, comments or docstrings."""
+    """Return the number of lines with code: no blanks, comments or docstrings."""
     coded: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
         if token.type not in _NO_CODE:
@@ -256,7 +256,7 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def comments(module: Module) -> int:
-    """Return how many comments a module has, without those to tools."""
+    """Return the number of a module's comments, without those for tools and headings."""
     tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)
     return sum(
         token.type == tokenize.COMMENT and not token.string.startswith(("# noqa", "# type:", "# pragma", "# --"))
@@ -265,9 +265,9 @@ def comments(module: Module) -> int:
 
 
 def repeated(found: Iterable[Module]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the names of modules that stand three times or more, and how often: those of nouns, and the others.
+    """Return the module names that occur three times or more, with their counts: those of nouns, and the others.
 
-    A noun has a file of its name in each room (`SERIES` has one of each): that is how one finds it.
+    A noun has a file of its name in each package (`SERIES` lists one for each noun), where readers expect it.
     """
     paths = [module.path for module in found if module.path.stem != "__init__"]
     nouns = {path.stem for path in paths if path.parent in SERIES}
@@ -278,17 +278,17 @@ def repeated(found: Iterable[Module]) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def sections(found: Iterable[Module]) -> Mapping[str, int]:
-    """Return how many docstrings of functions have Args, Returns and Raises."""
+    """Return the number of functions' docstrings with Args, Returns and Raises."""
     texts = [ast.get_docstring(function) or "" for module in found for function in functions(module)]
     return {name: sum(f"{name}:\n" in text for text in texts) for name in ("Args", "Returns", "Raises")}
 
 
 def naming(found: Iterable[Module], words: Collection[str], known: frozenset[str]) -> tuple[list[str], list[str]]:
-    """Return the files of a noun, and the others that import its modules, without those of the embedded cluster.
+    """Return the files of a noun, and the other files that import its modules, without those of the embedded cluster.
 
     Args:
-        words: in the names of its own files, or of their folder.
-        known: its modules.
+        words: words in the names of the noun's own files, or of their folder.
+        known: the noun's modules.
     """
     own: list[str] = []
     others: list[str] = []
@@ -312,8 +312,8 @@ def _imported(module: Module) -> set[str]:
 def part_literals(found: Iterable[Module], names: Collection[str]) -> list[str]:
     """Return the names of parts of the snapshot that are literals where the table's constants belong.
 
-    Each is ``path:line: name``. Such a place is compared with, or an index of, what holds names of parts; or it is
-    an argument of a function that takes them, or a constant that holds them.
+    Each is ``path:line: name``. Such a literal is compared with, or indexes, an expression that holds names of parts;
+    or it is an argument of a function that takes them, or in a constant that holds them.
     """
     places = ((module, place) for module in found for node in module.nodes for place in _of_parts(node))
     literals = {
@@ -326,7 +326,7 @@ def part_literals(found: Iterable[Module], names: Collection[str]) -> list[str]:
 
 
 def _of_parts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the expressions right below a node that hold names of parts alone."""
+    """Yield the direct subexpressions of a node that only hold names of parts."""
     match node:
         case ast.Compare():
             sides = (node.left, *node.comparators)

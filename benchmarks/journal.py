@@ -1,9 +1,9 @@
-"""A journal of 100,000 changes: what a start and the history's first page cost, in segments and as the single file of
-former versions, with and without an unfinished change.
+"""A journal of 100,000 changes: the cost of a start and of the history's first page, with segments and with the single
+file of former versions, with and without an unfinished change.
 
-``python -m benchmarks.journal [--changes N]``. Each figure is a process of its own on an embedded cluster: the
-journal's part of a start, of the first page, and of a revert, in CPU seconds, and the peak of memory of the whole
-process."""
+``python -m benchmarks.journal [--changes N]``. Each figure comes from a new process on an embedded cluster: the CPU
+seconds of the journal's part of a start, of the first page, and of a revert, and the peak memory of the whole process.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ START, PAGE, MEMORY = 0.3, 0.5, 150
 
 
 def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:
-    """The lines of a journal: each change sets a key of one of a thousand topics. unfinished: a change whose answer was
-    never written."""
+    """Yield the lines of a journal, in which each change sets a key of one of a thousand topics. unfinished: the number
+    of a change without a written answer; None for none.
+    """
     from console.journal import entries
     from console.model.changes import Status
     from console.model.codes import ConfigSource, ConfigType
@@ -56,7 +57,7 @@ def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:
 
 
 def write(first: Path, changes: int, unfinished: int | None, *, single: bool) -> int:
-    """A journal; its bytes."""
+    """Write a journal, and return its bytes."""
     from console.journal.segments import SEGMENT_BYTES
     from console.model.journal_lines import segment_path
 
@@ -78,7 +79,9 @@ def write(first: Path, changes: int, unfinished: int | None, *, single: bool) ->
 
 
 async def measured(what: str, bootstrap: str, change: int) -> dict[str, float]:
-    """CPU seconds of one thing that a session does with the journal, once the cluster is known; MiB at the peak."""
+    """Return the CPU seconds of a session's work with the journal, once the cluster is known, and the peak memory in
+    MiB.
+    """
     from console.admin.client import AdminClient
     from console.admin.settings import ConnectionSettings
     from console.answers.history_results import MOST
@@ -108,7 +111,7 @@ async def measured(what: str, bootstrap: str, change: int) -> dict[str, float]:
 
 
 def in_process(what: str, bootstrap: str, change: int, home: Path) -> dict[str, float]:
-    """The same in a process of its own."""
+    """Measure in a new process."""
     command = [sys.executable, "-m", "benchmarks.journal", "--measure", what, bootstrap, str(change)]
     environ = {**os.environ, "XDG_STATE_HOME": str(home)}
     found = subprocess.run(command, env=environ, stdout=subprocess.PIPE, text=True, check=True)
@@ -117,7 +120,7 @@ def in_process(what: str, bootstrap: str, change: int, home: Path) -> dict[str, 
 
 
 def main() -> None:
-    """Print a line for each figure; exit code 1 where one is over its bound."""
+    """Print a line for each figure; exit with 1 if one exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--changes", type=int, default=CHANGES)
     parser.add_argument("--measure", nargs=3, metavar=("WHAT", "BOOTSTRAP", "CHANGE"), help=argparse.SUPPRESS)

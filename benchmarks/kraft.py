@@ -1,10 +1,10 @@
-"""The metadata log: our decoder, alone and through Spark, against Kafka's DumpLogSegments, each in a fresh process.
+"""Reading a metadata log: kac's decoder, alone and through Spark, compared with Kafka's DumpLogSegments, each in a new
+process.
 
 ``python -m benchmarks.kraft [--megabytes 100] [--rounds 3] [--folder DIR]``: needs Java and Kafka's jars. The log is
-that of `benchmarks.metadata_log`, kept in DIR; ours gives Arrow batches and drops them, DumpLogSegments prints to
-nowhere. Both have to tell of the same records. A log in which nothing happens, one NoOpRecord to a batch, of a quarter
-of the size, is measured beside; through Spark most of its time is that of the start of Spark's workers, so this has no
-limit there.
+that of `benchmarks.metadata_log`, kept in DIR; kac makes Arrow batches and drops them, DumpLogSegments prints to
+/dev/null. Both must find the same records. A second log of a quarter of the size has one NoOpRecord for each batch;
+through Spark most of its time is the start of Spark's workers, so there is no limit for that.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ _RECORD = re.compile(r'\| offset: (\d+) .* payload: (\{"type":"(\w+)".*\})$')
 
 
 def decode(log: str) -> dict[str, float]:
-    """Read a log to its end: seconds, the processor's, records, and the most memory that the process had, in MiB."""
+    """Read a log to its end. Return seconds, CPU seconds, the number of records, and the process' peak memory in
+    MiB.
+    """
     from tests.support.metadata_log import read_log
 
     start = time.perf_counter(), time.process_time()
@@ -52,7 +54,9 @@ def decode(log: str) -> dict[str, float]:
 
 
 def through_spark(log: str) -> dict[str, float]:
-    """The same as a stream of `kac lake`, all its columns into nothing, from when the session is there."""
+    """Read a log as a stream of `kac lake`, and discard all columns. Return seconds without the session's start, and
+    the number of records.
+    """
     from console.collecting.spark_session import lake_session
     from console.lake.inputs import Inputs, MetadataLog
     from console.lake.plans import MetadataLogs, Settings
@@ -80,7 +84,7 @@ def _since(wall: float, cpu: float) -> dict[str, float]:
 
 
 def fresh(what: str, log: Path) -> tuple[dict[str, float], Cost]:
-    """One of these in a process of its own: what it says, and what all of it took."""
+    """Run a measurement in a new process. Return its figures, and the cost of the whole process."""
     with tempfile.NamedTemporaryFile("r") as told:
         cost = cost_of([sys.executable, "-m", "benchmarks.kraft", "--measure", what, str(log), told.name])
         figures: dict[str, float] = json.load(told)
@@ -88,19 +92,19 @@ def fresh(what: str, log: Path) -> tuple[dict[str, float], Cost]:
 
 
 def dump_command(log: Path) -> list[str]:
-    """DumpLogSegments with its decoder for this log."""
+    """Return the command line of DumpLogSegments with its metadata decoder for a log."""
     files = ",".join(str(path) for path in sorted(log.glob("*.log")))
     tool = "org.apache.kafka.tools.DumpLogSegments"
     return [java(), "-cp", f"{jars(KAFKA_4_3)}/*", tool, "--cluster-metadata-decoder", "--files", files]
 
 
 def dumped(log: Path) -> Cost:
-    """What DumpLogSegments costs, the start of Java included."""
+    """Return the cost of DumpLogSegments, including the start of Java."""
     return cost_of(["sh", "-c", f"exec {shlex.join(dump_command(log))} > /dev/null 2>&1"])
 
 
 def check(log: Path) -> None:
-    """Raises AssertionError where the two do not tell of the same records."""
+    """Check that both find the same records. Raises AssertionError."""
     from tests.support.metadata_log import read_log
 
     ours: collections.Counter[str] = collections.Counter()
@@ -128,7 +132,7 @@ def check(log: Path) -> None:
 
 
 def growth(logs: Mapping[int, Path]) -> None:
-    """Time and memory as the log grows, against the smallest."""
+    """Compare time and memory of growing logs with those of the smallest log."""
     taken = {times: fresh("decode", log)[0] for times, log in logs.items()}
     for times, figures in taken.items():
         report("growth", times=times, **{name: round(value, 2) for name, value in figures.items()})
@@ -137,7 +141,7 @@ def growth(logs: Mapping[int, Path]) -> None:
 
 
 def several_times(log: Path, times: int, folder: Path) -> Path:
-    """A log of that many times the same batches; a batch's offset is in no checksum."""
+    """Return a log with the same batches repeated `times` times. Checksums do not cover a batch's offset."""
     made = folder / f"times-{times}" / log.name
     if made.exists():
         return made
@@ -167,7 +171,7 @@ def _dumped(lines: Any) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 class _Lazy(dict[str, Any]):
-    """A payload that is decoded when its data is asked for."""
+    """A payload that is decoded when its fields are read."""
 
     def __init__(self, text: str, kind: str) -> None:
         super().__init__(type=kind)
@@ -178,7 +182,7 @@ class _Lazy(dict[str, Any]):
 
 
 def _most_memory() -> float:
-    """MiB, of this process alone: what `getrusage` says begins with the most that the parent had."""
+    """Return the peak memory in MiB of this process only; `getrusage` starts with the parent's peak."""
     (told,) = re.findall(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     return int(told) / 1024
 
@@ -195,7 +199,7 @@ def _written(folder: Path, kind: str, megabytes: int) -> Path:
 
 
 def measure(folder: Path, megabytes: int, rounds: int) -> None:
-    """All figures."""
+    """Decode logs alone, with Spark and with Kafka's dump tool, `rounds` times each, and report the costs."""
     report("machine", **load())
     base = _written(folder, "busy", megabytes // 4)
     busy, quiet = _written(folder, "busy", megabytes), _written(folder, "idle", megabytes // 4)
@@ -231,7 +235,7 @@ def measure(folder: Path, megabytes: int, rounds: int) -> None:
 
 
 def main() -> int:
-    """Print the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kraft", description=__doc__)
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,4 +1,4 @@
-"""`kac lake demo`: a day of three clusters made, taken in, and built.
+"""The time of `kac lake demo`: it makes, reads and builds a day of three clusters.
 
 ``python -m benchmarks.lake_demo [--rounds 1]``: needs Java.
 """
@@ -16,7 +16,7 @@ MOST_SECONDS = 120.0
 
 
 def main() -> None:
-    """Print the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lake_demo", description=__doc__)
     parser.add_argument("--rounds", type=int, default=1)
     costs = []

@@ -1,8 +1,7 @@
-"""What `kac lint` costs: of `kac cluster --scenario large`, and of 4,000 topics with 20,000 quota entities.
+"""The cost of `kac lint`: for `kac cluster --scenario large`, and for 4,000 topics with 20,000 quota entities.
 
-``python -m benchmarks.lint [--kac PATH] [--rounds 3]``: the cluster is a process of its own, so that its answers do not
-count. Seconds on the clock, and of the processor for the client alone; last a line that says whether all rounds found
-the same.
+``python -m benchmarks.lint [--kac PATH] [--rounds 3]``: the cluster is a separate process, so its CPU time does not
+count. Prints wall seconds, CPU seconds of the client only, and at last whether all rounds had the same findings.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ LARGE, SMALL = 20.0, 2.0
 
 
 def measure(name: str, program: list[str], bootstrap: str, rounds: int, limit: float) -> None:
-    """Report what a report of all findings takes."""
+    """Measure and print the cost of a report of all findings."""
     with tempfile.TemporaryDirectory() as folder:
         environ = {**os.environ, "XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder}
         command = [*program, "lint", "-b", bootstrap, "--output", "json"]
@@ -50,7 +49,7 @@ def measure(name: str, program: list[str], bootstrap: str, rounds: int, limit: f
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kac", help="an installed program; this checkout where it is left out")
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,8 +1,9 @@
-"""A metadata log of any size, as a busy cluster of 30 brokers leaves it: every type of record, in shares like a day's.
+"""Makes a metadata log of any size, as from a busy cluster of 30 brokers: every type of record, in the shares of a
+usual day.
 
-Brokers restart and partitions change their leaders and replicas, which is most of it; topics, configs, quotas, ACLs
-and credentials are made and taken away, a good part of them new names; a controller with nothing to do says so twice a
-second in a NoOpRecord.
+Most records are about restarted brokers, and partitions that change their leaders and replicas. Topics, configs,
+quotas, ACLs and credentials are created and deleted, many with new names. An idle controller writes a NoOpRecord twice
+a second.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _SHARES = (
 
 
 class Day:
-    """Values of records, batch by batch. seed: the same gives the same log."""
+    """Makes the values of records, batch by batch. seed: the same seed makes the same log."""
 
     def __init__(self, seed: int = 7) -> None:
         self._random = random.Random(seed)
@@ -54,14 +55,16 @@ class Day:
         }
 
     def batches(self) -> Iterator[list[bytes]]:
-        """Without end."""
+        """Yield batches endlessly."""
         kinds, shares = zip(*_SHARES, strict=True)
         while True:
             for kind in self._random.choices(kinds, shares, k=1000):
                 yield self._made[kind]()
 
     def _leader_changes(self) -> list[bytes]:
-        """A broker goes or comes back: some of its partitions have another leader, and it is out of their replicas."""
+        """A broker goes or comes back: some of its partitions get another leader, without the broker among their
+        in-sync replicas.
+        """
         made = []
         for _ in range(self._random.randint(2, 24)):
             isr = self._random.choice(self._replicas)[:2]
@@ -218,14 +221,15 @@ class Day:
 
 
 def idle() -> Iterator[list[bytes]]:
-    """What a controller writes that has nothing to do, without end."""
+    """Yield the batches of an idle controller endlessly."""
     while True:
         yield [value("NoOpRecord")]
 
 
 def write_log(folder: Path, size: int, batches: Iterable[list[bytes]]) -> Path:
-    """A folder `__cluster_metadata-0` with one segment of about `size` bytes, and the file beside that names its
-    cluster."""
+    """Make a folder `__cluster_metadata-0` with a segment of about `size` bytes, and next to it the file that names its
+    cluster. Return the folder.
+    """
     log = folder / "__cluster_metadata-0"
     log.mkdir(parents=True)
     (folder / "meta.properties").write_text("version=1\ncluster.id=benchmark-of-kac-lake1\nnode.id=1\n")

@@ -1,4 +1,4 @@
-"""How long planning takes, for each goal: CPU seconds against the limits, and what balance copies.
+"""The CPU seconds of planning moves for each goal, against their limits, and the bytes that a balancing plan copies.
 
 ``python -m benchmarks.moves [--partitions 10000 100000] [--brokers 30]``
 """
@@ -21,7 +21,9 @@ LIMITS = {10_000: 2.0, 100_000: 20.0}
 
 
 def placement(partitions: int, brokers: int) -> Placement:
-    """So many partitions of three replicas in three racks, ten to a topic; the last three brokers hold nothing."""
+    """Return a placement of this many partitions with three replicas in three racks, ten in a topic; the last three
+    brokers are empty.
+    """
     chance = random.Random(7)
     ids = range(1, brokers + 1)
     hosts = {each: Host(each, f"rack-{each % 3}", free=10**15) for each in ids}

@@ -1,4 +1,4 @@
-"""What somebody else's client does to a cluster that the console watches: changes, reads, records, and waiting."""
+"""Another client's actions on a cluster that the console watches: changes, reads, records, and waiting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AGAIN = 0.1
 
 
 def connected(settings: ConnectionSettings) -> AdminClient:
-    """A client with these settings, started."""
+    """Return a started client with these settings."""
     client = AdminClient(settings)
     client.start()
     return client
@@ -38,7 +38,7 @@ async def send(client: AdminClient, change: changes.ChangeRequest) -> tuple[chan
 
 
 async def until(is_so: Callable[[], Awaitable[bool]], what: str, within: float) -> None:
-    """Wait for something. Raises TimeoutError."""
+    """Wait until a condition holds. Raises TimeoutError after `within` seconds."""
     deadline = time.monotonic() + within
     last = ""
     while True:
@@ -53,7 +53,9 @@ async def until(is_so: Callable[[], Awaitable[bool]], what: str, within: float) 
 
 
 async def is_settled(client: AdminClient) -> bool:
-    """Whether every replica is in sync and led by its preferred replica; preferred ones that don't lead are elected."""
+    """Return whether every replica is in sync and led by its preferred replica. Elect preferred replicas that do not
+    lead.
+    """
     listing = await client.run(describe_topics)
     places = [(topic.name, each) for topic in listing.topics.values() for each in topic.partitions]
     if any(len(each.isr) < len(each.replicas) or each.leader < 0 for _, each in places):
@@ -67,7 +69,7 @@ async def is_settled(client: AdminClient) -> bool:
 
 
 async def committed(client: AdminClient, group: str, topic: str) -> list[int]:
-    """The offsets that a group has committed for a topic."""
+    """Return the offsets that a group has committed for a topic."""
     found, _ = await client.run(group_positions, [group])
     positions = found[group].committed if group in found else {}
     return [each.offset for place, each in positions.items() if place[0] == topic]
@@ -83,7 +85,7 @@ async def write(
     value: bytes | None,
     timestamp_ms: int | None = None,
 ) -> None:
-    """Write so many records, and wait until they are there. Raises KafkaError if they are refused."""
+    """Write `count` records, and wait until they are acknowledged. Raises KafkaError if they are refused."""
     async with AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=20) as producer:
         sent = [
             await producer.send(topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms or now_ms())

@@ -1,4 +1,4 @@
-"""A plan over 100,000 edits: staged on what was read, and compiled into requests, in seconds of the processor.
+"""The CPU seconds of a plan with 100,000 edits: staged on a snapshot, and compiled into requests.
 
 ``python -m benchmarks.plan [--edits 100000] [--rounds 3] [--profile]``
 """
@@ -43,7 +43,7 @@ KEYS = {
 
 
 def configs() -> ConfigSet:
-    """What a topic without overrides has; one object for all of them, as the client's decoder makes it."""
+    """Return the configs of a topic without overrides; all topics share the object, as with the client's decoder."""
     return ConfigSet(
         tuple(
             ConfigEntry(name, value, DEFAULT_CONFIG, type=type_, synonyms=(Synonym(name, value, DEFAULT_CONFIG),))
@@ -53,7 +53,7 @@ def configs() -> ConfigSet:
 
 
 def cluster(topics: int) -> Snapshot:
-    """So many topics of three replicas, all of them read."""
+    """Return a snapshot with this many topics of three replicas, and their configs."""
     names = [f"team-{number % 40:02d}.service-{number:06d}.events" for number in range(topics)]
     partition = Partition(0, 1, (1, 2, 3), (1, 2, 3))
     shared = configs()
@@ -66,26 +66,26 @@ def cluster(topics: int) -> Snapshot:
 
 
 def of_topics(snapshot: Snapshot, count: int) -> Sequence[Edit]:
-    """Two keys of each topic."""
+    """Return edits of two keys of each topic, `count` at most."""
     keys = (("max.message.bytes", "2097152"), ("retention.ms", "86400000"))
     return [SetConfig(topic_resource(name), *key) for name in snapshot.topics for key in keys][:count]
 
 
 def of_quotas(count: int) -> Sequence[Edit]:
-    """A quota of each client of some users."""
+    """Return edits of a quota for `count` clients of some users."""
     entities = ({"user": f"user-{number % 500:03d}", "client-id": f"client-{number:06d}"} for number in range(count))
     return [SetQuota(QuotaEntity.of(entity), "producer_byte_rate", 1_048_576.0) for entity in entities]
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Of the processor."""
+    """Call a function, and return its CPU seconds."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
 def made(edits: Sequence[Edit], snapshot: Snapshot) -> Plan:
-    """Staged and compiled; raises RuntimeError where an edit is left out."""
+    """Stage and compile edits, and return the plan. Raises RuntimeError if an edit is left out."""
     plan = stage(EMPTY, edits, snapshot).plan
     steps = compile_plan(plan, Facts(configs=snapshot.configs))
     if len(plan) != len(edits) or not steps:
@@ -94,7 +94,7 @@ def made(edits: Sequence[Edit], snapshot: Snapshot) -> Plan:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--edits", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,8 +1,8 @@
-"""What a command costs: the processor's time and the memory of it and of all processes below it.
+"""The cost of a command: CPU time and memory of its process and of all processes below it.
 
-Spark's Java and Python workers are below the command, and some of them end after their parents: a parent's own sums
-leave them out. So /proc is read again and again while the command runs; what a process does between the last check and
-its end is made up for by what the command's parent is told of it and those it waited for.
+Spark's Java and Python workers are below the command, and some of them end after their parents, so that a parent's own
+sums leave them out. Therefore /proc is read repeatedly while the command runs. The CPU time of a process between the
+last check and its end comes from the sums of ended children that the command's parent gets.
 """
 
 from __future__ import annotations
@@ -28,16 +28,19 @@ JAVA = "java"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _CHECK_SECONDS = 0.1
 _CHECKS_TO_MEMORY = 5
-"""The memory is read only at one of this many checks: the kernel needs some time to compute how much a process shares
-with others."""
+"""The memory is only read at one of this many checks, because the kernel needs some time to compute a process' shared
+memory.
+"""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a command with all below it. wall: seconds. cpu: the processor's, java_cpu: of these, those of Java. own,
-    java, worker: the most MiB that the command itself, Java and the largest Python worker of Java had; together: the
-    most that all had at one moment. A worker has its part of what it shares with others, and so has each of
-    `together`. Without Java `java` is 0."""
+    """The cost of a command with all processes below it.
+
+    wall: seconds. cpu: CPU seconds; java_cpu: the part of Java. own, java, worker: the peak MiB of the command itself,
+    of Java (0 without) and of the largest Python worker of Java; together: the greatest sum at a moment. Memory of a
+    worker, and in `together`, counts with the process' share of shared memory.
+    """
 
     wall: float
     cpu: float
@@ -48,7 +51,7 @@ class Cost:
     together: float
 
     def __sub__(self, before: Cost) -> Cost:
-        """What came since."""
+        """Return the cost since an earlier one, with this one's memory."""
         return Cost(
             self.wall - before.wall,
             self.cpu - before.cpu,
@@ -60,7 +63,7 @@ class Cost:
         )
 
     def shown(self) -> dict[str, object]:
-        """As figures of a report, with the load."""
+        """Return the figures for a report, with the load."""
         seconds = {"wall_s": round(self.wall, 2), "cpu_s": round(self.cpu, 2), "java_cpu_s": round(self.java_cpu, 2)}
         return {
             **seconds,
@@ -71,7 +74,7 @@ class Cost:
 
 @dataclass
 class _Process:
-    """One that was seen. ticks: of the processor. most: MiB."""
+    """A process that was seen. ticks: of CPU time. most: peak MiB."""
 
     name: str = ""
     is_worker: bool = False
@@ -80,7 +83,7 @@ class _Process:
 
 
 class Tree:
-    """A process with all below it, watched for a context, and what it has cost up to now.
+    """A process with all below it, watched inside a ``with`` block, and its cost so far.
 
     Args:
         root: the process's id.
@@ -107,7 +110,7 @@ class Tree:
         self._thread.join()
 
     def cost(self, waited_for: float = 0.0) -> Cost:
-        """Until now. waited_for: what the parent of one that has ended is told of its CPU seconds."""
+        """Return the cost so far. waited_for: the CPU seconds of an ended root process, which its parent got."""
         now = time.perf_counter()
         self._check()
         with self._alone:
@@ -155,7 +158,7 @@ class Tree:
 
 
 class Watched:
-    """A command that runs, and what it has cost up to now."""
+    """A running command, and its cost so far."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str] | None, output: IO[str]) -> None:
         self._output = output
@@ -166,11 +169,13 @@ class Watched:
         self.tree = Tree(self.process.pid)
 
     def cost(self) -> Cost:
-        """Until now."""
+        """Return the cost so far."""
         return self.tree.cost()
 
     def wait(self) -> Cost:
-        """Until it ends. Raises SystemExit, with the end of what it wrote, where it fails."""
+        """Wait until the command ends, and return its cost. Raises SystemExit with the end of its output if it
+        fails.
+        """
         _, status, used = os.wait4(self.process.pid, 0)
         cost = self.tree.cost(used.ru_utime + used.ru_stime)
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -182,7 +187,7 @@ class Watched:
 
 
 def _processes() -> Iterator[tuple[int, list[str]]]:
-    """Of each process what stands behind its name in /proc/PID/stat."""
+    """Yield the id of each process, and the fields after its name in /proc/PID/stat."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             with suppress(OSError):
@@ -190,7 +195,7 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
 
 
 def _above(pid: int, found: Mapping[int, list[str]]) -> list[int]:
-    """The parent of a process, and all above it."""
+    """Return the parent of a process, and all above it."""
     above = []
     while pid in found:
         pid = int(found[pid][1])
@@ -199,14 +204,14 @@ def _above(pid: int, found: Mapping[int, list[str]]) -> list[int]:
 
 
 def _kib(pid: int, file: str, field: str) -> int:
-    """0: it has ended and is not waited for yet."""
+    """Return a field of a file in /proc in KiB; 0 if the process has ended and is not waited for yet."""
     told = re.search(rf"^{field}:\s+(\d+) kB$", Path(f"/proc/{pid}/{file}").read_text(), re.MULTILINE)
     return int(told[1]) if told else 0
 
 
 @contextmanager
 def watched(command: Sequence[str], environ: Mapping[str, str] | None = None) -> Iterator[Watched]:
-    """Run a command in this checkout for the context; one that runs still is killed then."""
+    """Run a command in this checkout; at the end of the block, kill it if it still runs."""
     with tempfile.TemporaryFile("w+") as output:
         it = Watched(command, environ, output)
         try:
@@ -219,11 +224,11 @@ def watched(command: Sequence[str], environ: Mapping[str, str] | None = None) ->
 
 
 def cost_of(command: Sequence[str], environ: Mapping[str, str] | None = None) -> Cost:
-    """Run a command to its end. Raises SystemExit where it fails."""
+    """Run a command to its end, and return its cost. Raises SystemExit if it fails."""
     with watched(command, environ) as it:
         return it.wait()
 
 
 def kac(*words: str) -> list[str]:
-    """The command line of this checkout's kac."""
+    """Return the command line of this checkout's kac."""
     return [sys.executable, "-m", "console", *words]

@@ -1,9 +1,9 @@
-"""What rates cost the brokers, and what `find` and `!` cost the console, on `--scenario large`.
+"""The cost of rates for the brokers, and of `find` and `!` for the console, with `--scenario large`.
 
-``python -m benchmarks.rates [--seconds 120] [--partitions 40000]``: reads as a screen does every two seconds, and says
-which share of the time a broker computed for it (the cluster is another process), how many of so many partitions have
-a rate by then, and the seconds of the processor for a search in all panes and for all that is in trouble, over all
-topics. Log directories are those of all 300,000 partitions, so their part is more than it would be.
+``python -m benchmarks.rates [--seconds 120] [--partitions 40000]``: reads every two seconds as a screen does. Prints a
+broker's share of CPU time for these reads (the cluster is another process), the number of partitions that have a rate
+at the end, and the CPU seconds of a search in all panes and of listing all troubles, over all topics. Log directories
+are described with all 300,000 partitions, so their part is larger than for so few partitions.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ TICK = 2.0
 SHARE = 0.01
 """Maximum share of a broker's time."""
 CPU = 3.0
-"""Maximum seconds of processor time for a search in 100,000 topics, 100,000 ACLs and a million quotas, while the screen
-runs."""
+"""Maximum CPU seconds for a search in 100,000 topics, 100,000 ACLs and a million quotas, while the screen runs."""
 
 
 async def watched(session: Session, cluster: int, seconds: float, partitions: int) -> None:
-    """Rates for so long, of so many partitions: each topic has three."""
+    """Read the rates of about `partitions` partitions, three in each topic, for `seconds` seconds."""
     await session.read_cluster()
     await session.read_topics()
     every = session.snapshot.topics
@@ -65,7 +64,7 @@ async def watched(session: Session, cluster: int, seconds: float, partitions: in
 
 
 async def searched(session: Session) -> None:
-    """A search, and what is in trouble, over all that a console can know."""
+    """Search the whole snapshot and list all its troubles, and report the CPU seconds."""
     await asyncio.gather(session.read_groups(), session.read_acls(), session.read_quotas())
     snapshot = session.snapshot
     for text in ("audit", "no-such-thing"):
@@ -80,7 +79,7 @@ async def searched(session: Session) -> None:
 
 
 async def measured(addresses: Sequence[tuple[str, int]], cluster: int, seconds: float, partitions: int) -> None:
-    """All of it."""
+    """Measure the rates and the searches, and report both. cluster: the process id of the cluster."""
     settings = ConnectionSettings(tuple(addresses), request_timeout=120.0)
     client = AdminClient(settings)
     client.start()
@@ -93,7 +92,7 @@ async def measured(addresses: Sequence[tuple[str, int]], cluster: int, seconds: 
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--partitions", type=int, default=40_000)

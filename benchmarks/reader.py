@@ -1,7 +1,8 @@
-"""A lake of a million changes: `kac history` from the process's start to its first row, beside bare DuckDB and PyArrow.
+"""A lake of a million changes: the time of `kac history` from its start to its first row, compared with DuckDB and
+PyArrow alone.
 
-``python -m benchmarks.reader [--rounds 9] [--rows 1000000]``. The bare ones read the same rows of the same files and
-print them, in a fresh process too; the answers are checked equal.
+``python -m benchmarks.reader [--rounds 9] [--rows 1000000]``. The other programs read the same rows of the same files
+and print them, also in a new process; the answers have to be equal.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ print(*[(f"{r['entity_key']} {r['attr']} {r['new_value']}",) for r in top], sep=
 
 
 def make_lake(where: str, rows: int) -> list[str]:
-    """Three clusters of 5,000 topics, each change of its own time; gives the files of the history."""
+    """Make a lake with three clusters of 5,000 topics; each change has its own time. Return the files of the history of
+    `CLUSTER`.
+    """
     import duckdb
 
     lake = Lake.create(where)
@@ -69,7 +72,7 @@ def make_lake(where: str, rows: int) -> list[str]:
 
 
 class FirstRow:
-    """From a process's start to the first row that it writes; `lines` are all that it wrote last."""
+    """Measures the time from a process' start to its first row. lines: the rows of the last run."""
 
     def __init__(self, command: Sequence[str], home: str, titles: int = 0) -> None:
         self._command = command
@@ -78,7 +81,7 @@ class FirstRow:
         self.lines: list[str] = []
 
     def __call__(self) -> float:
-        """Milliseconds. Raises RuntimeError where it fails."""
+        """Run the command, and return the milliseconds until its first row. Raises RuntimeError if it fails."""
         began = time.perf_counter()
         with subprocess.Popen(
             self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self._environment
@@ -95,7 +98,7 @@ class FirstRow:
 
 
 def measure(lake: str, files: Sequence[str], topic: str, rounds: int, home: str) -> None:
-    """The latest changes of a cluster, or of one topic in it."""
+    """Measure the latest changes of a cluster, or of one topic in it."""
     words = ["--entity", f"topic:{topic}"] if topic else []
     kac = [sys.executable, "-m", "console", "history", *words, "--lake", lake, "--cluster", CLUSTER]
     listed = json.dumps(list(files))
@@ -115,7 +118,7 @@ def measure(lake: str, files: Sequence[str], topic: str, rounds: int, home: str)
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--rows", type=int, default=1_000_000)

@@ -1,7 +1,8 @@
-"""All topic configs and all quotas into the model, against kadm (Go) and against reading the same bytes undecoded.
+"""The time to read all topic configs and all quotas into the model, compared with kadm (Go) and with reading the same
+bytes undecoded.
 
-``python -m benchmarks.reads [HOST:PORT] [--rounds 10]``: without an address it starts a broker of its own
-(benchmarks.cluster). The peer in Go (``peers/kadm``) is built once.
+``python -m benchmarks.reads [HOST:PORT] [--rounds 10]``: without an address it starts a broker (benchmarks.cluster).
+The peer in Go (``peers/kadm``) is built once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ PEERS = Path(__file__).parent / "peers"
 
 
 def kadm(address: str) -> Callable[[], dict[str, float]]:
-    """Runs the peer in Go, a fresh process each time; what it measured of itself, in ms."""
+    """Build the peer in Go. Return a function that runs it in a new process, and returns its own measurements in ms."""
     binary = Path(tempfile.mkdtemp()) / "kadm"
     subprocess.run(["go", "build", "-o", str(binary), "."], cwd=PEERS / "kadm", check=True)
 
@@ -39,7 +40,7 @@ def kadm(address: str) -> Callable[[], dict[str, float]]:
 
 
 def fresh(code: str, address: str) -> float:
-    """Runs one of this module's measures in a fresh process, as the peer is; ms as it measured itself."""
+    """Run one of this module's measures in a new process, like the peer. Return its own measurement in ms."""
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
     command = [sys.executable, "-m", "benchmarks.reads", "--measure", code, address]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environ)
@@ -47,7 +48,7 @@ def fresh(code: str, address: str) -> float:
 
 
 def measure(what: str, address: str) -> float:
-    """Connect, list the topics, then time one read; ms."""
+    """Connect, list the topics, then time one read. Return ms."""
     from console.admin import configs, quotas, topics
     from console.admin.client import AdminClient
     from console.admin.settings import ConnectionSettings
@@ -75,7 +76,7 @@ def measure(what: str, address: str) -> float:
 
 
 async def read_undecoded(link: Any, names: list[str]) -> list[bytes]:
-    """The same requests, chunks and number in flight, the answers kept as bytes."""
+    """Send the same requests, with the same chunks and number in flight, and return the answers as bytes."""
     from console.admin.configs import CHUNK, IN_FLIGHT
 
     gate = asyncio.Semaphore(IN_FLIGHT)
@@ -97,7 +98,7 @@ async def read_undecoded(link: Any, names: list[str]) -> list[bytes]:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address", nargs="?")
     parser.add_argument("--rounds", type=int, default=10)

@@ -1,9 +1,9 @@
-"""Searches for records of a real broker beside kcat's, in one run, on topics of 2,000,000 records of JSON.
+"""The times of searches for records of a real broker, compared with kcat's in the same run, on topics of 2,000,000
+records of JSON.
 
-``python -m benchmarks.records [--records 2000000] [--rounds 3] [--codecs lz4,zstd,none] [--bootstrap ADDRESS]``.
-kac runs as a process of its own, as kcat does, from its start to the last record. The loop to which a condition without
-a literal is compared decodes nothing: its values are in memory. With ``--bootstrap`` the topics that an earlier run
-left are used again.
+``python -m benchmarks.records [--records 2000000] [--rounds 3] [--codecs lz4,zstd,none] [--bootstrap ADDRESS]``. kac
+runs as a process from its start to the last record, as kcat does. A condition without a literal is compared with a loop
+that decodes nothing: its values are in memory. With ``--bootstrap`` the topics of an earlier run are used again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LOOPED = 20_000
 
 
 def order(number: int) -> bytes:
-    """About 250 bytes."""
+    """Return a record of about 250 bytes."""
     return (
         b'{"id": %d, "customer": "customer-%d", "amount": %d.5, "state": "%s", "items": [{"sku": "sku-%d", '
         b'"count": %d}, {"sku": "sku-%d", "count": 1}], "address": {"street": "%d Long Street", '
@@ -51,7 +51,7 @@ def order(number: int) -> bytes:
 
 
 def fill(bootstrap: str, topic: str, codec: str, count: int) -> None:
-    """Write the orders."""
+    """Create a topic, and write `count` orders."""
     from confluent_kafka import Producer
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
@@ -68,7 +68,7 @@ def fill(bootstrap: str, topic: str, codec: str, count: int) -> None:
 
 
 def send(producer: Producer, topic: str, value: bytes | None, key: bytes | None, **more: Any) -> None:
-    """Send a record as soon as the producer has room. more: as of `Producer.produce`."""
+    """Send a record as soon as the producer has room. more: arguments of `Producer.produce`."""
     while True:
         try:
             producer.produce(topic, value, key, **more)
@@ -78,7 +78,7 @@ def send(producer: Producer, topic: str, value: bytes | None, key: bytes | None,
             return
 
 
-# -- what runs, and what it takes --------------------------------------------------------------------------------------
+# -- the programs, and their costs -------------------------------------------------------------------------------------
 
 KCAT = "kcat -C -b {bootstrap} -t {topic} -e -q"
 """The command that reads all records of a topic, until its end."""
@@ -94,7 +94,7 @@ class Taken(NamedTuple):
 
 
 def taken(command: str) -> Taken:
-    """Run a pipeline that counts its lines."""
+    """Run a pipeline that prints a number of lines. Return its cost. Raises RuntimeError if it fails."""
     began = time.perf_counter()
     with subprocess.Popen(["/bin/sh", "-c", command], stdout=subprocess.PIPE) as running:
         assert running.stdout is not None
@@ -107,13 +107,15 @@ def taken(command: str) -> Taken:
 
 
 def kac(bootstrap: str, topic: str, *options: str) -> str:
-    """The command that searches the whole topic."""
+    """Return the command line that searches the whole topic."""
     words = [sys.executable, "-m", "console", "records", topic, "-b", bootstrap, "--from", "start", "--limit", "0"]
     return shlex.join([*words, "--output", "jsonl", *options])
 
 
 def commands(bootstrap: str, topic: str) -> dict[str, str]:
-    """Name -> a pipeline that prints how many lines it found. The shell waits for kac, whose memory is its own then."""
+    """Return name -> a pipeline that prints the number of found lines. The shell waits for kac, so that kac's memory
+    counts.
+    """
     kcat = KCAT.format(bootstrap=bootstrap, topic=topic)
     return {
         "kac text": f"{kac(bootstrap, topic, '--text', CUSTOMER + chr(34))} | wc -l",
@@ -126,7 +128,7 @@ def commands(bootstrap: str, topic: str) -> dict[str, str]:
 
 
 def bare_loop(count: int) -> float:
-    """Milliseconds of the condition over decoded values, and nothing else."""
+    """Return the milliseconds of only the condition, over decoded values."""
     from msgspec.json import decode
 
     from console.model.record_conditions import condition
@@ -148,7 +150,7 @@ LIMITS = (
 
 
 def measure(bootstrap: str, codec: str, count: int, rounds: int, only: str) -> None:
-    """Print the figures of one topic."""
+    """Measure and print the figures of a topic."""
     memory: dict[str, float] = {}
 
     def once(name: str, command: str) -> Callable[[], float]:
@@ -174,7 +176,7 @@ def measure(bootstrap: str, codec: str, count: int, rounds: int, only: str) -> N
 
 @contextmanager
 def broker(bootstrap: str | None) -> Iterator[str]:
-    """The address of a broker: the one given, or one that is started."""
+    """Yield the address of a broker: the given one, or that of a new one."""
     if bootstrap is not None:
         yield bootstrap
         return
@@ -183,7 +185,7 @@ def broker(bootstrap: str | None) -> Iterator[str]:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,4 +1,4 @@
-"""Request logs of any length in the forms that brokers write, for measurements: a `Shape` each."""
+"""Makes request logs of any length for measurements, in the forms that brokers write: a `Shape` for each."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ TEMPLATES = 4000
 BEGIN = datetime(2026, 11, 21, 10)
 _WRITTEN_AT_ONCE = 20_000
 _NUMBER = "#number#"
-"""The text that stands for the number of the line in a template."""
+"""The placeholder for the number of the line in a template."""
 
 
 def _usual(dice: random.Random) -> Logged:
-    """Half PRODUCE, half FETCH, an eighth of these replicas', some errors, some throttled."""
+    """Return a request: half are PRODUCE, half FETCH, an eighth of these from replicas, some with errors."""
     kind = dice.random()
     topics = [dice.randrange(100, 90_000) for _ in range(dice.choice((1, 1, 1, 2, 3)))]
     if kind < 0.5:
@@ -31,19 +31,20 @@ def _usual(dice: random.Random) -> Logged:
 
 
 def _long(dice: random.Random) -> Logged:
-    """Hundreds of partitions in a request, few of which have records."""
+    """Return a request with hundreds of partitions, few of which have records."""
     sizes = [dice.randrange(100, 90_000) if dice.random() < 0.1 else 0 for _ in range(dice.randrange(100, 300))]
     return produce(*sizes) if dice.random() < 0.2 else fetch(*sizes)
 
 
 def _short(dice: random.Random) -> Logged:
-    """Return a request that has next to nothing in it."""
+    """Return a nearly empty request."""
     return metadata(error=3) if dice.random() < 0.01 else metadata()
 
 
 def _mixed(dice: random.Random) -> Logged:
-    """Fetches of many topics, some in an old form; produce requests that get no answer (acks=0); a few changes that a
-    broker forwards."""
+    """Return a request: fetches of many topics, some in an old form; produce requests without a response (acks=0); a
+    few changes that a broker forwards.
+    """
     kind = dice.random()
     sizes = [dice.randrange(100, 9_000) if dice.random() < 0.3 else 0 for _ in range(dice.randrange(5, 20))]
     if kind < 0.5:
@@ -56,13 +57,13 @@ def _mixed(dice: random.Random) -> Logged:
 
 
 def _pattern(clock: datetime, text: str) -> tuple[str, str]:
-    """Kafka's own layout."""
+    """Return the parts of a line in Kafka's own layout."""
     made = replace(produce(), at=clock).line
     return made[: made.index("{")], text + made[made.rindex("}") + 1 :]
 
 
 def _json(clock: datetime, text: str) -> tuple[str, str]:
-    """The layout of Elastic's schema (ECS)."""
+    """Return the parts of a line in the layout of Elastic's schema (ECS)."""
     quoted = json.dumps(f"Completed request:{text}", ensure_ascii=False)
     at = f"{clock:%Y-%m-%dT%H:%M:%S}.{clock.microsecond // 1000:03}Z"
     more = '"log.level":"DEBUG","log.logger":"kafka.request.logger","process.thread.name":"data-plane-1"'
@@ -70,8 +71,9 @@ def _json(clock: datetime, text: str) -> tuple[str, str]:
 
 
 def _container(clock: datetime, text: str) -> tuple[str, str]:
-    """A layout with seconds, a thread and the logger's last name, and nothing behind the request; in front of it the
-    time of a container's runtime (CRI), some milliseconds later."""
+    """Return the parts of a line in a layout with seconds, a thread and the logger's last name, and no text after the
+    request. The timestamp of a container's runtime (CRI), some milliseconds later, is before it.
+    """
     thread = f"data-plane-kafka-request-handler-{clock.microsecond // 1000 % 8}"
     written = clock + timedelta(milliseconds=clock.microsecond // 1000 % 5)
     before = f"{written:%Y-%m-%dT%H:%M:%S.%f}789Z stdout F {clock:%Y-%m-%d %H:%M:%S} DEBUG [{thread}] logger:249"
@@ -80,10 +82,14 @@ def _container(clock: datetime, text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Shape:
-    """A form of log. request: makes one, by dice. pairs: how many users with their clients; None: no client comes
-    twice. client: of a pair's number, its client's name. per_second: lines. layout: of a time and a request's JSON, the
-    text before it, which has the time, and the rest of the line; form: what peers call it. fewer: how many times fewer
-    lines are about as many bytes as usual ones."""
+    """A form of log.
+
+    request: makes a request at random. pairs: the number of users with their clients; None if no client comes twice.
+    client: format of a client's name, from the pair's number. per_second: number of lines. layout: returns, for a time
+    and a request's JSON, the text before the JSON with the time, and the rest of the line. form: the layout's name for
+    the programs for comparison. fewer: the divisor of the number of lines with which long lines have about as many
+    bytes as usual ones.
+    """
 
     request: Callable[[random.Random], Logged] = _usual
     pairs: int | None = PAIRS
@@ -107,11 +113,12 @@ SHAPES: Mapping[str, Shape] = {
 }
 """Name -> shape. usual: lines of 1.3 kB. long: few lines of 70 kB. short: many lines of 0.7 kB. strangers: an hour in
 which no client comes twice, at two million lines. json: an object in each line, with the request as a text. container:
-lines of 4 kB in another layout, as a container's runtime keeps them, with long names of clients."""
+lines of 4 kB in another layout, as a container's runtime keeps them, with long names of clients.
+"""
 
 
 def templates(shape: Shape, seed: int = 7) -> list[str]:
-    """Requests behind their times; one client's name has to be escaped."""
+    """Return requests as the ends of lines, after their times. One client's name has to be escaped."""
     dice = random.Random(seed)
     pairs = [(f"User:svc-{each % 40}", shape.client.format(each)) for each in range((shape.pairs or 2) - 1)]
     pairs.append(("User:odd", 'we "quote" \\ thïs'))
@@ -134,7 +141,7 @@ def _line(shape: Shape, dice: random.Random, principal: str, client_id: str) -> 
 
 
 def write(path: Path, lines: int, shape: Shape = SHAPES["usual"]) -> None:
-    """So many lines; the same each time."""
+    """Write a log of this many lines; it is the same each time."""
     dice = random.Random(lines)
     pool = templates(shape)
     with path.open("w") as file:

@@ -1,13 +1,13 @@
-"""A request log to requests by the second, its changes and usage: `kac lake update`, beside DuckDB, and Polars, alone.
+"""Making rows of requests per second, changes and usage from a request log: `kac lake update`, compared with DuckDB and
+Polars alone.
 
 ``python -m benchmarks.requests [--lines 2000000 8000000] [--pairs 300 3000] [--shapes usual long short strangers json
-container] [--rounds 1] [--folder DIR] [--from-json] [--polars PYTHON]``: needs Java. Each is a fresh process, from its
-start to its end, that reads a log of `benchmarks.request_log` (kept in DIR) and leaves Parquet, ours in a new lake;
-all have to be equal. With two numbers of lines there is what each further line costs at the margin, without what a
-start does. --pairs: users with clients, each number a log of its own. --shapes: those of `SHAPES`; one of long lines
-has as many times fewer as they are longer. --from-json: Spark's own `from_json` of each line too, in the session that
-ours has.
-PYTHON: of an environment with Polars. Only DuckDB reads other layouts than Kafka's own beside ours.
+container] [--rounds 1] [--folder DIR] [--from-json] [--polars PYTHON]``: needs Java. Each program is a new process,
+measured from its start to its end, that reads a log of `benchmarks.request_log` (kept in DIR) and writes Parquet, kac
+in a new lake; all answers have to be equal. Two numbers of lines give the marginal cost of a line, without the cost of
+a start. --pairs: numbers of users with clients, each for a separate log. --shapes: those of `SHAPES`; a shape of longer
+lines has proportionally fewer. --from-json: also measure Spark's own `from_json` of each line, in a session like kac's.
+PYTHON: of an environment with Polars. Besides kac, only DuckDB reads other layouts than Kafka's own.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SUMS = (
 
 
 def measured(who: str, python: str, log: Path, out: Path, layout: str) -> Cost:
-    """The cost of a process that leaves its Parquet at `out`. layout: of the log's lines."""
+    """Run a program that writes Parquet to `out`, and return its cost. layout: of the log's lines."""
     if out.is_dir():
         shutil.rmtree(out)
     out.unlink(missing_ok=True)
@@ -63,7 +63,7 @@ def measured(who: str, python: str, log: Path, out: Path, layout: str) -> Cost:
 
 
 def check_equal(lake: Lake, peers: Mapping[str, Path]) -> None:
-    """Raises SystemExit where the answers differ."""
+    """Check that all answers are equal. Raises SystemExit if they differ."""
     files = [f"{lake.folder(REQUEST)}/{path}" for path in lake.table(REQUEST).files]
     with duckdb.connect() as database:
         database.execute(
@@ -90,7 +90,9 @@ def _answer(database: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
 
 
 def compare(name: str, lines: int, rounds: int, folder: Path, pythons: Mapping[str, str]) -> dict[str, Cost]:
-    """All in turn; the run of each with the middle CPU. name: of the log's shape, see `shapes`."""
+    """Run all programs in turn. Return for each the run with the median CPU time. name: of the log's shape, see
+    `shapes`.
+    """
     shape = shapes(name)
     log = log_of(folder, lines, name)
     what = f"{name}: {lines} lines"
@@ -117,7 +119,7 @@ def compare(name: str, lines: int, rounds: int, folder: Path, pythons: Mapping[s
 
 
 def margin(name: str, smaller: tuple[int, Mapping[str, Cost]], larger: tuple[int, Mapping[str, Cost]]) -> None:
-    """What a line costs between two numbers of lines."""
+    """Print the cost of an additional line between two numbers of lines."""
     (few, before), (many, after) = smaller, larger
     added = {who: after[who] - before[who] for who in after}
     what = f"{name}: a line from {few} to {many}"
@@ -130,13 +132,13 @@ def margin(name: str, smaller: tuple[int, Mapping[str, Cost]], larger: tuple[int
 
 
 def shapes(name: str) -> Shape:
-    """The shape of a name, which may end with its number of pairs: `usual-3000`."""
+    """Return the shape of a name, which may end with its number of pairs: `usual-3000`."""
     of, _, pairs = name.partition("-")
     return replace(SHAPES[of], pairs=int(pairs)) if pairs else SHAPES[of]
 
 
 def log_of(folder: Path, lines: int, name: str = "usual") -> Path:
-    """A log of so many lines, written where it is not there yet."""
+    """Return the path of a log of this many lines; write it if it does not exist."""
     log = folder / f"request-{name}-{lines}.log"
     if not log.exists():
         begun = log.with_suffix(".begun")

@@ -1,11 +1,12 @@
-"""RowTable beside Textual's DataTable, both in a pseudo-terminal of 100×30: times in the app, bytes in the terminal.
+"""RowTable compared with Textual's DataTable, both in a pseudo-terminal of 100×30: times in the app, bytes in the
+terminal.
 
 ``python -m benchmarks.row_table [--rounds 5] [--quick]``, in an environment with Textual: about three minutes,
 `--quick` leaves out the DataTable of 100,000 rows. Medians of processes that take turns, a line of JSON each:
 `shown`, ms from before the widget is made until its first rows are written; `filter`, ms for one more character of
-a query, searched and painted, the slowest of six, and `filter_cpu`, the CPU's share of that, which a busy machine
-does not change; `page_cpu`, ms of CPU for a page down; `key`, `value` and `scroll`,
-bytes written for the cursor going down, for one changed cell, and for a scroll by one line.
+a query, searched and painted, the slowest of six, and `filter_cpu`, its CPU time, which a busy machine does not
+change; `page_cpu`, ms of CPU time for a page down; `key`, `value` and `scroll`,
+bytes written for moving the cursor down, for a changed cell, and for scrolling by one line.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ def make_row(index: int) -> list[str]:
     ]
 
 
-# -- the app that is measured ------------------------------------------------------------------------------------------
+# -- the measured app --------------------------------------------------------------------------------------------------
 
 
 class Measured(Protocol):
-    """A table and what is done with it; every act is painted when the app is idle again."""
+    """A table and its operations; the result of each is painted when the app is idle again."""
 
     def show(self) -> None:
         """Make the table and mount it."""
@@ -69,11 +70,11 @@ class Measured(Protocol):
         """Show the rows that match."""
 
     def change(self) -> None:
-        """Change one cell."""
+        """Change a cell."""
 
 
 def own_table(app: App[None], rows: list[list[str]]) -> Measured:
-    """Return ours, over `rows`."""
+    """Return a RowTable over `rows`."""
     from widgets.row_source import Cell, Column, ListRows
     from widgets.row_table import RowTable, RowView, TextSearch
 
@@ -109,7 +110,7 @@ def own_table(app: App[None], rows: list[list[str]]) -> Measured:
 
 
 def peer_table(app: App[None], rows: list[list[str]]) -> Measured:
-    """Return Textual's, filled with `rows`."""
+    """Return a DataTable with `rows`."""
     from textual.coordinate import Coordinate
     from textual.widgets import DataTable
 
@@ -168,7 +169,7 @@ def run_app(widget: str, count: int, figures: Path) -> None:
             self.run_worker(self.measure())
 
         async def timed(self, act: Callable[[], object]) -> tuple[float, float]:
-            """Return milliseconds of the wall and of the CPU from the act until all it led to is painted."""
+            """Return wall and CPU milliseconds from an action until its result is painted."""
             await asyncio.sleep(0.05)
             painted = asyncio.Event()
             wall, cpu = time.perf_counter(), time.process_time()
@@ -201,11 +202,11 @@ def run_app(widget: str, count: int, figures: Path) -> None:
     Measuring().run()
 
 
-# -- the terminal around it --------------------------------------------------------------------------------------------
+# -- the terminal around the app ---------------------------------------------------------------------------------------
 
 
 def measure(widget: str, count: int, figures: Path) -> dict[str, float]:
-    """Return the figures of one process."""
+    """Return the figures of a new process."""
     figures.unlink(missing_ok=True)
     command = [sys.executable, "-m", "benchmarks.row_table", "--app", widget, str(count), str(figures)]
     with Terminal(command, columns=WIDTH, rows=HEIGHT, environ={"COLORTERM": "truecolor"}) as terminal:
@@ -229,7 +230,7 @@ def measure(widget: str, count: int, figures: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, or be the app that is measured."""
+    """Measure, or run the measured app."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true")

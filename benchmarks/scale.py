@@ -1,4 +1,5 @@
-"""`kac demo --scenario large` in a pseudo-terminal: first rows, keys, memory of the console and of its cluster.
+"""`kac demo --scenario large` in a pseudo-terminal: the time of the first rows and of keys, and the memory of the
+console and of its cluster.
 
 ``python -m benchmarks.scale [--kac PATH] [--rounds 5]``: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs.
 """
@@ -28,7 +29,7 @@ PATIENCE, UNCHANGED = 120.0, 3.0
 
 
 def started(command: Sequence[str]) -> tuple[float, float]:
-    """Seconds from process start to the first rows of topics, and of the processors' time for it."""
+    """Return the wall seconds from process start to the first rows of topics, and the CPU seconds."""
     with terminal(command) as screen:
         screen.until(TOPICS, PATIENCE)
         screen.press(b"2")  # the console opens with the pane Now
@@ -37,29 +38,31 @@ def started(command: Sequence[str]) -> tuple[float, float]:
 
 
 def terminal(command: Sequence[str]) -> Terminal:
-    """The console in a terminal of 120 × 40, with a state folder of its own."""
+    """Return a terminal of 120 × 40 that runs the console with a new state folder."""
     return Terminal(command, columns=120, rows=40, environ={"XDG_STATE_HOME": tempfile.mkdtemp()})
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started."""
+    """Return the ids of the processes that a process has started."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def processor_seconds(pid: int) -> float:
-    """What a process has had of the processors."""
+    """Return the CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_mib(pid: int) -> float:
-    """The most memory that a process had."""
+    """Return the peak memory of a process in MiB."""
     status = Path(f"/proc/{pid}/status").read_text()
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
 
 
 def answered(screen: Terminal, key: bytes) -> float | None:
-    """Seconds until the screen changes after a key; None where it changes nothing, as `k` in the first line."""
+    """Return the seconds until the screen changes after a key; None if it does not change, as for `k` in the first
+    line.
+    """
     before, began = len(screen.written), time.perf_counter()
     screen.press(key)
     while len(screen.written) == before and time.perf_counter() - began < UNCHANGED:
@@ -91,7 +94,7 @@ def walk(command: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kac", help="an installed program; this checkout where it is left out")
     parser.add_argument("--rounds", type=int, default=5)

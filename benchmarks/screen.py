@@ -1,4 +1,4 @@
-"""The console in a pseudo-terminal: time to the first rows, bytes written, memory; against kaskade.
+"""The console in a pseudo-terminal: time to the first rows, bytes written, memory; compared with kaskade.
 
 ``python -m benchmarks.screen --kac PATH [--kaskade PATH] [HOST:PORT] [--rounds 5]``: both are installed programs.
 """
@@ -29,8 +29,9 @@ QUIET = 0.3
 RATES = 15.0
 """Seconds without output after which the rates of all rows are shown: they take two polls, ten seconds apart."""
 SLOW = 3.0
-"""Seconds without output after which the bar is gone, even on a busy machine: what the bar still draws would count as
-output for the changed value."""
+"""Seconds without output after which the bar is gone, even on a busy machine: further output of the bar would count as
+output for the changed value.
+"""
 ROW = b"service-0000.eve"
 """The name of the first topic, as it is cut at a width of 100 columns."""
 HEADER = f"{TOPICS:,} topics".encode()
@@ -45,22 +46,27 @@ EDITS = (b"\x7f",) * 5 + (b"\x1b[D",) * 5 + (b"x",) * 3 + (b"\x17",)
 
 
 def topics(terminal: Terminal) -> float:
-    """Seconds from process start until the console shows a topic's name, with the key of the pane as soon as it knows
-    of topics."""
+    """Press the key of the topics' pane once the console knows topics. Return the seconds from process start until it
+    shows a topic's name.
+    """
     terminal.until(HEADER, 60.0)
     terminal.press(b"2")
     return terminal.until(ROW, 60.0)
 
 
 def first_rows(command: list[str], shown: Callable[[Terminal], float] = topics) -> tuple[float, int]:
-    """Milliseconds from process start until a topic's name is on the screen, and the bytes written by then."""
+    """Return the milliseconds from process start until a topic's name is on the screen, and the bytes written
+    before.
+    """
     with Terminal(command, columns=100, rows=30) as terminal:
         seconds = shown(terminal)
         return seconds * 1e3, terminal.written.find(ROW)
 
 
 def typed(terminal: Terminal, key: bytes) -> tuple[int, float]:
-    """Bytes that a key of the command bar writes, and milliseconds until the last of them; 0 where it writes none."""
+    """Return the bytes that a key of the command bar writes, and the milliseconds until the last of them; 0 if it
+    writes none.
+    """
     before, began = len(terminal.written), time.perf_counter()
     terminal.press(key)
     last, end = began, began + QUIET
@@ -74,7 +80,7 @@ def typed(terminal: Terminal, key: bytes) -> tuple[int, float]:
 
 
 def command_bar(terminal: Terminal) -> None:
-    """A command, typed key by key with its candidates below, and edited."""
+    """Type a command key by key with its candidates below, edit it, and print the figures."""
     typed(terminal, b":")
     for what, keys in (("typed", [bytes((code,)) for code in COMMAND]), ("edited", EDITS)):
         figures = [typed(terminal, key) for key in keys]
@@ -85,7 +91,7 @@ def command_bar(terminal: Terminal) -> None:
 
 
 def alter(address: str, operation: ConfigOp) -> None:
-    """Another client changes a topic that is on the screen, so that it has one override more, or less."""
+    """Change a topic on the screen as another client, so that it has one override more or less."""
     host, _, port = address.rpartition(":")
     client = AdminClient(ConnectionSettings(((host, int(port)),)))
     client.start()
@@ -95,7 +101,7 @@ def alter(address: str, operation: ConfigOp) -> None:
 
 
 def at_rest(command: list[str], address: str) -> None:
-    """Idle bytes, a cursor key, keys of the command bar, a changed value, memory."""
+    """Measure idle bytes, a cursor key, keys of the command bar, a changed value, and memory."""
     with Terminal(command, columns=100, rows=30) as terminal:
         topics(terminal)
         terminal.settle(quiet=RATES, timeout=60.0)
@@ -120,7 +126,7 @@ def at_rest(command: list[str], address: str) -> None:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address", nargs="?")
     parser.add_argument("--kac", required=True)

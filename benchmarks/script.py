@@ -1,9 +1,9 @@
-"""A long script through `kac run` on an embedded cluster, in seconds of the processor, the cluster's own included.
+"""The CPU seconds of a long script through `kac run` on an embedded cluster, including the cluster's.
 
 ``python -m benchmarks.script [--lines 50000] [--only sets,quotas] [--profile]``
 
-Each line is a statement that stages; the last one drops the plan. Half the lines are run beside, since what grows with
-the lines already staged shows as a ratio far above 2.
+Each line is a statement that stages; the last one drops the plan. Half of the lines are also run separately: if the
+cost of a line grew with the lines staged before, the ratio would be far above 2.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LINES: Mapping[str, Callable[[int], str]] = {
 
 
 def run(bootstrap: str, text: str) -> float:
-    """Seconds of the processor for a script; raises RuntimeError where it does not end well."""
+    """Run a script, and return its CPU seconds. Raises RuntimeError if its exit code is not 0."""
     folder = Path(os.environ["HOME"])
     found = load_contexts(os.environ, folder)
     context = resolve(found, name=None, bootstrap=bootstrap, command_config=None, environ={})
@@ -55,7 +55,7 @@ def run(bootstrap: str, text: str) -> float:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=50_000)
     parser.add_argument("--only", default=",".join(LINES), help="what the lines change")

@@ -1,13 +1,12 @@
-"""Process start to what the screen first says of the cluster, to the end of ``kac --help`` and of ``kac configs
+"""Times from process start to the first screen about the cluster, and to the end of ``kac --help`` and of ``kac configs
 --describe``.
 
 ``python -m benchmarks.start --kac PATH [--bundle PATH] [--kaskade PATH] [--kadm PATH] [HOST:PORT] [--rounds 9]``: PATH
-is an installed `kac` in an environment with the run-time dependencies alone; the one-file kac; kaskade likewise;
-benchmarks/peers/kadm, built, which ends after its first metadata. Beside them in the same run the floors: its Python
-without anything, and with Textual alone. Each figure is given as wall time and as processor time of the process,
-which a loaded machine changes less; what has a limit also as it would be on a machine where Textual's import takes
-0.17 s, as on the one that the limits are for. At the end the modules and classes that each start makes, of the
-checkout.
+is an installed `kac` in an environment with only the run-time dependencies; the one-file kac; an installed kaskade;
+benchmarks/peers/kadm, built, which ends after its first metadata. The same run measures the lower bounds: its Python
+alone, and Python with only Textual. Each figure has wall time and CPU time of the process, which a loaded machine
+changes less. A figure with a limit is also scaled to a machine where Textual's import takes 0.17 s, for which the
+limits are set. At last the modules and classes of each start are counted, in this checkout.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from benchmarks.terminal import Terminal
 from tests.support import start_counts
 
 ROW = f"{TOPICS:,} topics; looking at what is wrong".encode()
-"""The text that the pane Now shows of the brokers and topics that it knows, before it has read more."""
+"""The text that the pane Now shows once it knows brokers and topics, before it has read more."""
 FRAME = b"Brokers"
 """A text in the line of panes, which is in the first frame."""
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -39,14 +38,14 @@ FLOOR = 0.17
 
 
 class Taken(NamedTuple):
-    """Seconds that one run took: on the wall, and of the processor (user and system, all threads)."""
+    """Seconds of a run: wall time, and CPU time (user and system, all threads)."""
 
     wall: float
     processor: float
 
 
 def ended(command: Sequence[str]) -> Taken:
-    """A process from its start to its end; its output is read and thrown away. Raises RuntimeError where it fails."""
+    """Run a process to its end, and discard its output. Raises RuntimeError if it fails."""
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     output = process.stdout.read() if process.stdout else b""
@@ -59,7 +58,7 @@ def ended(command: Sequence[str]) -> Taken:
 
 
 def first_rows(command: Sequence[str], text: bytes = ROW) -> Taken:
-    """The screen from the start of its process until this text; by default what it says of the cluster."""
+    """Run the console until its screen shows this text, by default the one about the cluster."""
     with Terminal(command, columns=120, rows=40) as terminal:
         took = terminal.until(text, 60.0)
         stat = Path(f"/proc/{terminal.pid}/stat").read_text().rpartition(")")[2].split()
@@ -67,7 +66,7 @@ def first_rows(command: Sequence[str], text: bytes = ROW) -> Taken:
 
 
 def in_turn(measures: dict[str, Callable[[], Taken]], rounds: int) -> dict[str, Taken]:
-    """The medians of each measure, taken in turn, after one round that is not counted."""
+    """Return the medians of each measure, taken in turn, after an uncounted round."""
     taken: dict[str, list[Taken]] = {name: [] for name in measures}
     for turn in range(rounds + 1):
         for name, measure in measures.items():
@@ -91,7 +90,7 @@ def in_turn(measures: dict[str, Callable[[], Taken]], rounds: int) -> dict[str, 
 
 
 def report_counts(what: str, found: start_counts.StartCounts) -> None:
-    """How many of each."""
+    """Print the number of modules and classes."""
     report(
         what,
         modules=len(found.modules),
@@ -103,7 +102,7 @@ def report_counts(what: str, found: start_counts.StartCounts) -> None:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address", nargs="?")
     parser.add_argument("--kac", required=True)
@@ -112,7 +111,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     python = str(Path(options.kac).parent / "python")
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # as installed packages have compiled modules
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have compiled modules
     report("machine", **load())
     with nullcontext(options.address) if options.address else filled_broker() as address:
         describe = ["configs", "--bootstrap-server", address, "--topic", topic_name(7), "--describe"]

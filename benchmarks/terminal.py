@@ -1,4 +1,4 @@
-"""A program in a pseudo-terminal: what it writes, when, and how much memory it takes."""
+"""A program in a pseudo-terminal, with the times and bytes of its output and its memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from types import TracebackType
 
 
 class Terminal:
-    """Runs `command` in a pseudo-terminal of `columns` × `rows` and keeps all bytes it writes."""
+    """Runs `command` in a pseudo-terminal of `columns` × `rows` and keeps all bytes that it writes."""
 
     def __init__(
         self, command: Sequence[str], *, columns: int, rows: int, environ: Mapping[str, str] | None = None
@@ -52,7 +52,7 @@ class Terminal:
         return bool(data)
 
     def until(self, text: bytes, timeout: float, *, since: int = 0) -> float:
-        """Seconds from the start until `text` was written after byte `since`; raises TimeoutError."""
+        """Read until `text` was written after byte `since`. Return the seconds since the start. Raises TimeoutError."""
         end = time.perf_counter() + timeout
         while self.written.find(text, since) < 0:
             if self._ended or time.perf_counter() > end:
@@ -61,25 +61,25 @@ class Terminal:
         return time.perf_counter() - self.started
 
     def listen(self, seconds: float) -> bytes:
-        """What is written in the next `seconds`."""
+        """Read for some seconds, and return the output of this time."""
         before, end = len(self.written), time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
             self._read(min(left, 0.05))
         return bytes(self.written[before:])
 
     def settle(self, quiet: float = 0.5, timeout: float = 20.0) -> None:
-        """Wait until nothing was written for `quiet` seconds."""
+        """Wait until nothing was written for `quiet` seconds, at most `timeout` seconds."""
         end = time.perf_counter() + timeout
         while time.perf_counter() < end:
             if not self._read(quiet):
                 return
 
     def press(self, keys: bytes) -> None:
-        """Type."""
+        """Send keys as input."""
         os.write(self._fd, keys)
 
     def memory(self) -> int:
-        """Resident bytes of the program now."""
+        """Return the resident bytes of the program; 0 if they are unknown."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024

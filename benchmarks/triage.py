@@ -1,8 +1,8 @@
-"""What triage is worth: precision, recall and times over the faults of `benchmarks/faults`, made on three real brokers.
+"""The precision, recall and times of triage over the faults of `benchmarks/faults`, made on three real brokers.
 
-``python -m benchmarks.triage [--version 4.3.0] [--only NAME]… [--no-singles] [--pairs N] [--healthy MINUTES]
-[--keep FILE]``: each fault by itself, then N pairs, then a cluster that is well, under load. FILE keeps what was named,
-of each version and fault the last time, and `--from FILE` counts that again without brokers. Needs Java and root.
+``python -m benchmarks.triage [--version 4.3.0] [--only NAME]… [--no-singles] [--pairs N] [--healthy MINUTES] [--keep
+FILE]``: each fault by itself, then N pairs, then a healthy cluster under load. FILE keeps the named causes of the
+latest run for each version and fault, and `--from FILE` scores them again without brokers. Needs Java and root.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ PRECISION, RECALL, SECONDS = 0.95, 0.9, 15.0
 
 
 async def run(options: argparse.Namespace) -> list[Trial]:
-    """The trials on one cluster. One that the laboratory could not make is reported, and not counted."""
+    """Run the trials on one cluster, and return them. A trial that the laboratory could not make is reported, and does
+    not count.
+    """
     chosen: list[tuple[Fault, ...]] = []
     if not options.no_singles:
         chosen += [(fault,) for name, fault in FAULTS.items() if not options.only or name in options.only]
@@ -85,7 +87,7 @@ def _told(told: Told) -> str:
 
 
 def report_score(done: Iterable[Trial]) -> None:
-    """The figures, with their targets, by version."""
+    """Print the figures, with their targets, by version."""
     by_version: dict[str, list[Judged]] = {}
     for trial in done:
         if FAULTS.keys() & set(trial.faults):  # a healthy cluster has no cause: its false alarms are reported
@@ -99,7 +101,7 @@ def report_score(done: Iterable[Trial]) -> None:
 
 
 def main() -> int:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.triage", description=__doc__)
     parser.add_argument("--version", default=KAFKA_4_3)
     parser.add_argument("--only", action="append", choices=tuple(FAULTS), default=[])

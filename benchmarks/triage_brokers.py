@@ -1,12 +1,13 @@
-"""What triage costs three real brokers with 40,000 partitions and 10,000 groups, and how soon the screen answers then.
+"""The cost of triage for three real brokers with 40,000 partitions and 10,000 groups, and the response time of the
+screen meanwhile.
 
 ``python -m benchmarks.triage_brokers [--seconds 120] [--partitions 40000] [--groups 10000]``: takes some minutes to
-fill, and wants Java 17 and about 6 GiB. Each group has committed in four partitions; a producer writes to half a
-percent of the partitions every 2 s. The brokers' own metrics of requests (kafka.network:type=RequestMetrics) are read
-before and after so many seconds without triage, and with `kac triage --watch`; the difference between the two is what
-triage takes of the request handlers' time (LocalTimeMs), of which a broker has num.io.threads, 8, for each second.
-Then the console opens on Now and keys are pressed while it looks; at last the producer ends, and what the console
-writes to its terminal from then on is counted.
+fill the brokers, and needs Java 17 and about 6 GiB. Each group has committed in four partitions; a producer writes to
+half a percent of the partitions every 2 s. The brokers' own metrics of requests (kafka.network:type=RequestMetrics) are
+read before and after so many seconds without triage, and with `kac triage --watch`. The difference between the two is
+the time of request handlers that triage takes (LocalTimeMs); a broker has num.io.threads, 8, seconds of it each second.
+Then the console opens on Now and keys are pressed while it polls; at last the producer ends, and the bytes that the
+console writes from then on are counted.
 """
 
 from __future__ import annotations
@@ -50,15 +51,16 @@ PROPERTIES = {"log.index.size.max.bytes": "4096", "offsets.topic.num.partitions"
 WRITTEN_EVERY = 2.0
 KEYS = (b"j", b"j", b"k", b"\r", b"\x1b", b"2", b"j", b"G", b"g", b"6", b"j", b"G", b"g", b".", b",", b"j", b".")
 WARM, QUIET = 45.0, 30.0
-"""Seconds before the measurement begins, as everything is read at first; and seconds in which nothing may be
-written."""
+"""Seconds before the measurement begins, because the first polls read everything; and seconds in which the console must
+write nothing.
+"""
 FILL_SECONDS = 900.0
 SHOWN = b"looked at"
 """A text in the pane Now."""
 
 
 class Requests(NamedTuple):
-    """Of an API: how many requests, and the milliseconds that these were queued, handled, and took in all."""
+    """The number of requests of an API, and the milliseconds for which they were queued, handled, and took in all."""
 
     requests: float
     queued: float
@@ -66,7 +68,9 @@ class Requests(NamedTuple):
     total: float
 
     def since(self, before: Requests, share: float = 1.0) -> Requests:
-        """What came since; share: what counts of `before`."""
+        """Return the requests since an earlier count. share: the factor for the earlier count, for intervals of
+        different lengths.
+        """
         return Requests(*(now - share * then for now, then in zip(self, before, strict=True)))
 
 
@@ -84,7 +88,7 @@ class RequestTimes:
         )
 
     def read(self, pid: int) -> Metrics:
-        """Of one broker, by API, since its start. Raises RuntimeError if it can't be attached to."""
+        """Return a broker's metrics by API since its start. Raises RuntimeError if they can't be read."""
         assert self._reader.stdin is not None
         assert self._reader.stdout is not None
         self._reader.stdin.write(f"{pid}\n")
@@ -98,18 +102,20 @@ class RequestTimes:
         raise RuntimeError(f"the metrics of the broker with the process id {pid} could not be read")
 
     def close(self) -> None:
-        """End the process that reads."""
+        """End the process that reads the metrics."""
         self._reader.kill()
         self._reader.wait()
 
 
 def topic_name(number: int) -> str:
-    """As teams name theirs."""
+    """Return the name of a topic."""
     return f"team-{number % 40:02d}.service-{number:04d}.events"
 
 
 def fill(cluster: KafkaCluster, partitions: int, groups: int) -> None:
-    """Topics of 100 partitions each over all brokers, and groups that committed. Raises RuntimeError if refused."""
+    """Create topics of 100 partitions over all brokers, and commit offsets of groups. Raises RuntimeError if a change
+    is refused.
+    """
     client = AdminClient(ConnectionSettings(cluster.addresses, request_timeout=FILL_SECONDS))
     client.start()
     try:
@@ -126,7 +132,7 @@ def fill(cluster: KafkaCluster, partitions: int, groups: int) -> None:
 
 
 def _await_coordinators(client: AdminClient, partitions: int) -> None:
-    """The first commit has brokers make the topic of offsets. Raises TimeoutError."""
+    """Commit until brokers have created the topic of offsets. Raises TimeoutError."""
     end = time.monotonic() + FILL_SECONDS
     while time.monotonic() < end:
         try:
@@ -151,7 +157,9 @@ async def _sent(link: Link, requests: tuple[CreateTopics, ...] | list[CommitOffs
 
 @contextmanager
 def producer(bootstrap: str, partitions: int) -> Iterator[None]:
-    """Inside, half a percent of the partitions get a record every 2 s, others each time."""
+    """Write a record every 2 s to each of half a percent of the partitions, other ones each time, until the end of the
+    block.
+    """
     ended = threading.Event()
 
     async def write() -> None:
@@ -177,7 +185,7 @@ def producer(bootstrap: str, partitions: int) -> Iterator[None]:
 
 @contextmanager
 def watching(bootstrap: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Inside, triage looks at the cluster."""
+    """Run `kac triage --watch` until the end of the block, and yield its process."""
     command = [sys.executable, "-m", "console", "triage", "-b", bootstrap, "--watch"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
@@ -188,7 +196,7 @@ def watching(bootstrap: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 class Taken(NamedTuple):
-    """What brokers, by id, did in some seconds: requests by API, and seconds of the processor."""
+    """The work of the brokers, by id, in some seconds: requests by API, and CPU seconds."""
 
     seconds: float
     requests: Mapping[int, Metrics]
@@ -196,7 +204,7 @@ class Taken(NamedTuple):
 
 
 def measured(times: RequestTimes, pids: Mapping[int, int], seconds: float) -> Taken:
-    """What the brokers do in so many seconds."""
+    """Return the work of the brokers in the next `seconds`."""
     began, used = time.monotonic(), {broker: processor_seconds(pid) for broker, pid in pids.items()}
     before = {broker: times.read(pid) for broker, pid in pids.items()}
     time.sleep(seconds)
@@ -210,7 +218,7 @@ def measured(times: RequestTimes, pids: Mapping[int, int], seconds: float) -> Ta
 
 
 def compare(without: Taken, with_triage: Taken) -> None:
-    """Print what triage took, by API and by broker."""
+    """Print the cost of triage, by API and by broker."""
     share = with_triage.seconds / without.seconds
     for broker, metrics in with_triage.requests.items():
         taken = {
@@ -233,7 +241,7 @@ def compare(without: Taken, with_triage: Taken) -> None:
 
 
 def screen(bootstrap: str) -> Terminal:
-    """The console, on Now."""
+    """Return a terminal with the console."""
     return Terminal(
         [sys.executable, "-m", "console", "-b", bootstrap],
         columns=120,
@@ -243,7 +251,7 @@ def screen(bootstrap: str) -> Terminal:
 
 
 def keys(terminal: Terminal) -> None:
-    """Press keys while the console looks."""
+    """Press keys while the console polls, and print the slowest and the median response."""
     taken: dict[str, float] = {}
     for number, key in enumerate(KEYS):
         if (seconds := answered(terminal, key)) is not None:
@@ -254,7 +262,7 @@ def keys(terminal: Terminal) -> None:
 
 
 def main() -> None:
-    """Take the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--partitions", type=int, default=40_000)

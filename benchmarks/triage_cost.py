@@ -1,11 +1,10 @@
-"""What a verdict costs at 40,000 partitions and 10,000 groups: the processor's time of a poll's observations and
-diagnosis.
+"""The CPU time of a verdict at 40,000 partitions and 10,000 groups: a poll's observations and diagnosis.
 
-``python -m benchmarks.triage_cost [--rounds 10]``: of a cluster that is well, of one of whose six brokers is down, and
-of one where all groups lag, as many of them read in a poll as triage reads, also right after changes of other clients,
-and with a quota for all readers; nothing is asked of a broker. All polls of a case do the same work, so that the least
-time counts: other processes on the machine only add to it. Fails above
-100 ms of the processor for a verdict. Last, and not counted, all groups read at once, which no poll does.
+``python -m benchmarks.triage_cost [--rounds 10]``: for a healthy cluster; a cluster with one of six brokers down; and a
+cluster on which all groups lag and each poll reads as many of them as triage does, also right after changes by other
+clients, and with a quota for all readers. No requests are sent to brokers. All polls of a case do the same work, so the
+least time counts: other processes on the machine only add to it. Fails above 100 ms of CPU time for a verdict. At last,
+without a limit, all groups are read at once, which no poll does.
 """
 
 from __future__ import annotations
@@ -37,16 +36,16 @@ from console.triage.symptoms import Poll
 
 TOPICS, PARTITIONS, GROUPS, BROKERS = 5_000, 8, 10_000, 6
 LIMIT = 0.1
-"""Maximum seconds of processor time."""
+"""Maximum CPU seconds."""
 START = datetime(2026, 3, 1, tzinfo=UTC)
 PARTS = ("cluster", "topics", "quorum", "groups", "reassignments", "log_dirs", "configs", "quotas")
 DOWN, FIRST = 3, 3
-"""The id of the broker that is down, and the number of polls before the ones that are measured."""
+"""The id of the broker that is down, and the number of polls before the measured ones."""
 Change = Callable[[Snapshot, int], Snapshot]
 
 
 def cluster() -> Snapshot:
-    """All is well."""
+    """Return the snapshot of a healthy cluster."""
     ids = tuple(range(1, BROKERS + 1))
     spread = [tuple(ids[(start + each) % BROKERS] for each in range(3)) for start in range(BROKERS)]
     names = [f"topic-{number:05}" for number in range(TOPICS)]
@@ -113,7 +112,7 @@ def _replicas(topics: dict[str, model_cluster.Topic], broker: int) -> model_clus
 
 
 def without_broker(snapshot: Snapshot, tick: int) -> Snapshot:
-    """A broker is fenced from the second poll on; its leaders moved."""
+    """Fence a broker from the second poll on, and move its leaders."""
     if not tick:
         return snapshot
     topics = {}
@@ -128,15 +127,16 @@ def without_broker(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def lagging(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Every group gets on, and lags more each time that it is read: all in the first polls, then as many as a poll
-    reads."""
+    """Let every group advance and lag more each time that it is read: all groups in the first polls, then as many as a
+    poll reads.
+    """
     names = list(snapshot.lags)
     start = tick * MOST_GROUPS % len(names)
     return _behind(snapshot, tick, names if tick <= FIRST else (names + names)[start : start + MOST_GROUPS])
 
 
 def lagging_below_a_quota(snapshot: Snapshot, tick: int) -> Snapshot:
-    """As `lagging`, with a quota for all readers, of which none is at its limit."""
+    """Change the snapshot as `lagging`, with a quota that no reader reaches."""
     if tick == 1:
         default = QuotaEntity.of({"client-id": None})
         snapshot = replace(snapshot, quotas={default: {"consumer_byte_rate": 1e9}})
@@ -144,7 +144,7 @@ def lagging_below_a_quota(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def lagging_at_a_quota(snapshot: Snapshot, tick: int) -> Snapshot:
-    """As `lagging`, and more is written than a quota for all readers allows."""
+    """Change the snapshot as `lagging`, with more writes than a quota for all readers allows."""
     if tick == 1:
         default = QuotaEntity.of({"client-id": None})
         snapshot = replace(snapshot, quotas={default: {"consumer_byte_rate": 1e5}})
@@ -152,12 +152,14 @@ def lagging_at_a_quota(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def lagging_at_once(snapshot: Snapshot, tick: int) -> Snapshot:
-    """As `lagging`, all of them in each poll."""
+    """Change the snapshot as `lagging`, for all groups in each poll."""
     return _behind(snapshot, tick, snapshot.lags)
 
 
 def lagging_after_changes(snapshot: Snapshot, tick: int) -> Snapshot:
-    """As `lagging`; right before, somebody changed the default of all brokers, and a config of 100 topics."""
+    """Change the snapshot as `lagging`, after another client changed the default of all brokers and a config of 100
+    topics.
+    """
     if tick == 1:
         own = ConfigSet((ConfigEntry("max.message.bytes", "500000", ConfigSource(1)),))
         default = ConfigSet((ConfigEntry("message.max.bytes", "500000", ConfigSource(3)),))
@@ -186,14 +188,14 @@ LAGGING = (lagging, lagging_at_once, lagging_after_changes, lagging_below_a_quot
 
 
 def facts(snapshot: Snapshot) -> Facts:
-    """The logs of all partitions, with their newest records."""
+    """Return the logs of all partitions, with their newest records."""
     places = [(name, each.number) for name, topic in snapshot.topics.items() for each in topic.partitions]
     logs = logs_after(ObservedLogs(), dict.fromkeys(places, LogOffsets(0, 1_000, 1_000)), START.timestamp())
     return Facts(logs, newest=dict.fromkeys(places, Newest(int(START.timestamp() * 1000), 999)))
 
 
 def measure(change: Change, rounds: int) -> list[float]:
-    """Seconds of the processor for each poll after the third."""
+    """Return the CPU seconds of each poll after the third."""
     base = cluster()
     known = facts(base)
     trends: Mapping[str, LagTrend] = trends_after({}, base.lags, START)
@@ -221,7 +223,7 @@ def measure(change: Change, rounds: int) -> list[float]:
 
 
 def main() -> int:
-    """Print the figures; 1 if one is above the limit."""
+    """Measure and print the figures. Return 1 if one is above the limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
     rounds = parser.parse_args().rounds

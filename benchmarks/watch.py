@@ -1,4 +1,4 @@
-"""The console's polls of a cluster as its pane Now makes them, a verdict after each, and a flight record of them."""
+"""Polls a cluster as the console's pane Now does, with a verdict after each poll, and a flight record."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Tell = Callable[[Verdict, Observations], None]
 
 
 class Watch:
-    """A session and observations of its own, from opening the console. Use as an async context manager."""
+    """A new session with its own observations, as after opening the console. Use as an async context manager."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class Watch:
         """Open nothing yet.
 
         Args:
-            name: of its context.
+            name: of the session's context.
             tell: called with each verdict.
-            lost: called at each poll at which no broker answers.
-            expected: what is announced.
-            record: a file for what it is answered, with the cluster's id and version; None: it is not recorded.
-            request_logs: files that it also reads.
-            throttles: those that its context declares.
+            lost: called at each poll that no broker answers.
+            expected: announced subjects.
+            record: a file for the brokers' responses, with the cluster's id and version; None to record nothing.
+            request_logs: request logs to read.
+            throttles: throttles that the context declares.
         """
         self._name, self._tell, self._lost, self._expected = name, tell, lost, expected
         self._recorder, self._record = Recorder(), record
@@ -77,13 +77,13 @@ class Watch:
         await asyncio.to_thread(self._recorder.close)
 
     async def poll_for(self, seconds: float) -> None:
-        """Poll for so long."""
+        """Poll for some seconds."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
             await self.poll_again()
 
     async def poll_during(self, work: Awaitable[object]) -> None:
-        """Poll while something is done. Raises as it does."""
+        """Poll while some work runs. Raises the work's exception."""
         working = asyncio.ensure_future(work)
         try:
             while not working.done():
@@ -105,7 +105,7 @@ class Watch:
 
 
 def commit() -> str:
-    """The commit of this code, ``""`` if git does not know it."""
+    """Return the commit of this code; ``""`` if git does not know it."""
     done = subprocess.run(
         ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
         cwd=Path(__file__).parent,

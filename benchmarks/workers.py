@@ -1,11 +1,11 @@
-"""One worker of a standalone Spark cluster against two, each on a core of its own: `update` by `spark-submit` of a
-request log and of a metadata log.
+"""One worker of a standalone Spark cluster compared with two, each on its own core: `update` by `spark-submit` with a
+request log, and with a metadata log.
 
 ``python -m benchmarks.workers [--lines 8000000] [--megabytes 64] [--rounds 1] [--folder DIR]``: needs Java, and two
 processors. 64 MB of metadata log are a million records. Each worker, with its executor and its Python workers, is bound
-to one core; the driver is not, and its CPU is shown apart: where there are two cores it is in the way of both. Figures
-are of the stage whose tasks took the longest, by Spark's event log: it reads and decodes the log. Beside it stands all
-that stages took together.
+to one core. The driver is not, and its CPU time is printed separately: on a machine with two cores it slows both
+workers. The figures are those of the stage whose tasks took the longest, from Spark's event log; this stage reads and
+decodes the log. The sum of all stages is printed as well.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ _CHECK_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Stages:
-    """Of one run. longest: seconds of the stage whose tasks took the longest; tasks: how many it had. whole: seconds in
-    which any stage ran. driver_cpu: the driver's CPU seconds, workers_cpu: those of the workers with all below them."""
+    """The times of a run. longest: seconds of the stage whose tasks took the longest; tasks: the number of its tasks.
+    whole: seconds in which any stage ran. driver_cpu: the driver's CPU seconds. workers_cpu: CPU seconds of the workers
+    with all processes below them.
+    """
 
     longest: float
     tasks: int
@@ -54,13 +56,13 @@ class Stages:
 
 
 def bind(pid: int, core: int) -> None:
-    """All threads of a process, and what they start, to one core."""
+    """Bind all threads of a process, and the threads that they start, to a core."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
         os.sched_setaffinity(int(thread.name), {core})
 
 
 def run(inputs: Inputs, workers: int, folder: Path) -> Stages:
-    """An update of a new lake on so many workers."""
+    """Update a new lake with this many workers, and return the times."""
     package, script = write_package(folder / "kac-lake.zip")
     jars = spark_jars(os.environ, [Group.DELTA], find_java(os.environ).program)
     events, conf, place = folder / "events", folder / "conf", folder / "cluster"
@@ -99,7 +101,7 @@ def _submit(
 
 
 def stages(events: Path, driver_cpu: float, workers_cpu: float) -> Stages:
-    """What the event log says of stages."""
+    """Return the times of stages in the event log."""
     spans: dict[int, tuple[int, int]] = {}
     tasks: dict[int, list[int]] = {}
     for event in _events(events):
@@ -128,7 +130,7 @@ def _events(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def compare(name: str, inputs: Inputs, rows: int, rounds: int, folder: Path) -> None:
-    """One worker and two, in turn."""
+    """Compare one worker with two, in turn."""
     taken: dict[int, list[Stages]] = {1: [], 2: []}
     for _ in range(rounds):
         for workers, found in taken.items():
@@ -149,7 +151,7 @@ def compare(name: str, inputs: Inputs, rows: int, rounds: int, folder: Path) -> 
 
 
 def main() -> int:
-    """Print the figures."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.workers", description=__doc__)
     parser.add_argument("--lines", type=int, default=8_000_000, help="of the request log; 0: none")
     parser.add_argument("--megabytes", type=int, default=64, help="of the metadata log; 0: none")

@@ -18,12 +18,12 @@ PACKED = 19
 
 
 def first_ours(machine: str) -> list[str]:
-    """Return all architectures, that of this host first: its file is the one that is waited for."""
+    """Return all architectures, that of this machine first, because its file is needed first."""
     return sorted(GO_NAMES, key=lambda arch: (arch != machine, arch))
 
 
 def main() -> int:
-    """Make them, and say what they weigh; the exit code."""
+    """Make the bundles, print their sizes, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bundle", description=__doc__)
     parser.add_argument("--arch", action="append", choices=sorted(GO_NAMES), help="default: both")
     parser.add_argument("--with-lake", action="store_true", help="with DuckDB, which reads lakes")

@@ -1,4 +1,4 @@
-"""What a bundle is made from, each pinned by a hash: Python as a Go module, wheels, a C compiler, our own wheel."""
+"""The parts of a bundle, each pinned by a hash: Python as a Go module, wheels, a C compiler, and kac's own wheel."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ _OURS = ("console", "widgets", "themes")
 
 
 class Missing(Exception):
-    """What a bundle is made with is missing here; the text says what to install."""
+    """A program that makes bundles is missing; the text says what to install."""
 
 
 def run(command: list[str], folder: Path = ROOT, **environment: str) -> str:
-    """Run a command; its output. Raises Missing where there is no such program, RuntimeError with what it said."""
+    """Run a command, and return its output. Raises Missing if the program does not exist, RuntimeError with its output
+    if it fails.
+    """
     try:
         done = subprocess.run(  # noqa: S603 - programs of the build
             command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False
@@ -51,7 +53,9 @@ def run(command: list[str], folder: Path = ROOT, **environment: str) -> str:
 
 
 def interpreter(arch: str, into: Path) -> None:
-    """Lay Python for this architecture into a folder. Go compares the module with go.sum, files with their list."""
+    """Copy Python for this architecture into a folder. Go checks the module against go.sum; the module's list names the
+    files.
+    """
     run(["go", "mod", "download"], LAUNCHER)
     run(["go", "mod", "verify"], LAUNCHER)
     module = Path(json.loads(run(["go", "mod", "download", "-json", INTERPRETER], LAUNCHER))["Dir"])
@@ -104,7 +108,7 @@ def compiler(cache: Path) -> Path:
 
 
 def own_wheel(into: Path) -> Path:
-    """Return the console's wheel, from a copy of what the checkout holds."""
+    """Return the console's wheel, built from a copy of the checkout."""
     source = into / "source"
     for package in _OURS:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -124,7 +128,7 @@ def digest(path: Path) -> str:
 
 
 def commit_time() -> datetime:
-    """Return the time of the commit that the checkout stands on, so that one commit makes the same bytes; else 1970."""
+    """Return the time of the checkout's commit, so that a commit always makes the same bytes; 1970 without git."""
     if not (ROOT / ".git").exists():
         return datetime.fromtimestamp(0, UTC)
     return datetime.fromtimestamp(int(run(["git", "log", "-1", "--format=%ct"])), UTC)

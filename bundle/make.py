@@ -1,4 +1,4 @@
-"""From what is pinned to one executable file, and its papers."""
+"""Makes an executable file, its licences and its list of parts, from pinned inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIMITS = {False: (40_000_000, 130_000_000), True: (60_000_000, 230_000_000)}
 
 
 class Bundle(NamedTuple):
-    """What was made. size, unpacked: bytes."""
+    """The result. tree: the folder that the file unpacks. size, unpacked: bytes of the file and of the tree."""
 
     file: Path
     tree: Path
@@ -30,10 +30,10 @@ def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, le
 
     Args:
         machine: the architecture of this machine; its Python compiles and packs for both.
-        out: the folder of what is made. cache: of what was fetched.
-        level: zstd's, 1 to 22.
+        out: the folder for the bundle. cache: the folder for downloads.
+        level: zstd's level, 1 to 22.
 
-    Raises Missing without Go, RuntimeError with the reason for all else.
+    Raises Missing without Go, RuntimeError with the reason for any other failure.
     """
     name = f"kac-{version}{'-lake' if with_lake else ''}-linux-{arch}"
     work = cache / f"tree-{name}"
@@ -71,7 +71,7 @@ def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, le
 
 
 def _tool(machine: str, cache: Path) -> Path:
-    """Return the same Python for this machine: it compiles, and has zstd."""
+    """Return the same Python for this machine, which compiles sources and has zstd."""
     folder = cache / "python"
     if not (folder / tree.PROGRAM).exists():
         shutil.rmtree(folder, ignore_errors=True)
@@ -87,7 +87,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def link(made: Path, file: Path, arch: str, work: Path, pack: Callable[[Path, Path], None]) -> None:
-    """Compile the launcher around a tree. pack: writes what a file holds into another, as zstd does."""
+    """Compile the launcher around a tree. pack: compresses a file into another, as zstd does."""
     source = work / f"launcher-{file.name}"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(inputs.LAUNCHER, source)

@@ -1,5 +1,6 @@
-"""The packages of Debian and of Red Hat and SUSE made from a bundle's tree, for hosts where no folder of a user
-executes. nFPM writes both."""
+"""The packages for Debian, and for Red Hat and SUSE, made from a bundle's tree, for hosts on which users can't execute
+files in their own folders. nFPM writes both.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ def packages(tree: Path, arch: str, version: str, out: Path, *, with_lake: bool)
 
 
 def _contents(tree: Path, kind: str, folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the files of a package as nFPM takes them. folder: of the files that are made here."""
+    """Yield the files of a package as nFPM takes them. folder: for files that are made here."""
     # RPM removes only the folders that the package lists, so list all of them.
     folders = [_PLACE, *(f"{_PLACE}/{path.relative_to(tree)}" for path in sorted(tree.rglob("*")) if path.is_dir())]
     for place in (*folders, "/usr/share/doc/kac"):
@@ -103,5 +104,5 @@ def _contents(tree: Path, kind: str, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _file(source: Path, place: str, *, executable: bool) -> dict[str, Any]:
-    """Return an entry. Its mode is that of all packages, whatever umask the tree was made with."""
+    """Return an entry. Its mode is the same in all packages, whatever umask the tree was made with."""
     return {"src": str(source), "dst": place, "file_info": {"mode": 0o755 if executable else 0o644}}

@@ -1,4 +1,4 @@
-"""What goes with a bundle on paper: licences of all parts, and a CycloneDX list of them."""
+"""The licences of all parts of a bundle, and a CycloneDX list of the parts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ MODULES = {
 
 
 def write(tree: Path, wheels: list[Path], arch: str, zig: Path | None, version: str) -> None:
-    """Write both into a pruned tree. zig: the compiler's folder, which has libunwind's licence; None without it."""
+    """Write both into a pruned tree. zig: the compiler's folder, which has libunwind's licence; None if the tree has no
+    libunwind.
+    """
     parts, texts = [], []
     needs: dict[str, list[str]] = {}
     for info in sorted((tree / SITE).glob("*.dist-info")):
@@ -83,7 +85,7 @@ def write(tree: Path, wheels: list[Path], arch: str, zig: Path | None, version: 
 
 
 def _needs(about: PackageMetadata, arch: str) -> Iterator[str]:
-    """Yield the names that a package asks for on a bundle's Python, without its extras."""
+    """Yield the names of packages that a package requires on a bundle's Python, without its extras."""
     for text in about.get_all("Requires-Dist") or ():
         asked = Requirement(text)
         if holds(asked.marker, platform_machine=arch):

@@ -1,4 +1,4 @@
-"""Lists of parts in CycloneDX's form, as its library writes and checks them: what a file holds, or what it asks for."""
+"""Lists of parts in CycloneDX's form, written and checked by its library: the parts of a file, or its requirements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OUR_LICENCE = "Apache-2.0"
 def part(name: str, version: str = "", licence: str = "", purl: str = "", sha256: str = "") -> Component:
     """Return a part.
 
-    licence: an identifier or expression of SPDX, or what else it is called. sha256: of its file, in hexadecimal.
+    licence: an SPDX identifier or expression, or another name. sha256: of its file, in hexadecimal.
     """
     return Component(
         name=name,
@@ -39,7 +39,7 @@ def part(name: str, version: str = "", licence: str = "", purl: str = "", sha256
 
 
 def whole(name: str, version: str, purl: str = "", sha256: str = "", **properties: str) -> Component:
-    """Return what a list is of."""
+    """Return the component that a list describes."""
     made = part(name, version, OUR_LICENCE, purl, sha256)
     made.type = ComponentType.APPLICATION
     made.properties.update(Property(name=f"kac:{key}", value=value) for key, value in properties.items())
@@ -50,9 +50,9 @@ def listed(root: Component, parts: Iterable[Component], needs: Mapping[str, Iter
     """Return the document as JSON; the same commit makes the same bytes.
 
     Args:
-        needs: name of a part, or of the root -> names of what it needs. Names that are no part are left out.
+        needs: name of a part, or of the root -> names of its requirements. Names of other components are left out.
 
-    Raises RuntimeError with what the schema refuses.
+    Raises RuntimeError with the schema's error.
     """
     # Import late: the module makes parsers of 38 grammars, which takes seconds, and callers that only read locks do not
     # need it.
@@ -73,10 +73,12 @@ def listed(root: Component, parts: Iterable[Component], needs: Mapping[str, Iter
 
 
 def of_package(package: Path, version: str, run_lock: str, build_lock: str = "") -> str:
-    """Return the list of what a wheel or an sdist asks for, as the locks have it: no file of others is in it.
+    """Return the list of a wheel's or an sdist's requirements, from the locks; the package itself contains no
+    third-party files.
 
     Args:
-        run_lock: the lock of what it needs at run time, without its extras; build_lock: of what builds it.
+        run_lock: the lock of its run-time requirements, without its extras.
+        build_lock: the lock of its build requirements; ``""`` for none.
     """
     root = whole(PROJECT, version, f"pkg:pypi/{PROJECT}@{version}", digest(package), file=package.name)
     entries = list(locked(run_lock))
@@ -92,7 +94,7 @@ def of_package(package: Path, version: str, run_lock: str, build_lock: str = "")
 
 
 def _asked_for(entry: Locked, scope: ComponentScope | None) -> Component:
-    """Return a package of a lock as a part: any file with one of its hashes will do, so none is the part's own."""
+    """Return a package of a lock as a part without hashes, because any file with one of the lock's hashes will do."""
     purl = f"pkg:pypi/{entry.name}@{entry.version}"
     made = part(entry.name, entry.version, _installed_licence(entry), purl)
     made.scope = scope or (ComponentScope.OPTIONAL if entry.marker else ComponentScope.REQUIRED)
@@ -106,7 +108,7 @@ def _asked_for(entry: Locked, scope: ComponentScope | None) -> Component:
 
 
 def _installed_licence(entry: Locked) -> str:
-    """Return the licence that a package names, ``""`` where it is not installed here in that version."""
+    """Return the licence that a package names; ``""`` if this version is not installed here."""
     try:
         about = metadata(entry.name)
     except PackageNotFoundError:
@@ -115,7 +117,9 @@ def _installed_licence(entry: Locked) -> str:
 
 
 def licence_of(about: PackageMetadata) -> str:
-    """Return the licence that a package's metadata names, by an expression, a classifier or a short text."""
+    """Return the licence in a package's metadata: an expression, a classifier or a short text; "not named" if there is
+    none.
+    """
     if "License-Expression" in about:
         return str(about["License-Expression"])
     found = [each.split(" :: ")[-1] for each in about.get_all("Classifier") or () if each.startswith("License ::")]

@@ -1,4 +1,4 @@
-"""The tree that a bundle unpacks: what is used of Python and of the wheels, compiled."""
+"""The tree that a bundle unpacks: the parts of Python and of the wheels that the console uses, compiled."""
 
 from __future__ import annotations
 
@@ -67,11 +67,12 @@ KEPT = tuple(
     )
 )
 """The files that stay although they match UNUSED: the services of AWS that provide credentials, and the addresses of
-these services."""
+these services.
+"""
 
 
 def unpack_wheel(wheel: Path, tree: Path) -> None:
-    """Lay a wheel's packages into the tree. Its scripts and headers are left out."""
+    """Unpack a wheel's packages into the tree, without its scripts and headers."""
     site = tree / SITE
     with zipfile.ZipFile(wheel) as archive:
         for entry in archive.infolist():
@@ -89,7 +90,7 @@ def unpack_wheel(wheel: Path, tree: Path) -> None:
 
 
 def prune(tree: Path) -> None:
-    """Delete what nothing of the console imports."""
+    """Delete files that the console does not need."""
     for path in sorted(tree.rglob("*")):
         name = path.relative_to(tree).as_posix()
         if path.is_file() and _matches(name, UNUSED) and not _matches(name, KEPT):
@@ -97,12 +98,14 @@ def prune(tree: Path) -> None:
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """Return whether one of them matches; a star stands for folders as well."""
+    """Return whether a pattern matches; a star also matches slashes."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def compile_sources(tree: Path, python: Path) -> None:
-    """Put code in the place of each source, never compared with one. python: of the same release, for this machine."""
+    """Replace each source by its compiled code, which Python never compares with a source. python: of the same release,
+    for this machine.
+    """
     for cache in sorted(tree.rglob("__pycache__")):
         shutil.rmtree(cache)
     # Compile in one process and one order, without random hashes, so that the same sources always give the same bytes.
@@ -119,7 +122,7 @@ def compile_sources(tree: Path, python: Path) -> None:
 
 
 def clear_empty(tree: Path) -> None:
-    """Delete folders in which nothing is left."""
+    """Delete empty folders."""
     for path in sorted(tree.rglob("*"), reverse=True):
         if path.is_dir() and not any(path.iterdir()):
             path.rmdir()

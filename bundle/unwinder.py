@@ -1,7 +1,7 @@
-"""libgcc_s.so.1 for a bundle: code in Rust wants it of the host, which may have none.
+"""libgcc_s.so.1 for a bundle: code in Rust requires it, and the host may have none.
 
-It is LLVM's libunwind, whose sources come with zig, under the names and versions that GCC's library gives to its
-functions. GCC's own of a current distribution wants a glibc that is too new.
+It is LLVM's libunwind, whose sources come with zig, with the symbols and versions of GCC's library. GCC's own library
+in a current distribution requires a glibc that is too new.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ASSEMBLY = ("UnwindRegistersRestore.S", "UnwindRegistersSave.S")
 
 
 def build(arch: str, target: Path, cache: Path) -> Path:
-    """Compile it for this architecture; the folder of the compiler, which has the licence."""
+    """Compile the library for this architecture. Return the compiler's folder, which has the licence."""
     zig = compiler(cache)
     place = {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache / "zig")}
     versions, part = target.with_suffix(".map"), target.with_suffix(".o")

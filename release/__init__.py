@@ -1,1 +1,1 @@
-"""Makes what is published of a release: packages, single files, their papers, and the site."""
+"""Makes the files of a release: packages, single files, their lists of parts, and the site."""

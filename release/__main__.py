@@ -1,6 +1,7 @@
-"""``python -m release``: everything of a release, in dist/, from a clean checkout whose pages and pictures are fresh.
+"""``python -m release``: makes all files of a release in dist/, from a clean checkout whose pages and pictures are
+fresh.
 
-It uploads nothing: what is to be uploaded is printed, each with its SHA-256.
+It uploads nothing: it prints the files to upload, each with its SHA-256.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ SUMS = "SHA256SUMS"
 
 
 def changes(root: Path) -> str:
-    """Return why a checkout is not the commit that it stands on, ``""`` where it is. Raises RuntimeError."""
+    """Return why a checkout differs from its commit; ``""`` if it does not. Raises RuntimeError if git fails."""
     changed = inputs.run(["git", "status", "--porcelain"], root)
     return f"there are changes that are not committed:\n{changed}" if changed else ""
 
 
 def stale_pages(root: Path) -> Iterator[str]:
-    """Yield the generated pages that are not what their generators print now."""
+    """Yield the generated pages that differ from their generators' output."""
     for page, module in GENERATED.items():
         if inputs.run([sys.executable, "-m", *module], root) != (root / page).read_text("utf-8"):
             yield f"{page} is stale: make docs"
 
 
 def stale_pictures(root: Path) -> str:
-    """Return which pictures are not what the console shows, ``""`` where all are."""
+    """Return the pictures that differ from the console; ``""`` if none do."""
     try:
         inputs.run([sys.executable, "-m", "screenshots.take", "--check"], root)
     except RuntimeError as error:
@@ -52,16 +53,16 @@ def stale_pictures(root: Path) -> str:
 
 
 def unnamed(root: Path, version: str) -> str:
-    """Return why the changelog does not speak of a version, ``""`` where it does."""
+    """Return an error if the changelog lacks a version; ``""`` if it has a section for it."""
     found = f"\n## [{version}]" in (root / "CHANGELOG.md").read_text("utf-8")
     return "" if found else f"CHANGELOG.md has no section of {version}"
 
 
 def refusals(root: Path, version: str, *, pictures: bool, files: bool) -> Iterator[str]:
-    """Yield why no release is made of a checkout, the quick reasons first.
+    """Yield the reasons why no release can be made of a checkout, the quick checks first.
 
     Args:
-        pictures: take them again, which takes minutes. files: single files are made, too, which takes Go.
+        pictures: whether to take them again, which takes minutes. files: whether single files are made, which needs Go.
     """
     if files and shutil.which("go") is None:
         yield "go is not installed, and compiles the single files' launcher: docs/install.md; or --without-files"
@@ -77,9 +78,9 @@ def refusals(root: Path, version: str, *, pictures: bool, files: bool) -> Iterat
 
 
 def packages(out: Path, version: str) -> None:
-    """Make the sdist and the wheel, of the commit and with its time, each with the list of what it asks for.
+    """Make the sdist and the wheel, of the commit and with its time, each with the list of its requirements.
 
-    Raises RuntimeError where an index would refuse them or show less than they say.
+    Raises RuntimeError if an index would refuse them or could not show their description.
     """
     time = inputs.run(["git", "log", "-1", "--format=%ct"], inputs.ROOT).strip()
     python = str(TOOLS)
@@ -98,7 +99,9 @@ def packages(out: Path, version: str) -> None:
 
 
 def sums(out: Path) -> str:
-    """Write the SHA-256 of each file in a folder beside them, and return it: a line for each."""
+    """Write the SHA-256 of each file in a folder into the file SHA256SUMS there. Return its text: a line for each
+    file.
+    """
     files = sorted(path for path in out.iterdir() if path.is_file() and path.name != SUMS)
     text = "".join(f"{inputs.digest(path)}  {path.name}\n" for path in files)
     (out / SUMS).write_text(text)
@@ -106,12 +109,12 @@ def sums(out: Path) -> str:
 
 
 def head() -> str:
-    """Return the commit that the checkout stands on."""
+    """Return the checkout's commit."""
     return inputs.run(["git", "rev-parse", "HEAD"], inputs.ROOT).strip()
 
 
 def main() -> int:
-    """Make a release; the exit code: 1 where it is refused or fails."""
+    """Make a release. Return the exit code: 1 if it is refused or fails."""
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
     parser.add_argument(
         "--without-files", action="store_true", help="no single files, deb and rpm packages (needs no Go)"

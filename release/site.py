@@ -1,4 +1,4 @@
-"""What mkdocs runs while it builds the site: pages and pictures of the root come into it, and links follow."""
+"""A hook of mkdocs that adds pages and pictures from outside of docs/ to the site, and adapts their links."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ FROM_ROOT = {
 }
 """Page in the checkout -> page of the site."""
 OTHERS = {"LICENSE": "LICENSE", "site.css": "release/site.css"}
-"""File of the site -> where it stands in the checkout."""
+"""File of the site -> its path in the checkout."""
 _LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )(?![a-z]+:|#)([^)\s#]+)", re.MULTILINE)
 
 
 def place(page: str, link: str) -> str:
-    """Return a link of a page as the site has it, from the page's place there. page: its path in the checkout."""
+    """Return a link of a page as the site needs it, relative to the page's place there. page: its path in the
+    checkout.
+    """
     target = (ROOT / page).parent.joinpath(link).resolve().relative_to(ROOT).as_posix()
     return relpath(_in_site(target), Path(_in_site(page)).parent)
 
@@ -33,12 +35,12 @@ def _in_site(path: str) -> str:
 
 
 def with_places(page: str, text: str) -> str:
-    """Return a page's text with its links as the site has them."""
+    """Return a page's text with its links as the site needs them."""
     return _LINK.sub(lambda found: found[1] + place(page, found[2]), text)
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages and pictures that do not stand in docs/."""
+    """Add the pages and pictures that are not in docs/."""
     from mkdocs.structure.files import File
 
     for page, name in FROM_ROOT.items():
@@ -51,7 +53,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(text: str, page: Any, **_: Any) -> str:
-    """Change the links of a page of docs/. The first page is alone in its section, so it has no list of neighbours."""
+    """Adapt the links of a page of docs/. The first page is alone in its section, so it gets no navigation."""
     source = page.file.src_uri
     if source == "index.md":
         page.meta["hide"] = ["navigation"]

@@ -1,8 +1,8 @@
 """Takes every picture in this folder from the running console on an embedded cluster, by pressing keys.
 
-``python -m screenshots.take`` walks over some scenarios and writes the SVG files; ``--check`` takes them anew and says
-which of the files are others, ``--check --once`` takes each walk in one size alone. Nothing here is drawn by hand;
-`make pictures` runs it.
+``python -m screenshots.take`` walks through some scenarios and writes the SVG files; ``--check`` takes them again and
+names the files that differ, ``--check --once`` takes each walk in one size only. Nothing here is drawn by hand; `make
+pictures` runs it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from themes import THEMES
 HERE = Path(__file__).parent
 CLUSTER_ID = "a-demo-of-kac-00000000"
 PORT = 19092
-"""It is in the pictures, as the cluster's id is. Nothing changes there but by the walk."""
+"""The pictures show the port and the cluster's id, so both are fixed."""
 ANY_PORT = 0
 SIZES = {"-120x40": (120, 40), "": (80, 24)}
 """Suffix of the file -> columns, rows."""
@@ -66,24 +66,25 @@ AGE = re.compile(r"(?:&#160;| )*(?:≥(?:&#160;| ))?\b\d+(?:\.\d)?(?:&#160;| )(?
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 ADDRESS = re.compile(r"127\.0\.0\.1:\d{5}")
 END_OFFSET = re.compile(r"\b4,1\d\d,\d{3}\b")
-"""Of the metadata log, which grows by itself."""
+"""An end offset of the metadata log, which grows by itself."""
 RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 PICTURE_ID = re.compile(r"terminal-\d+")
-"""Made by Textual from the text, times of day and all."""
+"""An id that Textual makes from the text, including times of day."""
 TEN_MINUTES, WATCHED, FED = 600, 425, 300
-"""Seconds from one label of a time axis to the next, and those from such a time to the end of the half hour: it stands
-in the same columns in each picture, near the time of all else in it. FED: from the last minute of the lake to that
-end."""
+"""TEN_MINUTES: seconds between two labels of a time axis. WATCHED: seconds from such a label to the end of the half
+hour, so that labels have the same columns in each picture. FED: seconds from the last minute of the lake to that end.
+"""
 NO_TICKS = 3600.0
-"""Seconds from one poll to the next: whatever is to be in a picture comes with the first."""
+"""Seconds between two polls: a picture only has data of the first poll."""
 
 Step = tuple[str, ...]
-"""Keys to press one after another; ``text:…`` types, ``see:…`` waits until the screen shows a text, ``other:TOPIC
-KEY=VALUE`` is what somebody else sets meanwhile, ``orders:TOPIC PARTITION`` records by a schema, ``moving:TOPIC
-PARTITION`` a move to a broker that goes down."""
+"""Keys to press one after another. ``text:…`` types a text. ``see:…`` waits until the screen shows a text.
+``other:TOPIC KEY=VALUE`` sets a config as another client. ``orders:TOPIC PARTITION`` writes records with a schema.
+``moving:TOPIC PARTITION`` begins a move to a broker that goes down.
+"""
 
 WITH_SERVICES = " with its services"
-"""Behind a scenario: Connect and the schema registry of the demo are in the context."""
+"""The end of a scenario's name if its context has the demo's Connect and schema registry."""
 WALKS: dict[str, dict[str, Step]] = {"incident": {
     "now": ("see:min ISR 3, 2 replicas", "see:more: a throttle"),
     "topics": ("2", "see:URP 12", "see:internal topic hidden", "see:checkout.payments"),
@@ -145,7 +146,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
         "see:1 group without members", "G", "up", "see:F stages", "F", "see:staged: 8 edits",
     ),
     "now-plan": ("7", "see:8 edits on 4 entities"),
-    # A message goes with the next move of the cursor, which the poll's rows may bring, or not: here a key brings it.
+    # A message appears with the next move of the cursor. A poll may or may not move it, so press keys.
     "now-green": (
         "A", "see:y checks the plan", "y", "see:takes it back", "full_stop", "see:2 troubles", "g", "G",
     ),
@@ -177,7 +178,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
     "quorum": ("see:a controller: may", "see:18,240", "see:Now!1"),
     "quorum-vote": ("colon", "text:add voter 104", "enter", "see:staged", "7", "see:4 are needed"),
 }}  # fmt: skip
-"""Scenario -> what is pressed, picture by picture."""
+"""Scenario -> the steps of each picture."""
 
 WIDE = {"incident": {
     "overview": (
@@ -193,12 +194,12 @@ WIDE = {"incident": {
         "6", "see:billing", "see:checkout.payments/1", "see:billing-3@10.0.3.12", "see:≥ 2 s behind", "see:36    ≥ 2 s",
     ),
 }}  # fmt: skip
-"""The same at `WIDE_SIZE`: what is drawn on wide screens."""
+"""The walks at `WIDE_SIZE`, for pictures of wide screens."""
 WIDE_SIZE = {"-200x60": (200, 60)}
 WALKED = [(SIZES, WALKS.items()), (WIDE_SIZE, WIDE.items())]
 
 ALARM = "checkout.orders min.insync.replicas=4"
-"""What somebody else set before the tour begins: more replicas in sync than there are."""
+"""Another client's change before the tour begins: more replicas must be in sync than there are."""
 TOUR: dict[str, Step] = {
     "kac: what is wrong": ("see:watched since", "see:1 trouble"),
     "Enter: the evidence, and where the value comes from": ("enter", "see:Without the override"),
@@ -208,9 +209,9 @@ TOUR: dict[str, Step] = {
     "y: applied, and it can be taken back": ("y", "see:applied", "see:. Now 1 Brok"),
     "what was wrong is gone": ("full_stop", "see:no trouble"),
 }
-"""Title -> what is pressed, frame by frame, on the quiet scenario: together they are one picture that moves."""
+"""Title -> the steps of each frame, with the scenario quiet; together the frames are an animated picture."""
 TOUR_SECONDS = 3
-"""For each frame."""
+"""Seconds for each frame."""
 THEMES_WALK: dict[str, Step] = {
     "themes": (
         "see:watched since", "colon", "text:set topic checkout.orders retention.ms=1h", "enter", "see:staged",
@@ -219,32 +220,34 @@ THEMES_WALK: dict[str, Step] = {
         "7", "see:deleted within", "c", "see:✗", "see:✓",
     ),
 }  # fmt: skip
-"""A plan with what is accepted, refused, warned of and staged, in each theme."""
+"""A plan with accepted, refused, risky and staged edits, for a picture in each theme."""
 
 
 def plain(svg: str) -> str:
-    """Without fonts from the web: the viewer's own monospaced one serves, and no picture calls anywhere."""
+    """Return a picture without fonts from the web: it uses the viewer's monospaced font, and makes no requests."""
     svg = WEB_FONT.sub("", svg).replace("Fira Code", "monospace")
-    # Not every viewer takes the no-break spaces of an SVG for what they are.
+    # Not every viewer supports the no-break spaces of an SVG.
     return svg.replace("<svg ", '<svg xml:space="preserve" ', 1)
 
 
 def lasting(svg: str) -> str:
-    """What two pictures of the same things have in common: all but times of day, runs, ports and what grows."""
+    """Return a picture without parts that change each time: times, runs, ports and growing numbers."""
     timeless = MINUTE_OF_DAY.sub("hh:mm", TIME_OF_DAY.sub("hh:mm:ss", ADDRESS.sub("host:port", svg)))
     timeless = END_OFFSET.sub("offset", AGE.sub("age", timeless))
     return PICTURE_ID.sub("terminal", DATE.sub("date", RUN_ID.sub("run", timeless)))
 
 
 def somebody_sets(cluster: ThreadedCluster, text: str) -> None:
-    """``TOPIC KEY=VALUE``, by somebody else."""
+    """Set a config as another client. text: ``TOPIC KEY=VALUE``."""
     topic, _, assignment = text.partition(" ")
     key, _, value = assignment.partition("=")
     cluster.call(lambda one: one.state.alter_config(topic_resource(topic), {key: value}))
 
 
 def somebody_orders(cluster: ThreadedCluster, schemas: RegistryServer, text: str) -> None:
-    """``TOPIC PARTITION``: orders by a schema of the registry, and a record whose schema it doesn't have."""
+    """Write orders with a schema of the registry, and a record whose schema the registry lacks. text: ``TOPIC
+    PARTITION``.
+    """
     topic, _, number = text.partition(" ")
     schema = '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"sum","type":"string"}]}'
     begins = b"\0" + schemas.register("orders-value", schema).to_bytes(4, "big")
@@ -261,7 +264,9 @@ def somebody_orders(cluster: ThreadedCluster, schemas: RegistryServer, text: str
 
 
 def somebody_moves(cluster: ThreadedCluster, text: str) -> None:
-    """``TOPIC PARTITION``, by somebody else, to the broker that has no replica of it; which is then killed."""
+    """Begin to move a partition to a broker without a replica of it, as another client, and kill that broker. text:
+    ``TOPIC PARTITION``.
+    """
     topic, _, number = text.partition(" ")
 
     async def move(one: EmbeddedCluster) -> None:
@@ -274,7 +279,7 @@ def somebody_moves(cluster: ThreadedCluster, text: str) -> None:
 
 
 class _Watched(HalfHourWatch):
-    """Half an hour that was watched; samples of now change nothing."""
+    """An invented half hour, which new samples do not change."""
 
     until: datetime
 
@@ -286,7 +291,7 @@ class _Watched(HalfHourWatch):
     def known(self, _taken: HalfHour | None) -> None: ...
 
     def learn_usage(self, usage: Mapping[str, Mapping[int, float]]) -> None:
-        """Take usage from a lake, moved to where it always ends in the half hour: the lake was fed a moment ago."""
+        """Take usage from a lake, moved to a fixed end in the half hour, as if the lake had just been fed."""
         ends = int(self.until.timestamp() - FED) // EVERY
         last = max((slot for slots in usage.values() for slot in slots), default=ends)
         super().learn_usage(
@@ -295,7 +300,7 @@ class _Watched(HalfHourWatch):
 
 
 def was_watched(app: Console) -> None:
-    """As if it had watched for half an hour."""
+    """Let the console look as if it had watched for half an hour."""
     until = datetime.fromtimestamp(time.time() // TEN_MINUTES * TEN_MINUTES + WATCHED, UTC)
     half_hour: Any = app.cluster.half_hour
     half_hour.__class__, half_hour.until = _Watched, until
@@ -303,7 +308,7 @@ def was_watched(app: Console) -> None:
 
 
 async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) -> None:
-    """Until the screen shows the text; raises TimeoutError."""
+    """Wait until the screen shows a text. Raises TimeoutError."""
     try:
         async with asyncio.timeout(PATIENCE):
             while text not in shown(app):
@@ -313,26 +318,26 @@ async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) ->
 
 
 async def all_read(app: Console, pause: Callable[[], Awaitable[None]]) -> None:
-    """Until the view has read what it shows, and what it reads in the background; raises TimeoutError."""
+    """Wait until the view has read everything that it shows, also in the background. Raises TimeoutError."""
     async with asyncio.timeout(PATIENCE):
         while not app.polling.rests:
             await pause()
 
 
 def shown(app: Console) -> str:
-    """The screen as text."""
+    """Return the screen as text."""
     strips = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip) for strip in strips)
 
 
 def pictures() -> set[str]:
-    """The names of all pictures, without the ending."""
+    """Return the names of all pictures, without the ending."""
     walked = (each for sizes, walks in WALKED for each in product(sizes, walks))
     return {"tour", "themes"} | {name + suffix for suffix, (_, walk) in walked for name in walk}
 
 
 def moving(frames: dict[str, str]) -> str:
-    """One picture of many that are shown one after another; where nothing may move, or can, it is the first."""
+    """Return an animated picture of several frames; viewers without animation show the first frame."""
     whole = TOUR_SECONDS * len(frames)
     delays = "".join(f"#frame-{n} {{ animation-delay: {n * TOUR_SECONDS}s }}\n" for n in range(1, len(frames)))
     style = (
@@ -351,14 +356,14 @@ def moving(frames: dict[str, str]) -> str:
 
 
 def size_of(svg: str) -> tuple[float, float]:
-    """The width and the height of a picture."""
+    """Return the width and the height of a picture."""
     found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     assert found is not None
     return float(found[1]), float(found[2])
 
 
 def beside(frames: dict[str, str]) -> str:
-    """One picture of several of the same size, two beside each other."""
+    """Return a picture of several pictures of the same size, two in each row."""
     width, height = (max(sizes) for sizes in zip(*map(size_of, frames.values()), strict=True))
     parts = []
     for number, svg in enumerate(frames.values()):
@@ -376,7 +381,7 @@ TRUE_COLORS = contrast.Palette("", contrast.XTERM, "#ffffff", "#000000", brighte
 
 
 def in_theme(app: Console, name: str) -> str:
-    """The screen in a theme; in one of the terminal's own colours, as the first terminal shows it that it is for."""
+    """Return the screen in a theme. A theme in the terminal's own colours is shown with those of its first terminal."""
     palette = contrast.PALETTES[name][0] if name in contrast.PALETTES else TRUE_COLORS
     named = [RichColor.parse(each).get_truecolor() for each in (palette.ground, palette.text, *palette.colors)]
     ground, text, *colors = [(each.red, each.green, each.blue) for each in named]
@@ -405,8 +410,11 @@ async def walk(
     *,
     in_themes: bool = False,
 ) -> AsyncIterator[tuple[str, str]]:
-    """Press every key of a scenario's walk; gives a picture's name and what is in it after each part. title: of all
-    pictures, or ``""`` where each has its name as title. in_themes: gives a picture in each theme instead."""
+    """Press every key of a scenario's walk. Yield the name and the content of each picture.
+
+    title: of all pictures; ``""`` to use each picture's name. in_themes: whether to yield a picture in each theme
+    instead.
+    """
     context = _context(scenario, cluster)
     if "schemas" in steps_of:
         context = replace(context, settings=replace(context.settings, schemas=schemas.settings))
@@ -441,7 +449,7 @@ async def walk(
 
 
 def _context(scenario: str, cluster: ThreadedCluster) -> Context:
-    """Return by which nodes the console asks: by the controllers where these are nodes of their own."""
+    """Return the console's context; it connects to the controllers if these are separate nodes."""
     if cluster.bootstrap_controllers:
         return context_of(CONTROLLERS, cluster.bootstrap_controllers, 1)
     services = (cluster.connect_urls, cluster.schemas_url) if scenario.endswith(WITH_SERVICES) else ()
@@ -449,7 +457,7 @@ def _context(scenario: str, cluster: ThreadedCluster) -> Context:
 
 
 class OncePoller(triage_polls.Poller):
-    """Reads once what has rates from the second time on; again only who is there, and what moves."""
+    """Polls everything at the first poll, and later only the cluster, its nodes, topics and moves."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
         super().__init__(session, request_logs)
@@ -463,33 +471,37 @@ _as_measured = time_lag.time_lag
 
 
 def _two_seconds(*asked: Any) -> time_lag.Behind:
-    """Return how long a record has waited: on a busy machine one of the scenario's beginning has waited longer."""
+    """Return how long a record has waited: two seconds, because on a busy machine the scenario's first records have
+    waited longer.
+    """
     behind = _as_measured(*asked)
     return behind._replace(seconds=2.0) if behind.seconds and behind.seconds < PATIENCE else behind
 
 
 def be_patient() -> None:
-    """Wait on a busy machine for what a console does without: the first poll has all parts, and who answers late is not
-    silent. What comes with a later poll has another time, another place, and the cursor elsewhere."""
+    """Let the console wait for late answers on a busy machine: the first poll gets all parts, and late brokers are not
+    silent. Data of a later poll would have another time or place, and move the cursor.
+    """
     triage_polls.Poller = OncePoller  # type: ignore[assignment,misc]
     triage_polls.POLL_SECONDS = PATIENCE
     triage_polls.ANSWER_SECONDS = triage_polls.FIRST_ANSWER_SECONDS = PATIENCE
     link.OTHERS_SECONDS = polling.PATIENCE = PATIENCE
-    half_hour.own_values = sample_half_hour.own_values  # type: ignore[assignment]  # what is measured is never twice alike
-    time_lag.LEAST = 0.0  # a wait is always worth saying, however soon the second poll comes
+    half_hour.own_values = sample_half_hour.own_values  # type: ignore[assignment]  # measured values always differ
+    time_lag.LEAST = 0.0  # show every wait, however soon the second poll comes
     time_lag.time_lag = _two_seconds  # type: ignore[assignment]
-    rates.SHORTEST = lag_trend.SHORTEST = shown_groups.STILL_AFTER = NO_TICKS  # two polls may be seconds apart, or not
-    watch.FIRST_AFTER = NO_TICKS  # findings are counted ten seconds after the start, which a picture may come before
+    rates.SHORTEST = lag_trend.SHORTEST = shown_groups.STILL_AFTER = NO_TICKS  # the time between polls varies
+    watch.FIRST_AFTER = NO_TICKS  # otherwise findings are counted 10 s after the start, before or after a picture
 
 
 def take(port: int = PORT, *, once: bool = False) -> dict[str, str]:
-    """All pictures by name; with `once` those of each walk in one size, by turns. Raises OSError where the port is
-    taken."""
+    """Return all pictures by name; with `once` those of each walk in one size, in turn. Raises OSError if the port is
+    taken.
+    """
     be_patient()
     taken: dict[str, str] = {}
     walked = (each for sizes, walks in WALKED for each in (zip(cycle(sizes), walks) if once else product(sizes, walks)))
     for suffix, (scenario, steps_of) in walked:
-        # A cluster and a journal for each walk: what one applied is not there for the next.
+        # Each walk has a new cluster and a new journal, so that changes of one walk are not in the next.
         # A move needs a broker that has no replica yet.
         asked = ClusterSpec(port=port, cluster_id=CLUSTER_ID, brokers=4 if "moves" in steps_of else 3)
         (spec,) = clusters_of(scenario.removesuffix(WITH_SERVICES), asked).values()
@@ -503,7 +515,7 @@ def take(port: int = PORT, *, once: bool = False) -> dict[str, str]:
 
 
 def tour(port: int = PORT) -> str:
-    """The picture that moves. Raises OSError where the port is taken."""
+    """Return the animated picture. Raises OSError if the port is taken."""
     (spec,) = clusters_of("quiet", ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
     with TemporaryDirectory() as state, run_in_thread(spec) as cluster, registry() as schemas:
         _same_everywhere(state)
@@ -513,7 +525,7 @@ def tour(port: int = PORT) -> str:
 
 
 def themes(port: int = PORT) -> str:
-    """The picture of all themes. Raises OSError where the port is taken."""
+    """Return the picture of all themes. Raises OSError if the port is taken."""
     (spec,) = clusters_of("quiet", ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
     with TemporaryDirectory() as state, run_in_thread(spec) as cluster, registry() as schemas:
         _same_everywhere(state)
@@ -530,9 +542,9 @@ def noon(now: datetime) -> str:
 
 
 def _same_everywhere(state: str) -> None:
-    """Take what a picture depends on out of the environment."""
+    """Set the variables on which pictures depend."""
     os.environ |= {
-        # Noon, wherever that is now: what happened lately is of today, and as wide.
+        # Set the time to noon, so that recent times are always of the same day, and equally wide.
         "TZ": noon(datetime.now(UTC)),
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",
@@ -545,7 +557,7 @@ def _same_everywhere(state: str) -> None:
 
 
 def _a_moment_ago() -> datetime:
-    """When the lake was fed: minutes before it was built."""
+    """Return the time at which the lake was fed: some minutes ago."""
     return datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=3)
 
 
@@ -554,20 +566,20 @@ async def _collected(walking: AsyncIterator[tuple[str, str]]) -> dict[str, str]:
 
 
 def stale(taken: dict[str, str]) -> list[str]:
-    """The pictures that are not what the console shows now, and those that no walk takes any more."""
+    """Return the pictures that differ from the console now, and those that no walk takes."""
     kept = {path.stem: path.read_text(encoding="utf-8") for path in HERE.glob("*.svg")}
     others = (name for name, now in taken.items() if name not in kept or lasting(now) != lasting(kept[name]))
     return sorted((kept.keys() - pictures()).union(others))
 
 
 def first_difference(taken: str, kept: str) -> str:
-    """Return the first line in which two pictures differ, as it is and as it was; ``""`` where one is longer."""
+    """Return the first line in which two pictures differ, now and before; ``""`` if only their lengths differ."""
     lines = zip(lasting(taken).splitlines(), lasting(kept).splitlines(), strict=False)
     return next((f"  now {now}\n  was {was}\n" for now, was in lines if now != was), "")
 
 
 def main() -> int:
-    """Take them all; write those that have changed, or with --check name them."""
+    """Take all pictures; write those that have changed, or with --check name them."""
     only_check = "--check" in sys.argv[1:]
     taken = take(ANY_PORT if only_check else PORT, once="--once" in sys.argv[1:])
     old = stale(taken)

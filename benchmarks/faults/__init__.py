@@ -1,1 +1,1 @@
-"""The fault laboratory: faults made on real brokers, and what triage names of them."""
+"""The fault laboratory: makes faults on real brokers, and records the causes that triage names."""

@@ -19,7 +19,7 @@ PAIRS = 40
 
 
 def pairs(count: int = PAIRS) -> list[tuple[Fault, Fault]]:
-    """Pairs of faults that can be made at once: always the same ones, each fault about as often as another."""
+    """Return pairs of faults that can be made at once: always the same pairs, each fault about equally often."""
     paired = [fault for fault in FAULTS.values() if not fault.alone]
     possible = [(a, b) for a, b in combinations(paired, 2) if not a.takes & b.takes]
     random.Random(14).shuffle(possible)

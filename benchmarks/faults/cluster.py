@@ -1,5 +1,6 @@
-"""Three brokers for the laboratory: relays between them, a spare log directory on a small filesystem of broker 2, and
-for a while two brokers more in a rack of their own."""
+"""Three brokers for the laboratory, with relays between them, and a spare log directory of broker 2 on a small
+filesystem. Two more brokers in another rack can be added for some time.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +18,11 @@ from tests.support.patience import PATIENCE
 from tests.support.server_properties import NodePorts
 
 SPARE_ON = 2
-"""The broker that has the spare log directory."""
+"""The broker with the spare log directory."""
 SPARE_MIB, DISKS_MIB = 256, 4096
 """Sizes in MiB of filesystems to which no other program writes, so that only faults fill them. The load would take
-hours to fill the small one."""
+hours to fill the small one.
+"""
 CORE, ANNEX = (1, 2, 3), (4, 5)
 ANNEX_RACK = "annex"
 
@@ -49,7 +51,7 @@ PROPERTIES = {
 
 
 class FaultCluster(KafkaCluster):
-    """Brokers 1 to 3, each a controller too. Needs root, to mount the brokers' filesystems."""
+    """Brokers 1 to 3, each also a controller. Needs root to mount the brokers' filesystems."""
 
     def __init__(self, version: str) -> None:
         replication = free_ports(9)
@@ -86,7 +88,7 @@ class FaultCluster(KafkaCluster):
         return tuple((LOOPBACK, self._replication[node][0]) for node in self.broker_ids)
 
     def close(self) -> None:
-        """End every process, unmount, end the relays."""
+        """End every process, unmount the filesystems, and end the relays."""
         self._end_all()
         for folder in (self._disks, self.spare_mount):
             if folder.is_mount():
@@ -98,7 +100,7 @@ class FaultCluster(KafkaCluster):
         self.relays.__exit__()
 
     def open_annex(self) -> None:
-        """Start two brokers that are no controllers, in a rack of their own."""
+        """Start brokers 4 and 5, which are no controllers, in another rack."""
         ports = iter(free_ports(4 * len(ANNEX)))
         for node in ANNEX:
             self._ports[node] = NodePorts(next(ports), next(ports), None, next(ports))
@@ -110,19 +112,19 @@ class FaultCluster(KafkaCluster):
         self.await_brokers(self.broker_ids, timeout=START_SECONDS)
 
     def close_annex(self) -> None:
-        """End them; the cluster knows them until they are unregistered."""
+        """Kill brokers 4 and 5; the cluster knows them until they are unregistered."""
         self.broker_ids = CORE
         for node in ANNEX:
             if node in self.running:
                 self.kill(node)
 
     def segment(self, broker: int, topic: str, partition: int) -> Path:
-        """The file of the first segment of a replica."""
+        """Return the file of the first segment of a replica."""
         (file,) = self._disks.glob(f"{broker}-*/{topic}-{partition}/{0:020}.log")
         return file
 
     def pid(self, broker: int) -> int:
-        """The process of a broker."""
+        """Return the process id of a broker."""
         return self._processes[broker].pid
 
     def _server_properties(self, node: int, data: Path, extra: Mapping[str, str]) -> str:

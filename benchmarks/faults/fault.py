@@ -1,5 +1,5 @@
-"""What a fault is: a record that says how it is made and undone, and which causes it is. Written from what the fault
-is, never from what triage says.
+"""The record of a fault: how it is made and undone, and the causes that triage has to name. The causes follow from the
+nature of the fault, never from triage's answers.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from benchmarks.faults.laboratory import Laboratory
 
 Begin = Callable[[], Awaitable[None]]
-"""Makes the fault, in a cluster that is prepared for it."""
+"""Makes the fault in a cluster that is prepared for it."""
 
 
 class Name(Struct, frozen=True):
     """A cause with its subject, as in the JSON of `kac triage`.
 
-    A subject fits where it has these fields with these values; ``dir`` is ``spare`` for the spare log directory.
+    A subject fits if it has these fields with these values; ``dir`` is ``spare`` for the spare log directory.
     """
 
     cause: str
     subject: Mapping[str, Any] = field(default_factory=dict)
 
     def fits(self, cause: str, subject: Mapping[str, Any]) -> bool:
-        """Whether a cause that was named is this one."""
+        """Return whether a cause that triage named is this one."""
         return cause == self.cause and all(subject.get(key) == value for key, value in self.subject.items())
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class Name(Struct, frozen=True):
 
 
 class Beside(Struct, frozen=True):
-    """A cause that may be named beside, and why it is true. Others are false alarms."""
+    """A further cause that triage may name, and the reason why it is true. All other causes are false alarms."""
 
     name: Name
     why: str
@@ -44,11 +44,12 @@ class Beside(Struct, frozen=True):
 class Fault(Struct, frozen=True, kw_only=True):
     """A fault.
 
-    make: prepares the cluster and gives what begins the fault; leaving it undoes the fault. named: the causes that have
-    to be named. within: seconds from its beginning. takes: what it needs for itself: two faults that take the same
-    can't be made at once. stands: it is made before the console is opened, as what is left over is. alone: no other
-    fault can be made with it. user: as whom the console looks, ``""`` for a super user. request_logs: whether it reads
-    the brokers' request logs too.
+    make: prepares the cluster, and yields a function that begins the fault; its end undoes the fault. named: the causes
+    that triage has to name. beside: further causes that it may name. within: seconds from the fault's beginning until
+    it has to. takes: resources that the fault uses alone: faults with a common resource can't be made at once. stands:
+    whether the fault is made before the console is opened, as leftovers are. alone: whether no other fault can be made
+    with it. user: the console's user, ``""`` for a super user. request_logs: whether the console also reads the
+    brokers' request logs.
     """
 
     name: str
@@ -65,10 +66,10 @@ class Fault(Struct, frozen=True, kw_only=True):
 
 
 def cause(name: str, **subject: Any) -> Name:
-    """A name in short."""
+    """Return a cause with its subject."""
     return Name(name, subject)
 
 
 def beside(why: str, name: str, **subject: Any) -> Beside:
-    """A cause that may be named beside."""
+    """Return a further cause that may be named."""
     return Beside(Name(name, subject), why)

@@ -17,7 +17,7 @@ from console.model.quota import QuotaEntity
 async def _reading(
     lab: Laboratory, topic: str, rate: float = 40.0
 ) -> AsyncIterator[tuple[Consumer, asyncio.Task[None], Producer]]:
-    """A topic that is written to, and a group of one member that reads it well."""
+    """Run a producer of a topic, and a group of one member without lag. Yield the member, its task and the producer."""
     group = f"{topic}-readers"
     async with lab.topic(topic):
         producer, reader = lab.producer(topic, 2, rate), lab.consumer(topic, group)
@@ -78,14 +78,14 @@ async def _rebalancing(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _out_of_range(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Someone commits for a member that is there, as a reset by hand with a wrong number."""
+    """A wrong offset is committed for a running member, as in a manual reset with a wrong number."""
     async with _reading(lab, "beyond") as (reader, _, _producer):
         yield lambda: reader.commit_wrong(0, 10**7)
 
 
 @asynccontextmanager
 async def _above_quota(lab: Laboratory) -> AsyncIterator[Begin]:
-    """The quota is half of what is written to a broker: so the group lags, and its client is what is throttled."""
+    """The quota is half of the bytes that are written to a broker, so the group lags, and its client is throttled."""
     entity = QuotaEntity.of({"client-id": "bounded-readers-reader"})
     async with _reading(lab, "bounded", rate=200.0):
 

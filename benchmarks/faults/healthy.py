@@ -1,4 +1,6 @@
-"""A cluster that is well, under load: consumers are deployed, topics come and go, brokers restart as announced."""
+"""A healthy cluster under load: consumers are deployed, topics are created and deleted, brokers restart as
+announced.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ _GROUP = "deployed-readers"
 
 
 async def quiet(lab: Laboratory, seconds: float) -> Trial:
-    """Load, deployments, and topics that come and go, nothing announced."""
+    """Watch the cluster under load, with deployments and passing topics, and nothing announced."""
     return await _watched(lab, QUIET, seconds, (), lambda: _busy(lab, seconds))
 
 
 async def rolling_restart(lab: Laboratory, seconds: float) -> Trial:
-    """The same load while each broker in turn is shut down and started again, which was announced."""
+    """Watch the cluster under load while each broker in turn is shut down and started again, as announced."""
     announced = tuple(Subject(broker=broker) for broker in lab.cluster.broker_ids)
     return await _watched(lab, RESTART, seconds, announced, lambda: _restarts(lab))
 
@@ -52,7 +54,7 @@ async def _busy(lab: Laboratory, seconds: float) -> None:
 
 
 async def _deploy(lab: Laboratory) -> None:
-    """A group of two whose members are replaced one after the other, as a deployment does."""
+    """Replace the members of a group of two one after another, as a deployment does."""
     async with running(*(lab.consumer(STEADY, _GROUP) for _ in range(2))) as old:
         await lab.committed(_GROUP, STEADY)
         await asyncio.sleep(10)

@@ -1,4 +1,6 @@
-"""What is kept of trials: results in a file, a flight record of each, and what triage says of the records now."""
+"""The stored results of trials: a file with the results, a flight record of each, and the causes that triage now names
+for the records.
+"""
 
 from __future__ import annotations
 
@@ -21,28 +23,28 @@ REAL_NEIGHBOUR_RESULTS = _KEPT / "neighbours" / "real" / "results.json"
 """The results of the neighbours on real brokers, by name and form."""
 RECORDS = _KEPT / "records"
 RECORDED = RECORDS / "trials.json"
-"""The trials that were recorded; the trials in `RESULTS` may be newer."""
+"""The recorded trials; the trials in `RESULTS` may be newer."""
 
 
 def trials(file: Path = RESULTS) -> list[Trial]:
-    """The trials in a file; none without one."""
+    """Return the trials in a file; empty if there is no file."""
     return kept.read(file, Trial)
 
 
 def keep(file: Path, trial: Trial) -> None:
-    """Put a trial into a file, in place of the last one of the same faults and version."""
+    """Store a trial in a file, in place of the former one of the same faults and version."""
     others = [each for each in trials(file) if (each.version, each.faults) != (trial.version, trial.faults)]
     every = sorted([*others, trial], key=lambda each: (each.version, len(each.faults), each.faults))
     kept.write(file, every)
 
 
 def record_name(version: str, faults: Sequence[str]) -> str:
-    """The name of the record of a trial."""
+    """Return the name of a trial's record."""
     return "+".join(name.replace(" ", "-") for name in faults) + f"-{version}.kacrec"
 
 
 def judged_again(trial: Trial, record: Path) -> Trial:
-    """The trial as its record gives it: what is named of what brokers answered then, by the rules of now."""
+    """Return a trial with the causes that the present rules name for the recorded responses."""
     names = Names()
 
     def tell(verdict: Verdict, _observations: Observations) -> None:

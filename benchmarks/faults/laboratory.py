@@ -1,4 +1,6 @@
-"""The laboratory: a cluster that is started once, where faults are made and undone, and the console's polls of it."""
+"""The laboratory: a cluster that is started once and on which faults are made and undone, and the console's polls of
+it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ PATIENCE = 90.0
 WARM = 12.0
 """Seconds of polling before a fault begins."""
 AFTER = 6.0
-"""Seconds of polling after everything was named; causes that are named in this time count too."""
+"""Seconds of polling after all causes were named; causes that are named in this time also count."""
 STEADY, READERS = "steady", "steady-readers"
 
 
@@ -57,16 +59,16 @@ class Laboratory:
         await asyncio.to_thread(self.cluster.__exit__)
 
     def settings(self, user: str = "") -> ConnectionSettings:
-        """How the brokers are reached, ``""`` for a super user."""
+        """Return the settings for connecting as a user, ``""`` for the super user."""
         if not user:
             return ConnectionSettings(self.cluster.addresses, request_timeout=20.0)
         sasl = SaslSettings("PLAIN", user, Secret(self.cluster.users[user]))
         return ConnectionSettings(self.cluster.login_addresses, "SASL_PLAINTEXT", sasl, request_timeout=20.0)
 
-    # -- what faults are made of ---------------------------------------------------------------------------------------
+    # -- parts of faults -----------------------------------------------------------------------------------------------
 
     async def send(self, change: changes.ChangeRequest) -> tuple[changes.Outcome, ...]:
-        """Send a change; a refusal is an error of the laboratory."""
+        """Send a change. Raises an error of the laboratory if the cluster refuses it."""
         return await other_client.send(self.client, change)
 
     async def create(
@@ -87,7 +89,7 @@ class Laboratory:
 
     @contextlib.asynccontextmanager
     async def topic(self, name: str, partitions: int = 2, **options: Any) -> AsyncIterator[str]:
-        """A topic, until this is left."""
+        """Create a topic, and delete it at the end of the block."""
         await self.create(name, partitions, **options)
         try:
             yield name
@@ -95,8 +97,9 @@ class Laboratory:
             await self.drop(name)
 
     async def drop(self, topic: str) -> None:
-        """Delete a topic, once the cluster does that again. Its configs go first: a 4.3.0 broker that restarts
-        later has them again for a topic of the same name."""
+        """Delete a topic as soon as the cluster can. Remove its configs first: a 4.3.0 broker that restarts later would
+        apply them to a new topic of the same name.
+        """
         resource = topic_resource(topic)
         if keys := self._configured.pop(resource, None):
             unset = changes.AlterConfigs({resource: tuple(changes.ConfigOp(key, DELETE) for key in sorted(keys))})
@@ -104,7 +107,7 @@ class Laboratory:
         await self.until(lambda: self._sent(changes.DeleteTopics((topic,))), f"topic {topic} is deleted")
 
     async def drop_group(self, group: str) -> None:
-        """Delete a group that has no members."""
+        """Delete a group without members."""
         await self.until(lambda: self._sent(changes.DeleteGroups((group,))), f"group {group} is deleted")
 
     async def _sent(self, change: changes.ChangeRequest) -> bool:
@@ -124,7 +127,7 @@ class Laboratory:
         await self.send(changes.AlterConfigs({resource: ops}, broker=_of_broker(resource)))
 
     async def elect(self, topic: str, *partitions: int) -> None:
-        """Let the preferred replicas of partitions lead."""
+        """Elect the preferred leaders of partitions."""
         await self.send(changes.ElectLeaders(tuple(changes.PartitionTarget(topic, each) for each in partitions)))
 
     async def move(self, topic: str, partition: int, replicas: tuple[int, ...] | None) -> None:
@@ -132,16 +135,16 @@ class Laboratory:
         await self.send(changes.AlterReassignments({changes.MoveTarget(topic, partition): replicas}))
 
     async def partitions(self, topic: str) -> tuple[Partition, ...]:
-        """The partitions of a topic as they are."""
+        """Return the current partitions of a topic."""
         listing = await self.client.run(describe_topics, [topic])
         return listing.topics[topic].partitions
 
     async def end_of(self, topic: str) -> int:
-        """The end of the log of partition 0."""
+        """Return the end of the log of partition 0."""
         return (await self.range_of(topic)).end
 
     async def range_of(self, topic: str) -> LogRange:
-        """Where the log of partition 0 begins and ends."""
+        """Return the start and the end of the log of partition 0."""
         found, _ = await self.client.run(log_ranges, [(topic, 0)])
         return found[topic, 0]
 
@@ -155,13 +158,13 @@ class Laboratory:
     async def write(
         self, topic: str, count: int, *, partition: int = 0, value: bytes = VALUE, timestamp_ms: int | None = None
     ) -> None:
-        """Write so many records of one key to a partition, and wait until they are there."""
+        """Write `count` records with one key to a partition, and wait until the broker has them."""
         await other_client.write(
             self.cluster.bootstrap, topic, count, partition=partition, key=b"k", value=value, timestamp_ms=timestamp_ms
         )
 
     async def committed(self, group: str, topic: str) -> None:
-        """Wait until a group has committed something of a topic."""
+        """Wait until a group has committed an offset above 0 of a topic."""
 
         async def has_committed() -> bool:
             return await self.committed_sum(group, topic) > 0
@@ -169,16 +172,18 @@ class Laboratory:
         await self.until(has_committed, f"group {group} reads {topic}")
 
     async def committed_sum(self, group: str, topic: str) -> int:
-        """The sum of the offsets that a group committed for a topic."""
+        """Return the sum of a group's committed offsets of a topic."""
         return sum(await other_client.committed(self.client, group, topic))
 
     @staticmethod
     def now_ms() -> int:
-        """The time of a record."""
+        """Return the current time in ms since 1970, for a record."""
         return now_ms()
 
     def producer(self, topic: str, partitions: int, rate: float, ahead_ms: int = 0, user: str = "") -> Producer:
-        """A producer that does not run yet. ahead_ms: by which its records' timestamps are ahead; user: who it is."""
+        """Return a producer that is not yet running. ahead_ms: added to the timestamps of its records. user: ``""`` for
+        the super user.
+        """
         options: dict[str, Any] = {}
         where = self.cluster.bootstrap
         if user:
@@ -188,21 +193,21 @@ class Laboratory:
         return Producer(where, topic, partitions, rate, lambda: now_ms() + ahead_ms, **options)
 
     def consumer(self, topic: str, group: str, client_id: str | None = None, **options: Any) -> Consumer:
-        """A member of a group that does not run yet. options: of aiokafka's client."""
+        """Return a member of a group that is not yet running. options: of aiokafka's client."""
         return Consumer(self.cluster.bootstrap, topic, group, client_id, **options)
 
     async def kill(self, broker: int) -> None:
-        """End a broker at once."""
+        """Kill a broker."""
         await asyncio.to_thread(self.cluster.kill, broker)
 
     async def bring_up(self) -> None:
         """Start the brokers that are down."""
         await asyncio.to_thread(self.cluster.bring_up)
 
-    # -- green ---------------------------------------------------------------------------------------------------------
+    # -- a healthy cluster ---------------------------------------------------------------------------------------------
 
     async def until(self, is_so: Any, what: str) -> None:
-        """Wait for something. Raises TimeoutError."""
+        """Wait until a condition holds. Raises TimeoutError."""
         await other_client.until(is_so, what, PATIENCE)
 
     async def green(self) -> None:
@@ -213,7 +218,7 @@ class Laboratory:
 
     @contextlib.asynccontextmanager
     async def load(self) -> AsyncIterator[None]:
-        """A topic that is written to, and a group of two that reads it."""
+        """Run a producer of a topic and a group of two that reads it, until the end of the block."""
         clients: list[Producer | Consumer] = [
             self.producer(STEADY, 6, 60.0),
             *(self.consumer(STEADY, READERS) for _ in range(2)),
@@ -228,8 +233,9 @@ class Laboratory:
             yield
 
     async def trial(self, *faults: Fault, record: Path | None = None) -> Trial:
-        """Make faults at once in a cluster that is well, poll until all is named or it is too late, and undo them.
-        record: where what brokers answered the console is kept."""
+        """Make faults at once in a healthy cluster, poll until all causes are named or the time is over, and undo the
+        faults. record: the file for the responses to the console; None for none.
+        """
         await self.green()
         async with self.load(), contextlib.AsyncExitStack() as stack:
             begins = [(fault, await stack.enter_async_context(fault.make(self))) for fault in faults]
@@ -241,7 +247,7 @@ class Laboratory:
                 await self.bring_up()
 
     async def _watched(self, begins: Sequence[tuple[Fault, Begin]], record: Path | None) -> Trial:
-        """Faults that stand are there before the console is opened, others begin after it polled for a while."""
+        """Make faults that stand before the console is opened, and the others after it has polled for a while."""
         faults = [fault for fault, _ in begins]
         wanted = [name for fault in faults for name in fault.named]
         within = max(fault.within for fault in faults)
@@ -263,12 +269,12 @@ class Laboratory:
 
 
 def _of_broker(resource: ConfigResource) -> int | None:
-    """The broker that has to be asked about a resource."""
+    """Return the id of the broker that answers for a resource; None for any broker."""
     return int(resource.name) if resource.type == BROKER and resource.name else None
 
 
 class Watch(watch.Watch):
-    """The console's polls of the laboratory, and what they name."""
+    """The console's polls of the laboratory, and the causes that they name."""
 
     def __init__(
         self,
@@ -282,7 +288,7 @@ class Watch(watch.Watch):
         """Open nothing yet.
 
         Args:
-            settings: how it connects; None: as a super user.
+            settings: for connecting; None for the super user.
         """
         self._names = Names()
         self._clock: float | None = None
@@ -302,25 +308,25 @@ class Watch(watch.Watch):
             self._names.add(verdict, time.monotonic() - self._clock)
 
     def start(self) -> float:
-        """The faults begin: what is named from now on counts, by the seconds from now."""
+        """Note the beginning of the faults: causes that are named from now on count, with the seconds since now."""
         self._names = Names()
         self._began_ms = now_ms()
         self._clock = time.monotonic()
         return self._clock
 
     async def poll_until(self, wanted: Iterable[Name], within: float, making: asyncio.Future[Any]) -> None:
-        """Poll until the faults are made and all of these were named, or for so long."""
+        """Poll until the faults are made and all these causes were named, or until `within` seconds have passed."""
         assert self._clock is not None
         wanted = tuple(wanted)
         while time.monotonic() - self._clock < within and not (making.done() and self.has_all(wanted)):
             await self.poll_again()
 
     def has_all(self, wanted: Iterable[Name]) -> bool:
-        """Whether each of these was named since the clock began."""
+        """Return whether each of these causes was named since the faults began."""
         return all(any(name.fits(told.cause, told.subject) for told in self._names.told) for name in wanted)
 
     def trial(self, faults: tuple[str, ...], version: str) -> Trial:
-        """What was named since the clock began."""
+        """Return the causes that were named since the faults began."""
         assert self._clock is not None
         return Trial(
             faults=faults,

@@ -1,4 +1,4 @@
-"""Clients that make load: producers, and consumers that read well, stand still, are slow, or come and go."""
+"""Clients that make load: producers, and consumers that keep up, stop, are slow, or come and go."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _LEAVE = 12.0
 
 
 class Producer:
-    """Writes records to a topic, one partition after another. rate: records a second, can be changed; value: of each
-    record, all of one key. options: of aiokafka's client."""
+    """Writes records to the partitions of a topic in turn.
+
+    rate: records per second, can be changed. value: of each record. options: of aiokafka's client.
+    """
 
     def __init__(
         self,
@@ -42,14 +44,14 @@ class Producer:
         )
 
     async def run(self) -> None:
-        """Write until cancelled. A broker that is away loses records, and stops nothing."""
+        """Write until cancelled. Records for a broker that is down are lost, without an error."""
         sent, began = 0.0, time.monotonic()
         try:
             await _started(self._client.start)
             while True:
                 await asyncio.sleep(_TICK)
                 due = int((time.monotonic() - began) * self.rate - sent)
-                if due < 0 or due > 10 * self.rate:  # the rate was changed, or this process was not scheduled
+                if due < 0 or due > 10 * self.rate:  # the rate was changed, or this process got no CPU time
                     began, sent = time.monotonic(), 0.0
                     continue
                 for _ in range(due):
@@ -75,7 +77,7 @@ class Producer:
 class Consumer:
     """A member of a group that reads a topic and commits every 2 s. options: of aiokafka's client.
 
-    stuck: partitions that it no longer gets on with. pause: seconds that it takes for ten records.
+    stuck: partitions that it no longer reads. pause: seconds that it takes for ten records.
     """
 
     def __init__(self, bootstrap: str, topic: str, group: str, client_id: str | None = None, **options: Any) -> None:
@@ -94,7 +96,7 @@ class Consumer:
         )
 
     async def commit_wrong(self, partition: int, offset: int) -> None:
-        """Go on from an offset that is not in the log, without noticing: nothing of the partition is fetched."""
+        """Continue at an offset that is not in the log, without fetching from the partition."""
         place = TopicPartition(self._topic, partition)
         self._client.pause(place)
         self._client.seek(place, offset)
@@ -118,7 +120,7 @@ class Consumer:
 
 
 def _forgotten(delivered: asyncio.Future[Any]) -> None:
-    """What could not be delivered is no error of the load."""
+    """Ignore the error of a record that could not be delivered."""
     if not delivered.cancelled():
         delivered.exception()
 
@@ -135,7 +137,7 @@ async def _started(start: Callable[[], Awaitable[Any]]) -> None:
 
 @contextlib.asynccontextmanager
 async def running(*clients: Producer | Consumer) -> AsyncIterator[list[asyncio.Task[None]]]:
-    """The clients run; each ends with its task at the latest when this is left."""
+    """Run clients until the end of the block, and yield their tasks; a client also ends with its task."""
     tasks = [asyncio.create_task(client.run()) for client in clients]
     try:
         yield tasks
@@ -144,8 +146,9 @@ async def running(*clients: Producer | Consumer) -> AsyncIterator[list[asyncio.T
 
 
 async def ended(*tasks: asyncio.Task[None]) -> None:
-    """End clients in order: consumers leave their groups. Cancelled again: a fetch that is just answered may swallow
-    it."""
+    """End clients in order: consumers leave their groups. Cancel repeatedly, because a fetch that just gets its
+    response may swallow a cancellation.
+    """
     left = set(tasks)
     while left:
         for task in left:
@@ -154,5 +157,5 @@ async def ended(*tasks: asyncio.Task[None]) -> None:
 
 
 def now_ms() -> int:
-    """The time of records."""
+    """Return the current time in ms since 1970."""
     return int(time.time() * 1000)

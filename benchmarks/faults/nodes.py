@@ -1,4 +1,4 @@
-"""Faults of brokers, of what replicates between them, and of the metadata quorum."""
+"""Faults of brokers, of the replication between them, and of the metadata quorum."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def _majority_killed(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _skewed(lab: Laboratory) -> AsyncIterator[Begin]:
-    """The broker went and came back, and nobody elected preferred leaders since."""
+    """A broker was restarted, and preferred leaders were not elected afterwards."""
 
     async def begin() -> None:
         await asyncio.to_thread(lab.cluster.stop, VICTIM)
@@ -155,7 +155,7 @@ async def _pair_delayed(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _unclean(lab: Laboratory) -> AsyncIterator[Begin]:
-    """The follower is cut off, the leader alone has the last records, and dies; the follower is elected."""
+    """A follower is cut off, its leader alone gets the last records and dies, and the follower is elected."""
     configs = {"unclean.leader.election.enable": "true"}
     made = lab.topic("elected", on=[(VICTIM, 2)], configs=configs)
     async with made as topic, running(lab.producer("elected", 1, 20.0)):
@@ -186,7 +186,7 @@ async def _certificate_ends(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _rack_down(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Two brokers more in a rack of their own: the three others are needed for the quorum."""
+    """Two additional brokers in another rack are killed; the quorum needs the three others."""
     await asyncio.to_thread(lab.cluster.open_annex)
     try:
         async with lab.topic("annexed", on=[(4, 1), (5, 2), (1, 4), (2, 5)]):
@@ -203,11 +203,11 @@ async def _rack_down(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _behind(lab: Laboratory) -> AsyncIterator[Begin]:
-    """The broker sends heartbeats, and takes nothing of the metadata log in: the thread that does is stopped."""
+    """A broker sends heartbeats, but does not apply the metadata log, because the thread that does so is stopped."""
     before, after = (1, 2), (2, 1)
     stopped = ExitStack()
     # Move only one leader after another, next to many that stay, so that broker 2 never lacks a tenth of the leaders
-    # that prefer it: that would be a fault of its own.
+    # that prefer it: that would be a separate fault.
     async with lab.topic("led-all-along", on=[after] * 12), lab.topic("turned", on=[before] * 4) as topic:
 
         def stop() -> None:
@@ -236,7 +236,7 @@ async def _elected(lab: Laboratory, topic: str) -> bool:
     (partition,) = await lab.partitions(topic)
     if partition.leader == 2:
         return True
-    if partition.leader < 0:  # controllers of 3.9 look for such partitions only now and then
+    if partition.leader < 0:  # controllers of 3.9 look for such partitions only from time to time
         await lab.client.run(send, ElectLeaders((PartitionTarget(topic, 0),), unclean=True), validate_only=False)
     return False
 
@@ -328,21 +328,21 @@ FAULTS = (
         how=f"a relay cuts the connections on which broker {VICTIM} fetches from broker 1",
         make=_pair_cut,
         named=(cause("replication-broken", broker=VICTIM),),
-        takes=NODE | RELAY,  # a broker that is away fetches nothing
+        takes=NODE | RELAY,  # a broker that is down fetches nothing
     ),
     Fault(
         name="inter-broker listener cut",
         how="a relay cuts the connections on which all others fetch from broker 1",
         make=_listener_cut,
         named=(cause("replication-broken", broker=1),),
-        takes=NODE | RELAY,  # a broker that is away fetches nothing
+        takes=NODE | RELAY,  # a broker that is down fetches nothing
     ),
     Fault(
         name="replication delayed",
         how=f"a relay holds what broker {VICTIM} fetches from broker 1 back for {DELAY:g} s",
         make=_pair_delayed,
         named=(cause("replication-broken", broker=VICTIM),),
-        takes=NODE | RELAY,  # a broker that is away fetches nothing
+        takes=NODE | RELAY,  # a broker that is down fetches nothing
     ),
     Fault(
         name="certificate near its end",

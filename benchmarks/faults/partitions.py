@@ -154,7 +154,7 @@ FAULTS = (
         how="a record of a transaction that no coordinator knows",
         make=_hanging_transaction,
         named=(cause("transaction-hanging", topic="ledger", partition=0),),
-        takes=NODE | {"ledger"},  # transactions need their coordinator, and its topic its replicas
+        takes=NODE | {"ledger"},  # transactions need their coordinator, and the coordinator's topic needs its replicas
         within=60,
     ),
     Fault(

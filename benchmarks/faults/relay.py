@@ -1,4 +1,4 @@
-"""TCP relays before the brokers' inter-broker listeners, which cut or delay what a follower fetches from a leader."""
+"""TCP relays before the brokers' inter-broker listeners. They cut or delay a follower's connections to a leader."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _FRAME = 4
 
 
 class Relays:
-    """A relay for each broker, on a thread of its own: nothing that a test waits for holds up replication.
+    """A relay for each broker, on a separate thread, so that no blocking test holds up replication.
 
-    ports: broker -> (where the relay listens, where the broker does). Who fetches is read from the client id of a
-    connection's first request, ``broker-2-fetcher-0`` (kafka.server.BrokerBlockingSender).
+    ports: broker -> (the relay's port, the broker's port). A follower is recognised by the client id of a connection's
+    first request, ``broker-2-fetcher-0`` (kafka.server.BrokerBlockingSender).
     """
 
     def __init__(self, ports: Mapping[int, tuple[int, int]]) -> None:
@@ -45,20 +45,20 @@ class Relays:
         self._loop.close()
 
     def cut(self, leader: int, *followers: int) -> None:
-        """End the connections on which these followers fetch from a leader, and take no new ones."""
+        """Close the connections on which these followers fetch from a leader, and accept no new ones."""
         pairs = {(leader, follower) for follower in followers}
         self._loop.call_soon_threadsafe(self._cut_now, pairs)
 
     def delay(self, leader: int, follower: int, seconds: float) -> None:
-        """Hold each part of the leader's answers back for so long."""
+        """Delay each part of the leader's responses by these seconds."""
         self._loop.call_soon_threadsafe(self._delays.__setitem__, (leader, follower), seconds)
 
     def delay_hello(self, seconds: float) -> None:
-        """Hold the first answer on each connection of what is no follower back for so long."""
+        """Delay the first response on each connection that is not a follower's by these seconds."""
         self._loop.call_soon_threadsafe(setattr, self, "_hello", seconds)
 
     def heal(self) -> None:
-        """Let everything pass."""
+        """Let everything pass without delay."""
         self._loop.call_soon_threadsafe(setattr, self, "_hello", 0.0)
         self._loop.call_soon_threadsafe(self._cut.clear)
         self._loop.call_soon_threadsafe(self._delays.clear)
@@ -75,7 +75,7 @@ class Relays:
             async def serve(
                 reader: asyncio.StreamReader, writer: asyncio.StreamWriter, broker: int = broker, target: int = target
             ) -> None:
-                # asyncio's server asks each task that ended for its exception, and a cancelled task raises then.
+                # asyncio's server asks each ended task for its exception, and a cancelled task raises an error then.
                 with contextlib.suppress(asyncio.CancelledError):
                     await self._serve(broker, target, reader, writer)
 

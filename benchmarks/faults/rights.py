@@ -1,4 +1,4 @@
-"""Faults of rights: the console's own, as an operator's whose principal may see few things."""
+"""Faults of rights: the console's own user may read little."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def _few_rights(lab: Laboratory) -> AsyncIterator[Begin]:
 
 
 def acl(permission: str, type_: str, name: str, operation: str) -> Acl:
-    """An ACL of the user, for all hosts."""
+    """Return an ACL of the user, for all hosts."""
     return Acl(
         AclResourceType.parse(type_),
         name,

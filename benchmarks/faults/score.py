@@ -1,4 +1,4 @@
-"""What a trial's verdict is worth: causes that were named, missed, and named although they are not there."""
+"""Judges the verdicts of a trial: causes that were named, missed, or named without reason."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _POSSIBLE, _INFO = Certainty.POSSIBLE.value, Severity.INFO.value
 
 
 class Judged(Struct, frozen=True):
-    """A trial against its faults. named: with seconds until then; alarms: causes above `possible` that are not there;
-    guesses: the same, possible ones."""
+    """The judgement of a trial. named: the causes of its faults that were named. alarms: false causes above `possible`.
+    guesses: false causes that are `possible`.
+    """
 
     trial: Trial
     named: dict[str, tuple[Told, ...]]
@@ -27,7 +28,7 @@ class Judged(Struct, frozen=True):
 
 
 def judge(trial: Trial) -> Judged:
-    """Every cause that has to be named, and every one that was."""
+    """Return the named, missed and false causes of a trial."""
     faults = [FAULTS[name] for name in trial.faults if name in FAULTS]  # a trial of a healthy cluster has no fault
     wanted = [name for fault in faults for name in fault.named]
     unique = list({str(name): name for name in wanted}.values())
@@ -48,8 +49,12 @@ def _is_one(told: Told, names: Iterable[Name]) -> bool:
 
 
 class Score(Struct, frozen=True):
-    """Over all trials, by (cause, subject). precision, strict: named ones of all named, above `possible` and with the
-    possible ones; recall: of those that had to be named; median, worst: seconds to the name, of single faults."""
+    """The figures over all trials, counted by (cause, subject).
+
+    precision, strict: the share of true causes among the named ones, without and with those that are only `possible`.
+    recall: the share of named causes among those that had to be named. median, worst: seconds until a cause was named,
+    for single faults.
+    """
 
     wanted: int
     named: int
@@ -63,7 +68,7 @@ class Score(Struct, frozen=True):
 
 
 def score(judged: Sequence[Judged]) -> Score:
-    """The figures."""
+    """Return the figures over all trials."""
     named = sum(len(each.named) for each in judged)
     missed = sum(len(each.missed) for each in judged)
     alarms = sum(len(each.alarms) for each in judged)

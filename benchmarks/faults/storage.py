@@ -29,7 +29,7 @@ MAGIC_AT = 16
 
 @asynccontextmanager
 async def _unreadable(lab: Laboratory) -> AsyncIterator[Begin]:
-    """The directory is not where it was: the next checkpoint of a high watermark (5 s) fails."""
+    """The directory is renamed: the next checkpoint of a high watermark fails within 5 s."""
     spare = lab.cluster.spare_dir
     away = spare.with_name("away")
 
@@ -61,7 +61,7 @@ async def _filled(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _retention_cut(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Nothing is written meanwhile: a segment that is written to is not deleted."""
+    """Nothing is written meanwhile, because the active segment is not deleted."""
     async with lab.topic("short-lived") as topic:
         async with running(lab.producer(topic, 2, 200.0)):
             await lab.until(lambda: _has_records(lab, topic), "records that can be deleted")
@@ -74,7 +74,7 @@ async def _retention_cut(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _unread(lab: Laboratory, topic: str) -> AsyncIterator[None]:
-    """A group that has not read all of a topic. Nothing is written any more, so that nothing is wrong with it yet."""
+    """Run a group that has not read all of a topic. Nothing more is written, so that it has no trouble yet."""
     group = f"{topic}-readers"
     async with lab.topic(topic, partitions=1):
         producer, reader = lab.producer(topic, 1, 200.0), lab.consumer(topic, group)
@@ -107,8 +107,9 @@ async def _unread_cut(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _uncleanable(lab: Laboratory) -> AsyncIterator[Begin]:
-    """The magic byte of the first batch is overwritten on a follower: its cleaner gives the log up (LogCleaner marks
-    the partition uncleanable), and the log grows; nothing else reads it there."""
+    """Overwrite the magic byte of the first batch on a follower. Its cleaner stops cleaning the log (LogCleaner marks
+    the partition uncleanable), and the log grows. No other thread reads the batch there.
+    """
     configs = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT)}
     async with lab.topic("compacted", on=[(1, CORRUPT_ON)], configs=configs) as topic:
         producer = lab.producer(topic, 1, 10.0)
@@ -200,7 +201,7 @@ FAULTS = (
         how=f"a byte of a compacted log is overwritten on broker {CORRUPT_ON}, whose cleaner gives it up",
         make=_uncleanable,
         named=(cause("cleaner-stopped", broker=CORRUPT_ON),),
-        takes=NODE | {"compacted"},  # a broker that starts again also starts its cleaner
+        takes=NODE | {"compacted"},  # a restarted broker also restarts its cleaner
         within=90,
     ),
     Fault(

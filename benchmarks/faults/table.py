@@ -1,4 +1,4 @@
-"""The laboratory's table in docs/triage-measured.md, of the kept results: ``python -m benchmarks.faults.table``."""
+"""The laboratory's table in docs/triage-measured.md, from the stored results: ``python -m benchmarks.faults.table``."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ VERSIONS = {"4.3": "4.3.0", "3.9": "3.9.1"}
 
 
 def table(done: Sequence[Trial], beside: Sequence[Trial] = (), real: Sequence[Trial] = ()) -> str:
-    """The section: each fault with how it is made and what was named on each version, scores, and what was missed; and
-    what was named of neighbours (`beside`), of those on real brokers too (`real`)."""
+    """Return the section: how each fault is made and which causes were named on each version, scores, missed causes,
+    and the causes named for neighbours.
+
+    beside: trials of neighbours. real: trials of neighbours on real brokers.
+    """
     judged = [judge(trial) for trial in done]
     single = {(each.trial.faults[0], each.trial.version): each for each in judged if len(each.trial.faults) == 1}
     lines = [
@@ -82,13 +85,13 @@ def _scores(judged: Sequence[Judged]) -> list[str]:
 
 
 def _rules(done: Iterable[Trial]) -> str:
-    """Whose rules these trials are of."""
+    """Return the commits whose rules judged these trials."""
     commits = sorted({trial.commit or "unknown" for trial in done})
     return f"by the rules of commit{'s' if commits[1:] else ''} {', '.join(commits)}"
 
 
 def _healthy(judged: Sequence[Judged]) -> list[str]:
-    """What was named of a cluster that is well."""
+    """Return lines about the causes named for healthy clusters."""
     return [
         f"- {each.trial.faults[0]}, {each.trial.seconds / 60:.0f} min on {_short(each.trial)}: "
         f"false alarms: {len(each.alarms) or 'none'}, possible causes: {len(each.guesses) or 'none'}, unexplained: "
@@ -103,7 +106,7 @@ def _short(trial: Trial) -> str:
 
 
 def _wrong(judged: Sequence[Judged]) -> list[str]:
-    """What was missed, and named although it was not there."""
+    """Return lines about missed and false causes."""
     lines = []
     for each in judged:
         wrong = [f"{name} not recognised" for name in each.missed] + [f"{_told(told)} named" for told in each.alarms]
@@ -113,7 +116,9 @@ def _wrong(judged: Sequence[Judged]) -> list[str]:
 
 
 def _neighbours(beside: Sequence[Trial], real: Sequence[Trial]) -> list[str]:
-    """Clusters that are well and look like a fault, and the precision over them: of values, and on real brokers."""
+    """Return the tables of healthy clusters that resemble a fault, and the precision over them: of models, and on real
+    brokers.
+    """
     done = {(trial.faults[0], trial.version): trial for trial in beside}
     releases = [short for short, version in RELEASES.items() if any(trial.version == version for trial in real)]
     heads = "".join(f" on {short} |" for short in releases)
@@ -154,7 +159,7 @@ def _score_on_brokers(short: str, mine: Sequence[Trial]) -> str:
 
 
 def _on_brokers(each: Neighbour, real: Sequence[Trial], releases: Sequence[str]) -> str:
-    """The cells of a neighbour, one for each release."""
+    """Return the cells of a neighbour, one for each release."""
     done = {(*trial.faults, trial.version): trial for trial in real}
     cells = []
     for short in releases:
@@ -180,7 +185,7 @@ def _told(told: Told) -> str:
 
 
 def written(page: str, section: str) -> str:
-    """The page with the section between its marks, at the end where it has none."""
+    """Return the page with the section between its marks; append the section if the page has no marks."""
     block = f"{BEGIN}\n{section}{END}"
     if BEGIN in page:
         return re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, page, flags=re.DOTALL)
@@ -208,12 +213,12 @@ The seconds are the time until triage names the cause, with the highest certaint
 
 
 def kept() -> str:
-    """The section of what is kept."""
+    """Return the section with the stored results."""
     return table(trials(), trials(NEIGHBOUR_RESULTS), trials(REAL_NEIGHBOUR_RESULTS))
 
 
 def main() -> int:
-    """Write the section."""
+    """Write the section into the page."""
     PAGE.write_text(written(PAGE.read_text(), kept()))
     return 0
 

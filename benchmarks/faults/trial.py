@@ -1,4 +1,6 @@
-"""What was named in a trial of faults: causes with their subjects, when first, and how surely at most."""
+"""The causes that a trial of faults named, with their subjects, the time of their first naming, and their highest
+certainty.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _CERTAINTIES = [each.value for each in Certainty]
 
 
 class Told(Struct, frozen=True):
-    """A cause that was named. after: seconds from the beginning of the fault; certainty: the highest."""
+    """A named cause. after: seconds from the beginning of the fault until it was first named. certainty: the
+    highest.
+    """
 
     cause: str
     subject: dict[str, Any]
@@ -27,8 +31,11 @@ class Told(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """What was named while faults were there. load: processes that wanted a processor, at the end. began_ms: when the
-    faults began, milliseconds since 1970. commit: by whose rules, with ``+`` where files had changed since."""
+    """The causes that were named while faults were present.
+
+    load: the load average at the end. seconds: the duration. began_ms: the time at which the faults began, in ms since
+    1970. commit: of the rules, with ``+`` if files had changed since.
+    """
 
     faults: tuple[str, ...]
     version: str
@@ -41,14 +48,14 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 class Names:
-    """What the verdicts of a trial named, one after the other: all of it, not what stands at the end."""
+    """All causes that the verdicts of a trial named, at any time."""
 
     def __init__(self) -> None:
         self._told: dict[tuple[str, str], Told] = {}
         self._unexplained: set[str] = set()
 
     def add(self, verdict: Verdict, after: float) -> None:
-        """A verdict so many seconds after the beginning."""
+        """Add the causes of a verdict. after: seconds since the beginning."""
         self._unexplained |= {each.symptom for each in verdict.unexplained}
         for named in verdict.causes:
             claim = named.claim
@@ -68,7 +75,7 @@ class Names:
 
     @property
     def unexplained(self) -> tuple[str, ...]:
-        """Every symptom that had no cause at some time."""
+        """Every symptom that a verdict left without a cause."""
         return tuple(sorted(self._unexplained))
 
 

@@ -1,1 +1,1 @@
-"""Nights: troubles that others had with their clusters, made on real brokers, and what the console says of each."""
+"""Nights: published troubles of others' clusters, made on real brokers, and the console's rows about them."""

@@ -1,10 +1,12 @@
-"""Nights: troubles that others had, made on real brokers, and what the console says of each and of its healthy twin.
+"""Nights: published troubles of others' clusters, made on real brokers, and the console's rows about each night and its
+healthy twin.
 
 ``python -m benchmarks.nights [--only NAME]… [--from NAME] [--version 4.3] [--twins-only | --no-twins]`` makes each
-night and its twin on three brokers while the console watches, and keeps what it wrote, a flight record and the scores
-in `tests/nights`. Without ``--only`` it goes on with those that were not made yet. ``--make-only`` makes them without
-the console. ``--again`` judges the records by the code of now, without brokers; its exit code is 1 if a night scores
-less than was kept, and ``--keep`` keeps the new scores. ``--table`` writes what is kept into docs/triage-measured.md.
+night and its twin on three brokers while the console watches, and stores its rows, a flight record and the scores in
+`tests/nights`. Without ``--only`` it continues with those that were not made yet. ``--make-only`` makes them without
+the console. ``--again`` judges the records with the present code, without brokers; its exit code is 1 if a night
+scores less than stored, and ``--keep`` stores the new scores. ``--table`` writes the stored results into
+docs/triage-measured.md.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ def _halves(night: Night, options: argparse.Namespace) -> Iterator[str]:
 
 
 async def make_all(nights: dict[str, Night], options: argparse.Namespace) -> int:
-    """Make nights without the console. Returns how many halves could not be made."""
+    """Make nights without the console. Return the number of halves that could not be made."""
     failed = 0
     for slug, night in nights.items():
         for half in _halves(night, options):
@@ -54,7 +56,7 @@ async def make_all(nights: dict[str, Night], options: argparse.Namespace) -> int
 
 
 async def watch_all(nights: dict[str, Night], options: argparse.Namespace) -> int:
-    """Make nights while the console watches, and keep what it wrote. Returns how many halves could not be made."""
+    """Make nights while the console watches, and store its rows. Return the number of halves that could not be made."""
     version, failed = RELEASES[options.release], 0
     for slug, night in nights.items():
         there = {each.half for each in _kept(slug, version)}
@@ -71,7 +73,7 @@ async def watch_all(nights: dict[str, Night], options: argparse.Namespace) -> in
 
 
 async def _watch(slug: str, night: Night, half: str, version: str) -> None:
-    """Make a night or its twin while the console watches, and keep that: its record only with what was written."""
+    """Make a night or its twin while the console watches. Store the record only together with the console's rows."""
     record = kept.record_of(slug, half, version)
     part = record.with_suffix(".part")
     try:
@@ -83,7 +85,7 @@ async def _watch(slug: str, night: Night, half: str, version: str) -> None:
 
 
 def _scored(night: Night, live: list[Half]) -> str:
-    """The line of a night, whose records give the scores that are kept."""
+    """Return the line of a night, and store the scores that its records give."""
     (score,) = kept.judged({live[0].slug: night}, live)
     (of_records,) = kept.judged({live[0].slug: night}, [kept.again(each) for each in live])
     kept.keep_scores([of_records])
@@ -100,7 +102,7 @@ def _not_made(error: Exception) -> str:
 
 
 def judge_again(nights: dict[str, Night], options: argparse.Namespace) -> int:
-    """Judge the records of nights. Returns how many score less than was kept."""
+    """Judge the records of nights. Return the number of nights that score less than stored."""
     version = RELEASES[options.version] if options.version else None
     there = [each for each in kept.halves() if each.slug in nights and version in (None, each.version)]
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
@@ -120,7 +122,7 @@ def judge_again(nights: dict[str, Night], options: argparse.Namespace) -> int:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The options."""
+    """Return the parser of the options."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.nights", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -139,7 +141,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main() -> int:
-    """Do what the options say."""
+    """Run the nights that the options choose, and return the exit code."""
     parser = arguments()
     options = parser.parse_args()
     options.release = options.version or "4.3"

@@ -1,4 +1,4 @@
-"""Every written night, by its slug: the name of its module."""
+"""All written nights, by their slugs: the names of their modules."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from benchmarks.nights.night import Night
 
 
 def nights() -> dict[str, Night]:
-    """Import what is written, in the order of the slugs."""
+    """Import all nights, in the order of the slugs."""
     names = sorted(each.name for each in pkgutil.iter_modules(written.__path__))
     return {name: importlib.import_module(f"{written.__name__}.{name}").NIGHT for name in names}
 
 
 def chosen(only: list[str], first: str | None = None) -> dict[str, Night]:
-    """The nights that are wanted.
+    """Return the nights that the options name.
 
     Args:
         only: slugs, or names of nights, or parts of slugs; all nights if there are none.
-        first: the slug to begin with.
+        first: the slug to begin with; None for the first one.
 
     Raises:
         LookupError: one of `only` fits no night.

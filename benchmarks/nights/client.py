@@ -1,8 +1,8 @@
-"""A client of a night: a process that produces or consumes with librdkafka, and goes on whatever it is refused.
+"""A client of a night: a process that produces or consumes with librdkafka, and continues after any refusal.
 
-The first line on its standard input is the order (JSON): what it does, its topic, its settings. Each further line is
-an object with settings that change while it runs. The end of the input ends it in order. It prints ``ready`` once, and
-writes its errors and assignments into a file, an object a line.
+The first line on its standard input is its order (JSON): produce or consume, its topic, its settings. Each further line
+is an object with settings to change while it runs. It ends in order at the end of the input. It prints ``ready`` once,
+and writes its errors and assignments into a file, as an object on each line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HOT = b"hot"
 
 
 class Life:
-    """What the parent wants: settings that change, and the end."""
+    """The parent's orders: settings that may change, and the end."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.order = order
@@ -47,18 +47,18 @@ class Life:
         self._notes.write(json.dumps({"at": round(time.time(), 3), **what}) + "\n")
 
     def failed(self, error: KafkaError) -> None:
-        """Note an error; one that ends its client is remembered for `fatal`."""
+        """Note an error, and remember for `fatal` whether it ends its client."""
         self._fatal |= error.fatal() or error.code() == KafkaError._FATAL
         self.note(error=error.name(), text=error.str())
 
     def fatal(self) -> bool:
-        """Whether an error since the last call ends the client."""
+        """Return whether an error since the last call ends the client."""
         was, self._fatal = self._fatal, False
         return was
 
 
 def produce(life: Life) -> None:
-    """Write at the wanted rate until the end."""
+    """Write at the current rate until the end."""
     settings = life.order["settings"] | {"error_cb": life.failed}
     while not life.ended.is_set():
         client = Producer(settings)
@@ -113,7 +113,7 @@ def _produce(client: Producer, life: Life, number: int, delivered: Any) -> None:
 
 
 def _commit(client: Producer, life: Life) -> None:
-    """End a transaction: commit it, or abort it if the broker wants that. Raises KafkaException if neither goes."""
+    """End a transaction: commit it, or abort it if the broker requires that. Raises KafkaException if neither works."""
     try:
         client.commit_transaction(30)
     except KafkaException as error:
@@ -124,7 +124,7 @@ def _commit(client: Producer, life: Life) -> None:
 
 
 def consume(life: Life) -> None:
-    """Read until the end, as a member of a group that commits what it has worked on."""
+    """Read until the end, as a member of a group that commits processed records."""
     settings = life.order["settings"] | {"error_cb": life.failed, "on_commit": lambda error, _: _note(life, error)}
     while not life.ended.is_set():
         client = Consumer(settings)
@@ -164,7 +164,7 @@ def _read(client: Consumer, life: Life) -> None:
                 continue
             if _is_stuck(life, partition, offset):
                 stuck.add(partition)
-                with suppress(KafkaException):  # the partition may belong to another member by now
+                with suppress(KafkaException):  # the partition may already belong to another member
                     client.seek(TopicPartition(life.order["topic"], partition, offset))
                 continue
             life.ended.wait(life.told["work_ms"] / 1000)
@@ -179,8 +179,9 @@ def _read(client: Consumer, life: Life) -> None:
 
 
 def _is_stuck(life: Life, partition: int, offset: int) -> bool:
-    """Whether a record is the one that can't be worked on: by its offset in every partition, by partition, or ``next``
-    for the next one that is read."""
+    """Return whether a record can't be processed: `stuck_at` is an offset in every partition, offsets by partition, or
+    ``next`` for the next record that is read.
+    """
     at = life.told["stuck_at"]
     if at == "next":
         at = life.told["stuck_at"] = {str(partition): offset}
@@ -190,7 +191,7 @@ def _is_stuck(life: Life, partition: int, offset: int) -> bool:
 
 
 def main() -> None:
-    """Do what the first line wants."""
+    """Carry out the order in the first line of the input."""
     life = Life(json.loads(sys.stdin.readline()))
     print("ready", flush=True)
     {"produce": produce, "consume": consume}[life.order["do"]](life)

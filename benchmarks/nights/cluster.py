@@ -49,10 +49,10 @@ _WITHOUT_BOOTSTRAP = frozenset({"kafka-producer-perf-test"})
 
 
 class NightCluster(KafkaCluster):
-    """Brokers 1…n, each a controller too.
+    """Brokers 1…n, each also a controller.
 
-    Everyone on the plain listener is a super user: the brokers among themselves, the console, the commands. ``logins``
-    and ``acls`` have a second listener for the users admin (super), alice and bob with PLAIN, and for SCRAM users.
+    Everyone on the plain listener is a super user: the other brokers, the console, the commands. With ``logins`` or
+    ``acls`` there is a second listener for the users admin (super), alice and bob with PLAIN, and for SCRAM users.
     """
 
     def __init__(
@@ -89,7 +89,9 @@ class NightCluster(KafkaCluster):
         return ",".join(f"{host}:{port}" for host, port in self.login_addresses)
 
     def command(self, name: str, *arguments: str) -> list[str]:
-        """The words that start one of Kafka's commands for this cluster. Raises LookupError if it is not known."""
+        """Return the command line of one of Kafka's commands for this cluster. Raises KeyError if the command is
+        unknown.
+        """
         main_class = _COMMANDS[name]
         if major(self.version) < 4:
             main_class = _OF_KAFKA_3.get(name, main_class)
@@ -99,7 +101,9 @@ class NightCluster(KafkaCluster):
         return self.tool_command(main_class, *both, version=tools_version(self.version))
 
     def change_properties(self, broker: int, changed: Mapping[str, str | None]) -> None:
-        """Change a broker's server.properties, which it reads at its next start. None removes one."""
+        """Change a broker's server.properties, which the broker reads at its next start. changed: None removes a
+        property.
+        """
         file = self._folder(broker) / "server.properties"
         wanted = {**properties_of(file), **changed}
         file.write_text(properties_text({key: value for key, value in wanted.items() if value is not None}))

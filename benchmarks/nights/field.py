@@ -1,6 +1,7 @@
-"""What a night is made with: brokers, the commands that Kafka ships, topics, and clients that are processes.
+"""The parts of which nights are made: brokers, the commands that Kafka ships, topics, and clients as separate
+processes.
 
-Another operator and other services do it: none of it is known to the console that watches.
+They act for another operator and other services, so the console that watches knows nothing about them.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ IN_ORDER = 10.0
 
 
 class Client:
-    """A process of a night. Use `Field.producer`, `Field.consumer` and `Field.program`, which end it.
+    """A process of a night. Use `Field.producer`, `Field.consumer` and `Field.program`, which end the process.
 
     Attributes:
-        output: the file with its errors, an object a line; what a program prints.
+        output: the file with the client's errors as an object on each line, or with the output of a program.
     """
 
     def __init__(
@@ -51,23 +52,23 @@ class Client:
 
     @property
     def what(self) -> str:
-        """What it does, in a few words."""
+        """The client's task, in a few words."""
         if self._order is None:
             return " ".join(self._argv)[-40:]
         return f"{self._order['do']} {self._order['topic']} as {self._order['settings']['client.id']}"
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The id of the client's process. Raises RuntimeError if it does not run."""
         return self._running().pid
 
     @property
     def is_running(self) -> bool:
-        """Whether its process is there."""
+        """Whether the client's process runs."""
         return self._process is not None and self._process.returncode is None
 
     async def start(self, environment: Mapping[str, str] | None = None) -> None:
-        """Start it, again if it was stopped or killed, with the settings that it was told last."""
+        """Start the client, or start it again after `stop` or `kill`, with its latest settings."""
         self._environment = environment or self._environment
         orders = self._order is not None
         with self.output.open("ab") as output:
@@ -88,12 +89,12 @@ class Client:
                 raise RuntimeError(f"a client did not start: {self.output.read_text()[-2000:]}")
 
     async def tell(self, **settings: Any) -> None:
-        """Change settings while it runs.
+        """Change settings of a running client.
 
         Args:
-            settings: of a producer rate (records a second), key, value_bytes, partition, ahead_ms, hold (its
-                transactions stay open); of a consumer work_ms (of each record), stuck_at (an offset at which it tries
-                for ever, of every partition; or offsets by partition; "next"; None).
+            settings: of a producer rate (records per second), key, value_bytes, partition, ahead_ms, hold (whether its
+                transactions stay open); of a consumer work_ms (for each record), stuck_at (the offset of a record in
+                every partition that it retries for ever; or offsets by partition; "next"; None).
         """
         if self._order is None:
             raise RuntimeError("a program takes no settings")
@@ -104,21 +105,21 @@ class Client:
         await self._write(settings)
 
     async def pause(self) -> None:
-        """Stop it in its tracks (SIGSTOP)."""
+        """Stop the process (SIGSTOP)."""
         self._signal(signal.SIGSTOP)
         self._is_paused = True
 
     async def resume(self) -> None:
-        """Let it go on (SIGCONT)."""
+        """Continue the process (SIGCONT)."""
         self._signal(signal.SIGCONT)
         self._is_paused = False
 
     async def kill(self) -> None:
-        """End it at once (SIGKILL), as a crash would."""
+        """Kill the process (SIGKILL), like a crash."""
         await self._end(0)
 
     async def stop(self) -> None:
-        """End it in order: a consumer leaves its group."""
+        """End the process in order: a consumer leaves its group."""
         await self._end(IN_ORDER)
 
     async def _end(self, within: float) -> None:
@@ -140,7 +141,7 @@ class Client:
         self._process = None
 
     def errors(self) -> list[dict[str, Any]]:
-        """What it noted so far: errors, and the partitions that it was given and lost."""
+        """Return the client's notes so far: errors, and partitions that it was assigned and lost."""
         return [json.loads(line) for line in self.output.read_text().splitlines() if line.startswith("{")]
 
     def _running(self) -> asyncio.subprocess.Process:
@@ -160,12 +161,12 @@ class Client:
 
 
 class Field:
-    """A cluster, and what is done to it.
+    """A night's cluster, and the means to act on it.
 
     Attributes:
         cluster: its brokers.
-        version: of the brokers, as ``4.3.0``.
-        users: name -> password of those who log in with PLAIN; none if the night has no logins.
+        version: of the brokers, such as ``4.3.0``.
+        users: name -> password of the users with PLAIN; empty if the night has no logins.
     """
 
     def __init__(self, cluster: NightCluster) -> None:
@@ -178,20 +179,20 @@ class Field:
         self._output = cluster.directory / "clients"
         self._output.mkdir()
 
-    # -- what another operator does ------------------------------------------------------------------------------------
+    # -- another operator's actions ------------------------------------------------------------------------------------
 
     async def tool(self, command: str, *arguments: str, check: bool = True) -> str:
         """Run one of Kafka's own commands, as another operator would.
 
         Args:
-            command: as ``kafka-configs``; ``--bootstrap-server`` is added.
-            check: False gives the output of a command that fails.
+            command: such as ``kafka-configs``; ``--bootstrap-server`` is added.
+            check: whether to raise if the command fails.
 
         Returns:
-            What it printed.
+            The command's output.
 
         Raises:
-            RuntimeError: it failed; the text has what it printed.
+            RuntimeError: the command failed; the text has its output.
         """
         words = self.cluster.command(command, *arguments)
         done = await asyncio.to_thread(
@@ -220,7 +221,7 @@ class Field:
         """Create a topic, and wait until its partitions have leaders.
 
         Args:
-            on: the brokers of each partition, the preferred leader first; without it they are spread evenly.
+            on: the brokers of each partition, the preferred leader first; by default they are spread evenly.
         """
         brokers = self.cluster.broker_ids
         count = min(replicas, len(brokers))
@@ -267,10 +268,10 @@ class Field:
         )
 
     async def scram(self, user: str, password: str = "") -> str:
-        """Make a SCRAM-SHA-256 user, or give it another password; clients with ``user=`` of this name log in as it.
+        """Create a SCRAM-SHA-256 user, or set the user's password. Clients with ``user=`` of this name log in with it.
 
         Returns:
-            Its password.
+            The password.
         """
         if not self.users:
             raise RuntimeError("this night has no logins: give it security='logins' or 'acls'")
@@ -295,16 +296,16 @@ class Field:
         ahead_ms: float = 0.0,
         **librdkafka: Any,
     ) -> AsyncIterator[Client]:
-        """A process that writes to a topic, until this is left.
+        """Run a process that writes to a topic, until the end of the block.
 
         Args:
-            rate: records a second.
-            key: many keys ("spread"), one ("one") or none.
-            partition: all into this one; None: as Java's client chooses by key.
-            name: its client id; None: after the topic.
-            user: who logs in: with SCRAM if `scram` made it, else with PLAIN; None: the plain listener.
-            ahead_ms: milliseconds that its timestamps are ahead of the time.
-            librdkafka: its settings, with ``_`` for dots, as ``acks="1"``.
+            rate: records per second.
+            key: "spread" for many keys, "one" for one key, None for none.
+            partition: the partition of all records; None to choose it by key, as Java's client does.
+            name: the client id; by default after the topic.
+            user: the login, with SCRAM if `scram` created the user, else with PLAIN; None for the plain listener.
+            ahead_ms: milliseconds by which timestamps are ahead of the clock.
+            librdkafka: its settings, with ``_`` for dots, such as ``acks="1"``.
         """
         told = {
             "rate": rate,
@@ -333,12 +334,13 @@ class Field:
         batch: int = 1,
         **librdkafka: Any,
     ) -> AsyncIterator[Client]:
-        """A process that reads a topic as a member of a group and commits what it worked on, until this is left.
+        """Run a process that reads a topic as a member of a group and commits processed records, until the end of the
+        block.
 
         Args:
             instance: its ``group.instance.id``.
-            work_ms: milliseconds that it works on each record.
-            batch: records between two polls at most: 500 in Java's client. They are committed once all are worked on.
+            work_ms: milliseconds of work for each record.
+            batch: most records between two polls; 500 in Java's client. They are committed once all are processed.
         """
         settings = self._settings(name or f"{group}-reader", user) | {
             "group.id": group,
@@ -355,13 +357,15 @@ class Field:
 
     @contextlib.asynccontextmanager
     async def program(self, *argv: str, env: Mapping[str, str] | None = None) -> AsyncIterator[Client]:
-        """Any other process, until this is left: SIGTERM ends it. Its output is in its file."""
+        """Run any other process until the end of the block, which ends it by SIGTERM. The client's `output` is the file
+        with the program's output.
+        """
         async with self._ended(Client(self.cluster, argv, self._next_output(), None)) as client:
             await client.start(env)
             yield client
 
     def java(self, command: str, *arguments: str) -> contextlib.AbstractAsyncContextManager[Client]:
-        """One of Kafka's own clients as a process, as ``kafka-verifiable-consumer``, with Java's client."""
+        """Run one of Kafka's own clients, such as ``kafka-verifiable-consumer``, with Java's client."""
         return self.program(*self.cluster.command(command, *arguments))
 
     @contextlib.asynccontextmanager
@@ -413,7 +417,7 @@ class Field:
         await asyncio.to_thread(self.cluster.stop, broker)
 
     async def kill(self, broker: int) -> None:
-        """End a broker at once."""
+        """Kill a broker."""
         await asyncio.to_thread(self.cluster.kill, broker)
 
     async def restart(self, broker: int) -> None:
@@ -426,7 +430,7 @@ class Field:
 
     @contextlib.asynccontextmanager
     async def hanging(self, broker: int) -> AsyncIterator[None]:
-        """Inside, a broker keeps its connections and does nothing."""
+        """Stop all threads of a broker inside the block: it keeps its connections."""
         hanging = self.cluster.hanging(broker)
         await asyncio.to_thread(hanging.__enter__)
         try:
@@ -440,11 +444,11 @@ class Field:
         properties: Mapping[str, str | None] = {},
         **named: str | None,
     ) -> None:
-        """Change the server.properties of one broker, which it reads at its next start.
+        """Change the server.properties of a broker, which it reads at its next start.
 
         Args:
-            properties: None removes one.
-            named: the same, with ``_`` for dots.
+            properties: None removes a property.
+            named: further properties, with ``_`` for dots.
         """
         self.cluster.change_properties(broker, dict(properties) | _dotted(named))
 
@@ -453,12 +457,12 @@ class Field:
     # -- waiting -------------------------------------------------------------------------------------------------------
 
     async def settled(self) -> None:
-        """Wait until every replica is in sync, and let the preferred replicas lead."""
+        """Wait until every replica is in sync and led by its preferred replica, electing leaders if necessary."""
 
         await self.until(lambda: other_client.is_settled(self._admin), "the cluster is settled", PATIENCE)
 
     async def until(self, is_so: Callable[[], Awaitable[bool]], what: str, within: float = 60) -> None:
-        """Wait for something. Raises TimeoutError."""
+        """Wait until a condition holds. Raises TimeoutError."""
         await other_client.until(is_so, what, within)
 
     async def _send(self, change: changes.ChangeRequest) -> None:
@@ -468,7 +472,7 @@ class Field:
         return (await self._admin.run(describe_topics)).topics
 
     def close(self) -> None:
-        """Close its own client; those of the night end with their context managers."""
+        """Close the field's own client; the clients of a night end with their context managers."""
         self._admin.close()
 
 

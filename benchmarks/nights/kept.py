@@ -1,4 +1,4 @@
-"""What is kept of nights: what was written, a flight record of each half, and the scores that the records give."""
+"""The stored results of nights: the console's rows, a flight record of each half, and the scores of the records."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ RESULTS, SCORES, RECORDS = FOLDER / "results.json", FOLDER / "scores.json", FOLD
 
 
 def halves(file: Path = RESULTS) -> list[Half]:
-    """What was written, of each night, half and version the last time."""
+    """Return the latest rows of each night, half and version."""
     return kept.read(file, Half)
 
 
 def keep(half: Half, file: Path = RESULTS) -> None:
-    """Put a half in place of the last one of the same night and version."""
+    """Store a half in place of the former one of the same night and version."""
     every = {_key(each): each for each in (*halves(file), half)}
     kept.write(file, [every[key] for key in sorted(every)])
 
@@ -39,23 +39,23 @@ def _key(half: Half) -> tuple[str, str, str]:
 
 
 def scores(file: Path = SCORES) -> list[Score]:
-    """The kept scores: those that the records gave last."""
+    """Return the stored scores, which the records gave last."""
     return kept.read(file, Score)
 
 
 def keep_scores(found: Iterable[Score], file: Path = SCORES) -> None:
-    """Put scores in place of the last ones of the same nights."""
+    """Store scores in place of the former ones of the same nights."""
     every = {(each.version, each.slug): each for each in (*scores(file), *found)}
     kept.write(file, [every[key] for key in sorted(every)])
 
 
 def record_of(slug: str, half: str, version: str, folder: Path = RECORDS) -> Path:
-    """The file of a record."""
+    """Return the path of a record."""
     return folder / f"{slug}-{half}-{version}.kacrec"
 
 
 def judged(nights: dict[str, Night], found: Sequence[Half]) -> list[Score]:
-    """The scores of those halves that are of these nights, by version and slug."""
+    """Return the scores of those halves that belong to these nights, by version and slug."""
     by_key = {_key(each): each for each in found if each.slug in nights}
     pairs = dict.fromkeys((version, slug) for version, slug, _ in sorted(by_key))
     return [
@@ -65,11 +65,11 @@ def judged(nights: dict[str, Night], found: Sequence[Half]) -> list[Score]:
 
 
 def again(half: Half, record: Path | None = None) -> Half:
-    """The half as its record gives it: what is written of what brokers answered then, by the code of now.
+    """Return the half with the rows that the present code makes from its record.
 
     Raises:
         OSError: the record can't be read.
-        RecordError: it is none.
+        RecordError: the file is no record.
     """
     file = record or record_of(half.slug, half.half, half.version)
     said = Said()
@@ -88,7 +88,7 @@ async def _replayed(reader: FlightReader, said: Said) -> None:
             try:
                 poll = await replay.poll_at(at_ms)
             except (AdminError, Refused) as error:
-                if error.failure.name != NOT_RECORDED:  # the console was just opened, and wrote nothing yet
+                if error.failure.name != NOT_RECORDED:  # the console was just opened, and showed nothing yet
                     said.lose(error, at_ms / 1000)
                 continue
             observations = after(observations, poll) if observations is not None else begin(poll)

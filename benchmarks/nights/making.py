@@ -1,4 +1,4 @@
-"""A night's cluster, prepared for it, and a night that is made without the console."""
+"""Makes nights: prepares a cluster for a night, and runs the night with or without the console."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from console.admin.settings import ConnectionSettings
 WARM = 12.0
 """Seconds of polls before `Begin`."""
 LOOKS_ON = 10.0
-"""Seconds after `Begin` until a night that is made without the console ends."""
+"""Seconds from `Begin` until a night without the console ends."""
 
 
 @asynccontextmanager
 async def prepared(night: Night, half: str, version: str) -> AsyncIterator[tuple[Field, Begin]]:
-    """A cluster of its own, with what a night or its twin prepares, settled if it settles.
+    """Run a new cluster, prepared for a night or its twin, and settled if possible. Yield its field and its `Begin`.
 
     Args:
         half: `NIGHT` or `TWIN`.
-        version: as ``4.3.0``.
+        version: such as ``4.3.0``.
     """
     cluster = NightCluster(version, night.brokers, night.security, night.properties, night.format_options)
     try:
@@ -53,7 +53,7 @@ async def make_only(night: Night, half: str, version: str) -> str:
     """Make a night or its twin, and end it.
 
     Returns:
-        How long its parts took, and what its clients noted.
+        The durations of its parts, and its clients' notes, as text.
     """
     at = [time.monotonic()]
     async with prepared(night, half, version) as (field, begin):
@@ -73,7 +73,7 @@ async def watched(slug: str, night: Night, half: str, version: str, record: Path
 
     Args:
         half: `NIGHT` or `TWIN`.
-        record: the file for what brokers answered the console.
+        record: the file for the brokers' responses to the console.
     """
     said = Said()
     async with prepared(night, half, version) as (field, begin):
@@ -105,7 +105,7 @@ async def watched(slug: str, night: Night, half: str, version: str, record: Path
 
 
 async def _timed(begin: Begin) -> tuple[float, float]:
-    """Let it go wrong. Returns when that began, seconds since 1970, and how long it took."""
+    """Run `Begin`. Return its start, seconds since 1970, and its duration in seconds."""
     began = time.time()
     await begin()
     return began, time.time() - began

@@ -1,6 +1,7 @@
-"""A night is a record: how something public happened is made on real brokers, a twin that looks alike and is well, and
-the words that a right answer has. Its author writes it before its first run, from public reports, without looking at
-the console's rules."""
+"""The record of a night: how a published trouble is made on real brokers, a healthy twin that resembles it, and the
+words of a right answer. The author writes it before its first run, from public reports, without looking at the
+console's rules.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +16,28 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 Begin = Callable[[], Awaitable[None]]
-"""Does what goes wrong (or, for a twin, what looks alike) on a cluster that is prepared for it, and returns when that
-is done. The console watches the whole time."""
+"""Makes the trouble (or, for a twin, its likeness) in a cluster that is prepared for it, and returns once it is made.
+The console watches the whole time, unless `Night.stands` is set.
+"""
 Make = Callable[["Field"], AbstractAsyncContextManager[Begin]]
 """Prepares topics, groups and clients, and yields the `Begin`; at its end, it stops everything that it started."""
 
 
 class Words(Struct, frozen=True):
-    """Words that a text must and must not have: regular expressions, searched without case, ``.`` also for newlines."""
+    """Words that a text must and must not have: regular expressions, which ignore case, and whose ``.`` matches
+    newlines.
+    """
 
     must: tuple[str, ...]
-    """Patterns that all have to be found in the same text. Alternatives are within one pattern, as ``deleted|gone``."""
+    """Patterns that must all be found in the same text. Alternatives are within a pattern, as ``deleted|gone``."""
     never: tuple[str, ...] = ()
     """Patterns that must not be found in the text."""
 
     def fit(self, text: str) -> bool:
-        """Whether a text has all that it must, and nothing that it must not.
+        """Return whether a text has everything that it must have, and nothing that it must not.
 
         Args:
-            text: one row of the console: its title, subject, evidence and advice; or one proposed step.
+            text: one row of the console (its title, subject, evidence and advice), or one proposed step.
         """
 
         def found(pattern: str) -> bool:
@@ -46,14 +50,14 @@ class Night(Struct, frozen=True, kw_only=True):
     """A night and its twin."""
 
     name: str
-    """The name under which results are kept: a few words in lower case."""
+    """The name of the stored results: a few words in lower case."""
     source: str
     """The address of the public report that the night is based on."""
     story: str
-    """What went wrong and what people saw, in the author's own words, in two or three sentences."""
+    """The trouble and its visible effects, in the author's own words, in two or three sentences."""
     make: Make
     twin_story: str
-    """What happens in the twin, which looks alike and is healthy."""
+    """A description of the healthy twin, which resembles the night."""
     twin: Make
     cause: Words
     """The words of a row that names the cause."""
@@ -61,26 +65,30 @@ class Night(Struct, frozen=True, kw_only=True):
     """The words of a row that names the symptom correctly, without its cause."""
     step: Words | None
     """The words of a proposed step that helps, or of advice that leads to the step; None if the console can do
-    nothing."""
+    nothing.
+    """
     wrong: tuple[str, ...] = ()
-    """Patterns of proposed statements that would make the situation worse, or lose something."""
+    """Patterns of proposed statements that would make the situation worse, or lose data."""
     unknowable: bool = False
     """Whether no API of the brokers shows the cause. Then a row counts as naming the cause if it says that, and where
-    to look; `cause` has the words of such a row."""
+    to look; `cause` has the words of such a row.
+    """
     fine: tuple[str, ...] = ()
     """Patterns of rows that are allowed for the twin, because they are true and useful (give the reason in a
-    comment)."""
+    comment).
+    """
     stands: bool = False
-    """Whether it goes wrong before the console is opened: `Begin` runs first, and the console opens after it."""
+    """Whether the trouble begins before the console is opened: `Begin` runs first, and the console opens after it."""
     watch: float = 90.0
     """Seconds for which the console watches after `Begin` has ended."""
     brokers: int = 3
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties in the file of every broker."""
     format_options: tuple[str, ...] = ()
-    """Further arguments of ``kafka-storage format``, as ``("--release-version", "4.1")``."""
+    """Further arguments of ``kafka-storage format``, such as ``("--release-version", "4.1")``."""
     security: str = "plain"
-    """``plain``, ``logins`` (a second listener with SASL PLAIN and SCRAM users) or ``acls`` (the same, and only users
-    with an ACL may do anything on that listener)."""
+    """``plain``, ``logins`` (a second listener with SASL PLAIN and SCRAM users) or ``acls`` (a second listener on which
+    only users with ACLs may do anything).
+    """
     versions: tuple[str, ...] = ("4.3", "4.4", "3.9")
-    """The releases on which the night can be made; the results of the first one are the ones that count."""
+    """The releases on which the night can be made; the results of the first one count."""

@@ -1,4 +1,4 @@
-"""What the console wrote while a night or its twin was watched: values, collected poll by poll."""
+"""The console's rows during a night or its twin, collected from the verdicts of all polls."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from console.triage.diagnosis import Verdict
 INFO, POSSIBLE = Severity.INFO.value, Certainty.POSSIBLE.value
 NIGHT, TWIN = "night", "twin"
 LONGEST = 1200
-"""Maximum characters of a row that are kept."""
+"""Maximum characters of a stored row."""
 MOST_PROPOSALS = 12
 MOST_LINES = 100
 _NUMBER = re.compile(r"\d[\d.,:]*")
 
 
 class Proposal(Struct, frozen=True, array_like=True):
-    """A next step of a row. statement: what F or a later key stages or shows; ``""`` for one outside of Kafka."""
+    """A next step of a row. statement: the statement that F or a later key stages or shows; ``""`` for a step outside
+    of Kafka.
+    """
 
     text: str
     statement: str
@@ -41,11 +43,11 @@ class Row(Struct, frozen=True, kw_only=True):
     """A row of the verdict, as a person reads it.
 
     Attributes:
-        text: title, subject and evidence, as they were last.
-        first, last: seconds from the beginning of `Begin` to the polls at which it stood first and last. A row with
-            other numbers, or that explains more, is the same row; one with another severity, sureness, evidence or
-            step is another.
-        polls: at how many it stood.
+        text: title, subject and evidence, from the last poll with the row.
+        first, last: seconds from the beginning of `Begin` to the first and the last poll with the row. A row with other
+            numbers, or that explains more, is the same row; a row with another severity, certainty, evidence or step is
+            another.
+        polls: the number of polls with the row.
     """
 
     severity: str
@@ -59,27 +61,29 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """Its first line."""
+        """The first line of the text."""
         return self.text.partition("\n")[0]
 
     @property
     def whole(self) -> str:
-        """All of it: with its advice and statements."""
+        """The text with its advice and statements."""
         return "\n".join([self.text, *map(str, self.proposals)])
 
     @property
     def is_trouble(self) -> bool:
-        """Whether it counts: it is above info."""
+        """Whether the row counts: its severity is above info."""
         return self.severity != INFO
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is more than possible."""
+        """Whether the certainty is above possible."""
         return self.certainty != POSSIBLE
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """What the verdict calls unknowable, with where to look, or could not read. first, last: as in `Row`."""
+    """A line of the verdict about a fact that can't be known, with the place to look, or that could not be read. first,
+    last: as in `Row`.
+    """
 
     text: str
     first: float
@@ -87,13 +91,13 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 class Half(Struct, frozen=True, kw_only=True):
-    """What was written of a night, or of its twin.
+    """The console's rows during a night or its twin.
 
     Attributes:
-        slug: of the night's module. half: ``night`` or ``twin``. version: of the brokers, as ``4.3.0``.
-        until: seconds from the beginning of `Begin` to the last poll. begun: to its end.
-        began_ms: when `Begin` began, milliseconds since 1970.
-        load: processes that wanted a processor, at the end. commit: by whose rules.
+        slug: of the night's module. half: ``night`` or ``twin``. version: of the brokers, such as ``4.3.0``.
+        until: seconds from the beginning of `Begin` to the last poll. begun: seconds to the end of `Begin`.
+        began_ms: the beginning of `Begin` in milliseconds since 1970.
+        load: the load average at the end. commit: of the rules.
     """
 
     slug: str
@@ -108,16 +112,16 @@ class Half(Struct, frozen=True, kw_only=True):
     commit: str = ""
 
     def standing(self) -> Iterator[Row]:
-        """The rows that stand at the end."""
+        """Return the rows that stand at the end."""
         return (row for row in self.rows if row.last >= self.until)
 
     def standing_lines(self) -> Iterator[str]:
-        """The lines that stand at the end."""
+        """Return the lines that stand at the end."""
         return (line.text for line in self.lines if line.last >= self.until)
 
 
 class Said:
-    """Collects what is written. Its times are seconds since 1970, until `rows` and `lines` are taken."""
+    """Collects rows and lines. Their times are seconds since 1970 until `half` is called."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, ...], Row] = {}
@@ -125,7 +129,7 @@ class Said:
         self.until = 0.0
 
     def add(self, verdict: Verdict, _observations: Any = None) -> None:
-        """Add what one verdict writes."""
+        """Add the rows and lines of a verdict."""
         at = self.until = verdict.at.timestamp()
         for row in cause_rows(verdict, {}):
             self._add_row(_written(row, at), row.claim)
@@ -135,7 +139,7 @@ class Said:
             self._add_line(f"unknown: {part_names(verdict.blind)} could not be read", at)
 
     def lose(self, error: AdminError | Refused, at: float) -> None:
-        """Add what is written when no broker answers."""
+        """Add the row that the console shows if no broker answers."""
         self.until = at
         text = f"no broker answers\n{error.failure}"
         certain, critical = Certainty.CERTAIN.value, Severity.CRITICAL.value
@@ -144,7 +148,9 @@ class Said:
         self._add_row(row, None)
 
     def half(self, began_ms: int, **more: Any) -> Half:
-        """What was written, by the seconds from that time. more: the other attributes of a `Half`."""
+        """Return the collected rows and lines, with times as seconds from `began_ms`. more: the other attributes of a
+        `Half`.
+        """
         began = began_ms / 1000
 
         def shifted(each: Any) -> Any:

@@ -1,17 +1,17 @@
-"""What the writing of a night and its twin is worth: 0, 1 or 2 points in each of three matters. Pure.
+"""The score of a night and its twin: 0, 1 or 2 points in each of three matters. Pure.
 
-**Named.** 2: a row above info that stands at the last poll fits `cause`; if the night is `unknowable`, any row or any
-line about what can't be known that does. 1: a row above info that stands then fits `symptom`. 0: neither. A wrong
-diagnosis costs nothing here, but is listed: a row that stands then, above info and surer than possible, and fits
-neither. It is the diagnosis that stands in the place of the cause, so it is listed only with less than 2 points.
+**Named.** 2: a row above info that stands at the last poll fits `cause`; if the night is `unknowable`, any such row or
+line about what can't be known suffices. 1: a row above info that stands then fits `symptom`. 0: neither. A wrong
+diagnosis costs no points, but is listed: a row that stands then, above info and surer than possible, and fits neither.
+It is only listed with less than 2 points, because it is the diagnosis in place of the cause.
 
-**Step.** 0: a statement that was proposed at any time after `Begin` began fits `wrong`, also one that only a later key
-stages. Else 2: a proposal of a row that stands at the last poll (its advice with its statement), all proposals of one
-such row with its subject, or the place to look of a line fits `step`. Else, if `step` is None: 2. Else 1 if any row
-stands, 0 if nothing is said.
+**Step.** 0: a statement that was proposed at any time after `Begin` began fits `wrong`, also a statement that only a
+later key stages. Else 2: a proposal of a row that stands at the last poll (its advice with its statement), all
+proposals of one such row with its subject, or the place to look of a line fits `step`. Else, if `step` is None: 2. Else
+1 if any row stands, 0 if none does.
 
-**Twin.** 2: no row above info ever stood, from the opening of the console on, that no expression of `fine` finds. 1:
-only possible ones did. 0: a likely or certain one did.
+**Twin.** 2: since the opening of the console, every row above info was one that `fine` allows. 1: other rows were only
+possible. 0: another row was likely or certain.
 
 **First row.** Seconds from the end of `Begin` to the first poll with a row above info that fits `cause` or `symptom`; 0
 if it stood before. It is None if no such row came.
@@ -56,7 +56,7 @@ class Score(Struct, frozen=True, kw_only=True):
 
 
 def judge(night: Night, made: Half | None, twin: Half | None) -> Score:
-    """Judge a night and its twin, or one of them."""
+    """Return the score of a night and its twin, or of one of them."""
     either = made or twin
     assert either is not None
     known: dict[str, object] = {"slug": either.slug, "version": either.version}
@@ -75,7 +75,7 @@ def judge(night: Night, made: Half | None, twin: Half | None) -> Score:
 
 
 def named(night: Night, made: Half) -> int:
-    """The points for naming it."""
+    """Return the points for naming the cause: 2 if a row names it, 1 if a row only names the symptom, else 0."""
     rows = list(made.standing())
     if night.unknowable and any(
         night.cause.fit(text) for text in (*(row.whole for row in rows), *made.standing_lines())
@@ -88,7 +88,7 @@ def named(night: Night, made: Half) -> int:
 
 
 def step(night: Night, made: Half) -> int:
-    """The points for the step that is proposed."""
+    """Return the points for the proposed step."""
     if any(_harmful(night, made)):
         return 0
     if night.step is None:
@@ -100,7 +100,7 @@ def step(night: Night, made: Half) -> int:
 
 
 def silence(night: Night, twin: Half) -> int:
-    """The points for what is not said of the twin."""
+    """Return the points for the silence about the twin."""
     alarms = list(_alarms(night, twin))
     if not alarms:
         return 2
@@ -108,7 +108,7 @@ def silence(night: Night, twin: Half) -> int:
 
 
 def first_row(night: Night, made: Half) -> float | None:
-    """Seconds to the first row; None if none came."""
+    """Return the seconds to the first row; None if none came."""
     right = [row.first for row in made.rows if row.is_trouble and row.last >= 0 and _is_right(night, row)]
     return round(max(0.0, min(right) - made.begun), 1) if right else None
 
@@ -148,7 +148,9 @@ def _titles(rows: Iterable[Row]) -> tuple[str, ...]:
 
 
 class Average(Struct, frozen=True):
-    """Over nights. harmful: the nights with a wrong step. first: the median of the seconds to the first row."""
+    """The figures over several nights. named, step, twin: mean points. harmful: the number of nights with a wrong step.
+    first: the median of the seconds to the first row; None if no night has one.
+    """
 
     nights: int
     named: float
@@ -159,7 +161,7 @@ class Average(Struct, frozen=True):
 
 
 def average(scores: Sequence[Score]) -> Average:
-    """The figures over those halves that were made."""
+    """Return the figures over those halves that were made."""
 
     def mean(points: Iterable[int | None]) -> float:
         known = [each for each in points if each is not None]
@@ -177,7 +179,7 @@ def average(scores: Sequence[Score]) -> Average:
 
 
 def worse(now: Score, then: Score) -> list[str]:
-    """The matters in which a score is lower than an earlier one."""
+    """Return the matters in which a score is lower than an earlier one."""
     pairs = {name: (getattr(now, name), getattr(then, name)) for name in ("named", "step", "twin")}
     return [
         f"{name} {after}, was {before}"

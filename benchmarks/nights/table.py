@@ -14,7 +14,7 @@ BEGIN, END = "<!-- nights: made by python -m benchmarks.nights --table -->", "<!
 
 
 def line(score: Score) -> str:
-    """One night's score."""
+    """Return the score of a night as lines of text."""
     parts = [
         f"{score.slug} {score.version}:",
         *(f"{name} {_points(getattr(score, name))}" for name in ("named", "step", "twin")),
@@ -25,7 +25,7 @@ def line(score: Score) -> str:
 
 
 def summary(figures: Average) -> str:
-    """The averages, with what is wanted."""
+    """Return the averages, with the required ones."""
     return (
         f"{figures.nights} nights: named {figures.named} (wanted {NAMED}), step {figures.step}, "
         f"{figures.harmful} with a harmful one (wanted 0), twins {figures.twin} (wanted {TWINS}), "
@@ -34,11 +34,11 @@ def summary(figures: Average) -> str:
 
 
 def written(page: str, nights: Mapping[str, Night], scores: Sequence[Score], live: Sequence[Score]) -> str:
-    """The page with the table between its marks.
+    """Return the page with the table between its marks.
 
     Args:
         scores: of the records, judged by the present rules.
-        live: of what the console wrote while it watched.
+        live: of the console's rows while it watched.
     """
     block = f"{BEGIN}\n{_section(nights, scores, live)}\n{END}"
     return re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, page, flags=re.DOTALL)

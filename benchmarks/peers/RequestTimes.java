@@ -6,9 +6,10 @@ import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
 /**
- * What running brokers count of their requests, by attaching to their processes. For each process id that comes in as a
- * line, with a line of their own: API, requests so far, and the milliseconds that these had in the queue for a request
- * handler, in the handler, and in all; then an empty line. The metrics are brokers' own, kafka.network:type=RequestMetrics.
+ * Reads the request metrics of running brokers, kafka.network:type=RequestMetrics, by attaching to their processes.
+ * For each process id, a line of standard input, it writes a line for each API, and an empty line at the end. A line
+ * has the API, the number of requests since the broker's start, and their total milliseconds in the queue for a
+ * request handler, in the handler, and from receipt to response.
  */
 public class RequestTimes {
     static final String METRICS = "kafka.network:type=RequestMetrics,";
@@ -38,7 +39,7 @@ public class RequestTimes {
         }
     }
 
-    /** A histogram's mean is that of all it has ever counted. */
+    /** Returns the sum of a histogram's values: its mean is that of all values since the broker's start. */
     static double total(MBeanServerConnection server, String metric, String api) throws Exception {
         ObjectName name = new ObjectName(METRICS + "name=" + metric + ",request=" + api);
         return (Long) server.getAttribute(name, "Count") * (Double) server.getAttribute(name, "Mean");

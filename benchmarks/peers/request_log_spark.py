@@ -1,7 +1,7 @@
-"""The peer of `benchmarks.requests` that is Spark's own: `from_json` of each line of a request log, to Parquet of
-requests by the second.
+"""The program for comparison with `benchmarks.requests` that only uses Spark: `from_json` of each line of a request
+log, to Parquet with rows of requests per second.
 
-``python -m benchmarks.peers.request_log_spark LOG OUT``, in a session as that of `kac lake`.
+``python -m benchmarks.peers.request_log_spark LOG OUT``, in a session like that of `kac lake`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ FROM counted GROUP BY second, principal, client_id, api
 
 
 def main(log: str, out: str) -> None:
-    """Read the log, leave Parquet."""
+    """Read the log, and write the Parquet files."""
     with lake_session(os.environ, master="local[2]") as spark:
         spark.read.text(log).createOrReplaceTempView("log")
         spark.sql(_SQL.format(structure=_STRUCTURE)).write.parquet(out)

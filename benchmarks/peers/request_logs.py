@@ -1,9 +1,10 @@
-"""The peers of `benchmarks.requests`: a request log to requests by the second, by DuckDB or by Polars alone.
+"""Programs for comparison with `benchmarks.requests`: they make rows of requests per second from a request log, with
+nothing but DuckDB or Polars.
 
-``PYTHON request_logs.py duckdb|polars LOG OUT pattern|json|container``: each needs nothing but its own library, so
-PYTHON may be of an environment that has that alone. pattern: Kafka's own layout; json: objects (ECS); container:
-another layout behind the time of a container's runtime. Only DuckDB reads the last two here. Both leave Parquet of
-(second since 1970, principal, client_id, api, and the sums).
+``PYTHON request_logs.py duckdb|polars LOG OUT pattern|json|container``: each needs only its own library, so PYTHON may
+be of an environment with that library only. pattern: Kafka's own layout; json: objects (ECS); container: another layout
+after the timestamp of a container's runtime. Only DuckDB reads the last two here. Both write Parquet of (second since
+1970, principal, client_id, api, and the sums).
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ FROM counted GROUP BY ALL
 
 
 def duckdb_alone(log: str, out: str, layout: str) -> None:
-    """DuckDB: a typed `from_json` of each line. Rows without an API are left there: to leave them out, DuckDB would
-    read the JSON twice."""
+    """Use DuckDB: a typed `from_json` of each line. Keep rows without an API: to leave them out, DuckDB would read the
+    JSON twice.
+    """
     import duckdb
 
     with duckdb.connect() as connection:
@@ -87,8 +89,8 @@ def duckdb_alone(log: str, out: str, layout: str) -> None:
 
 
 def polars_alone(log: str, out: str, _: str) -> None:
-    """Polars: a typed `json_decode` of each line, streamed."""
-    # Import it by name: polars is in an environment of its own, so its types are missing where this file is checked.
+    """Use Polars: a typed `json_decode` of each line, streamed."""
+    # Import it by name: polars is in a separate environment, so its types are missing when this file is checked.
     pl: Any = import_module("polars")
 
     def array(**fields: Any) -> Any:

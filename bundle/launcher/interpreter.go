@@ -2,6 +2,6 @@
 
 package main
 
-// Python itself: a module like any other, pinned in go.sum. `python -m bundle` takes its files from the module cache,
-// leaves out what is unused and packs the rest; linked in whole it would be 20 MB more.
+// This module has the files of Python, and go.sum pins it. `python -m bundle` reads it from the module cache and packs
+// only the files that kac uses; linking the whole module would add 20 MB.
 import _ "github.com/kluctl/go-embed-python/python"

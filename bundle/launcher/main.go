@@ -1,4 +1,4 @@
-// Package main is the start of the one-file kac: it finds or makes the unpacked tree and becomes its Python.
+// Package main is the launcher of the one-file kac: it finds the unpacked tree, or unpacks it, and executes its Python.
 package main
 
 import (
@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// payload is the tree as tar, packed with zstd; identity is its SHA-256 in hexadecimal, which names the folder.
+// payload is the tree as a tar archive, compressed with zstd; identity is the payload's SHA-256 in hexadecimal, and the
+// name of the folder with the unpacked tree.
 //
 //go:embed payload/tree.tar.zst
 var payload []byte
@@ -19,7 +20,7 @@ var payload []byte
 //go:embed payload/identity
 var identity string
 
-// index has a line for each file of the tree: its size in bytes, a space, its path.
+// index has a line for each file of the tree: its size in bytes, a space, and its path.
 //
 //go:embed payload/index
 var index string
@@ -45,7 +46,7 @@ func run(arguments []string) int {
 		return failed
 	}
 	python := folder + "/" + interpreter
-	// -I: no PYTHON… variables, no packages of the user, nothing from the working folder.
+	// -I: Python ignores PYTHON… variables, the user's packages and the working folder.
 	command := append([]string{python, "-I", "-B", "-c", start}, arguments...)
 	err = syscall.Exec(python, command, environment(os.Environ()))
 	if errors.Is(err, fs.ErrPermission) {
@@ -59,8 +60,8 @@ func run(arguments []string) int {
 	return failed
 }
 
-// environment adds the path of this file for `kac doctor`, and the host's certificate authorities: the embedded
-// OpenSSL looks in Debian's folder alone.
+// environment returns the given variables with the path of this file, for `kac doctor`, and with the host's certificate
+// authorities, because the embedded OpenSSL looks only in Debian's folder. It keeps authorities that are set already.
 func environment(given []string) []string {
 	own, err := os.Executable()
 	made := make([]string, 0, len(given)+2)
@@ -78,7 +79,7 @@ func environment(given []string) []string {
 		made = append(made, "KAC_BUNDLE="+own)
 	}
 	if authorities {
-		// Debian, Red Hat (two places), SUSE, Alpine.
+		// The files of Debian, Red Hat (two), SUSE and Alpine.
 		for _, file := range []string{
 			"/etc/ssl/certs/ca-certificates.crt",
 			"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -98,7 +99,7 @@ func complain(err error) {
 	fmt.Fprintf(os.Stderr, "kac: %s\n", harmless(err.Error()))
 }
 
-// harmless replaces control characters, which names from the environment may have.
+// harmless replaces control characters except line feeds by question marks: names from the environment may have them.
 func harmless(text string) string {
 	return strings.Map(func(letter rune) rune {
 		if letter < ' ' && letter != '\n' || letter >= 0x7f && letter < 0xa0 {

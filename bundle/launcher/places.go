@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is a folder of this user under which trees are unpacked, one for each version.
+// place is a folder of this user that has an unpacked tree for each version.
 type place struct {
 	folder string
-	// below: it exists already, or nothing is unpacked here.
+	// below is a folder that has to exist, or the place can't be used; "" if any folder may be created.
 	below string
 }
 
@@ -25,7 +25,7 @@ const (
 	othersWrite = 0o022
 )
 
-// places are where a tree may be, best first. getenv: of this process. uid: of its user.
+// places returns the places for trees, best first. getenv returns a variable of this process; uid is that of its user.
 func places(getenv func(string) string, uid int) []place {
 	found := []place{}
 	if cache := getenv("XDG_CACHE_HOME"); filepath.IsAbs(cache) {
@@ -39,8 +39,8 @@ func places(getenv func(string) string, uid int) []place {
 	return found
 }
 
-// open makes the place where it is missing, and says why it can't be used: another user's, writable by others, read-only
-// or without execution.
+// open makes the folder if it is missing, and returns an error if the place can't be used: if it can't be made, or if
+// other users could change it.
 func (p place) open() error {
 	if p.below != "" {
 		if _, err := os.Stat(p.below); err != nil {
@@ -60,7 +60,7 @@ func (p place) open() error {
 	return safeAbove(real)
 }
 
-// executable says why files here can't be executed or written; it is asked before anything is unpacked.
+// executable returns an error if files in the place can't be written or executed; call it before unpacking.
 func (p place) executable() error {
 	probe, err := os.CreateTemp(p.folder, ".probe-")
 	if err != nil {
@@ -77,7 +77,7 @@ func (p place) executable() error {
 	return nil
 }
 
-// trusted says why a folder may hold what somebody else put there. It follows no link.
+// trusted returns an error if another user may have written to a folder, or if it is no folder. It follows no link.
 func trusted(folder string) error {
 	found, err := os.Lstat(folder)
 	if err != nil {
@@ -95,7 +95,7 @@ func trusted(folder string) error {
 	return nil
 }
 
-// safeAbove refuses a path of which somebody else could exchange a part. folder: without links.
+// safeAbove returns an error if another user could replace a folder of the path. folder has no links.
 func safeAbove(folder string) error {
 	for {
 		found, err := os.Lstat(folder)
@@ -103,7 +103,7 @@ func safeAbove(folder string) error {
 			return reason(err)
 		}
 		owner := int(found.Sys().(*syscall.Stat_t).Uid)
-		// In a user namespace root of the host has the number of nobody.
+		// In a user namespace, the host's root has the user id of nobody.
 		if owner != 0 && owner != os.Getuid() && owner != unmapped {
 			return fmt.Errorf("%s above it belongs to user %d", folder, owner)
 		}
@@ -117,7 +117,7 @@ func safeAbove(folder string) error {
 	}
 }
 
-// reason is an error without the path, which is named before it.
+// reason returns an error without its path, because the message names the path before the error.
 func reason(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

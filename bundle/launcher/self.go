@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-// self is `kac self`: what this file knows about itself without trusting what it unpacked.
+// self runs `kac self` and returns the exit code. It does not execute unpacked files, because they may be changed.
 func self(arguments []string) int {
 	if len(arguments) != 1 || arguments[0] != "verify" && arguments[0] != "folder" {
 		fmt.Fprint(os.Stderr, "usage: kac self verify    compare the unpacked files with this one\n"+
@@ -31,8 +31,8 @@ func self(arguments []string) int {
 	return verify(folder)
 }
 
-// verify prints the SHA-256 of this file, which stands beside it where it was published, and what differs from the
-// payload in the folder; the exit code.
+// verify prints the SHA-256 of this file, which is published next to the file, and the files of the folder that differ
+// from the payload, and returns the exit code.
 func verify(folder string) int {
 	own, err := os.Executable()
 	var sum string

@@ -18,7 +18,7 @@ import (
 
 const partial = ".partial-"
 
-// unpacked returns the folder of the tree, unpacked now where it is nowhere yet.
+// unpacked returns the folder of the tree, and unpacks it if no place has it.
 func unpacked(candidates []place) (string, error) {
 	problems := make([]error, len(candidates))
 	for number, each := range candidates {
@@ -52,7 +52,8 @@ func unpacked(candidates []place) (string, error) {
 		unpackedSize()>>20, strings.Join(said, "\n"))
 }
 
-// unpack makes the tree, whole or not at all: under another name first. A second start waits for the first.
+// unpack makes the tree under another name and then renames it, so it is complete or missing. A second start waits for
+// the first.
 func (p place) unpack() (string, error) {
 	folder := filepath.Join(p.folder, identity)
 	release, alone := lock(filepath.Join(p.folder, ".lock"))
@@ -76,7 +77,7 @@ func (p place) unpack() (string, error) {
 		if trusted(folder) == nil && whole(folder) {
 			return folder, nil
 		}
-		// Something is missing in it, or others could write there: it makes room, and stays whole for who runs from it.
+		// A file is missing in the folder, or other users could write there. Rename it, because a process may use it.
 		broken := making + ".broken"
 		if err := os.Rename(folder, broken); err != nil {
 			return "", reason(err)
@@ -90,7 +91,7 @@ func (p place) unpack() (string, error) {
 	return folder, nil
 }
 
-// clear removes what starts left behind that were killed. Only with the lock.
+// clear removes incomplete trees of starts that were killed. Call it only with the lock.
 func (p place) clear() {
 	left, _ := filepath.Glob(filepath.Join(p.folder, partial+"*"))
 	for _, each := range left {
@@ -98,7 +99,8 @@ func (p place) clear() {
 	}
 }
 
-// lock waits for other starts; alone is false where this file system has no locks, and then renaming decides.
+// lock waits for other starts; alone is false if the file system has no locks. Then the first start to rename its tree
+// wins.
 func lock(file string) (release func(), alone bool) {
 	held, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -110,7 +112,7 @@ func lock(file string) (release func(), alone bool) {
 	return func() { held.Close() }, err == nil
 }
 
-// extract writes the tree into an empty folder and waits until it is on the disk.
+// extract writes the tree into an empty folder, and waits until it is on the disk.
 func extract(folder string) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -144,7 +146,7 @@ func extract(folder string) error {
 	return unix.Syncfs(int(opened.Fd()))
 }
 
-// walk calls visit for each file of the payload, in its order.
+// walk calls visit for each file of the payload, in the payload's order.
 func walk(visit func(name string, mode fs.FileMode, content io.Reader) error) error {
 	plain, err := zstd.NewReader(bytes.NewReader(payload))
 	if err != nil {
@@ -166,7 +168,8 @@ func walk(visit func(name string, mode fs.FileMode, content io.Reader) error) er
 	}
 }
 
-// whole reports whether every file is there with its size: whatever cleans folders of temporary files takes single ones.
+// whole reports whether the folder has every file with its size, because programs that clean folders of temporary files
+// remove single files.
 func whole(folder string) bool {
 	if folderOf, err := unix.Open(folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
 		defer unix.Close(folderOf)

@@ -1,4 +1,4 @@
-// Payloads as Apicurio's own serializers write them: one line of JSON for each, with its headers.
+// Writes payloads of Apicurio's own serializers: a line of JSON for each, with its headers.
 
 import com.google.protobuf.DescriptorProtos.DescriptorProto;
 import com.google.protobuf.DescriptorProtos.FieldDescriptorProto;
@@ -49,7 +49,7 @@ public class ApicurioPayloads {
             .addMessageType(DescriptorProto.newBuilder().setName("Money").addField(id)
                 .addField(field("at", 2, ".google.protobuf.Timestamp"))).build(),
             new FileDescriptor[] {TimestampProto.getDescriptor()});
-        // A name whose length takes two bytes.
+        // The length of the message's name takes two bytes.
         Descriptor bill = FileDescriptor.buildFrom(FileDescriptorProto.newBuilder().setName("bills")
             .setSyntax("proto3").setPackage("shop").addDependency("money.proto")
             .addMessageType(DescriptorProto.newBuilder().setName("Bill" + "s".repeat(126)).addField(id)

@@ -1,6 +1,6 @@
 package org.apache.kafka.common.utils;
 
-/** The place where the connectors for files of Kafka 4.3 look their version up. Kafka 4.4 has the class elsewhere. */
+/** The class that Kafka 4.3's file connectors ask for their version; Kafka 4.4 has it in another package. */
 public class AppInfoParser {
     public static String getVersion() {
         return org.apache.kafka.common.utils.internals.AppInfoParser.getVersion();

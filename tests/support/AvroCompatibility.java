@@ -1,5 +1,5 @@
-// What Avro's own SchemaCompatibility says of pairs of schemas: lines of READER, tab, WRITER on the input; for each one
-// "true" or "false" on the output, or "invalid" where one is no schema.
+// Writes the results of Avro's own SchemaCompatibility for pairs of schemas. Each line of standard input is READER,
+// tab, WRITER; the line of output for it is "true", "false", or "invalid" if one of them is no schema.
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;

@@ -7,10 +7,11 @@ import java.util.*;
 import org.apache.kafka.common.config.ConfigDef;
 
 /**
- * The config definitions of the Kafka on the class path: releases keep them in different places. Writes them as
- * JSON; with the argument "verdicts", what Kafka says to values: in come lines of a section, a key and a value, the last
- * two in base64, with tabs between; out goes a line for each, "ok" or the exception's message in base64. With the
- * argument "of" and then classes and members of them, the definitions that each of these holds or returns.
+ * Writes the config definitions of the Kafka on the class path as JSON; releases have them in different classes. With
+ * the argument "verdicts", it parses values with Kafka's definitions: each line of standard input has a section, a key
+ * and a value, separated by tabs, key and value in base64; the line of output for it is "ok", or the exception's
+ * message in base64. With the argument "of" and pairs of a class and a member, it writes the definitions in each
+ * member.
  */
 public class ConfigDefinitions {
     public static void main(String[] arguments) throws Exception {
@@ -107,7 +108,7 @@ public class ConfigDefinitions {
         };
     }
 
-    /** Which broker configs may be changed how, asked of the broker's own checks with every key in hand. */
+    /** Adds which broker configs may be changed and how, by running the broker's own checks on all keys. */
     static void dynamicClasses(Map<String, Object> all, ConfigDef broker, Set<String> more) throws Exception {
         String java = "org.apache.kafka.server.config.DynamicBrokerConfig", scala = "kafka.server.DynamicBrokerConfig$";
         Properties everything = new Properties();
@@ -131,7 +132,7 @@ public class ConfigDefinitions {
         all.put("broker_synonyms", synonyms);
     }
 
-    /** In the order in which Kafka defines them, and so checks their values. */
+    /** Returns the definitions in Kafka's order, in which it also checks values. */
     static Object definitions(Map<String, ConfigDef.ConfigKey> keys) throws Exception {
         Map<String, Object> result = new LinkedHashMap<>();
         for (ConfigDef.ConfigKey key : keys.values()) {
@@ -166,7 +167,7 @@ public class ConfigDefinitions {
         return one;
     }
 
-    /** The first member that there is, of pairs of a class and a member: a static one, or one of a Scala object. */
+    /** Returns the value of the first member that exists. pairs: a class and its static member, or a Scala object's. */
     static Object first(String... pairs) throws Exception {
         for (int at = 0; at < pairs.length; at += 2) {
             if (!has(pairs[at])) continue;
@@ -235,7 +236,7 @@ public class ConfigDefinitions {
         return result;
     }
 
-    /** The elements of a Scala collection. */
+    /** Returns the elements of a Scala collection. */
     static List<Object> iterate(Object items) throws Exception {
         Class<?> collection = Class.forName("scala.collection.Iterable");
         Class<?> iterator = Class.forName("scala.collection.Iterator");

@@ -2,8 +2,8 @@ import java.lang.reflect.Method;
 import java.util.*;
 
 /**
- * The levels of the features that the Kafka on the class path knows, as JSON: for each its release, whether the metadata
- * log's format changed with it, and what other features it needs. Levels that are only for tests are left out.
+ * Writes the feature levels of the Kafka on the class path as JSON: for each level its release, whether the metadata
+ * log's format changed with it, and the levels of other features that it needs. Levels only for tests are left out.
  */
 public class FeatureLevels {
     public static void main(String[] arguments) throws Exception {

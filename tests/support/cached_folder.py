@@ -1,4 +1,6 @@
-"""Folders outside the checkout that are filled once: complete, or not there at all, however many ask at a time."""
+"""Cached folders outside the checkout. A folder is filled once; it is complete or absent, even if several processes ask
+for it at once.
+"""
 
 import fcntl
 import hashlib
@@ -11,14 +13,14 @@ from pathlib import Path
 
 
 def cache_home() -> Path:
-    """Where this user keeps what can be fetched again."""
+    """Return the folder of this user's files that can be fetched again."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kac"
 
 
 def cached_folder(folder: Path, fill: Callable[[Path], None]) -> Path:
-    """The folder; where it is missing, made by fill in a scratch folder beside it and then renamed.
+    """Return a folder. If it is missing, call `fill` with a scratch folder next to it, and rename that.
 
-    What fill raises passes through, and nothing stays behind.
+    Exceptions of `fill` pass through, and leave no folder.
     """
     if folder.is_dir():
         return folder
@@ -35,10 +37,11 @@ def cached_folder(folder: Path, fill: Callable[[Path], None]) -> Path:
 
 
 def recorded_folder(name: str, made_by: Iterable[Path], fill: Callable[[Path], None]) -> Path:
-    """A cached folder of what takes long to make again and is the same each time, as the logs of a real broker.
+    """Return a cached folder of files that take long to make and are always the same, such as the logs of a real
+    broker.
 
-    made_by: the files whose content decides it: the code that makes it, and its inputs. With another content it is made
-    again, and the folder of the former content is deleted.
+    made_by: the files that determine the content: the code that makes it, and its inputs. If one of them changes, the
+    folder is made again, and the former folder is deleted.
     """
     key = hashlib.sha256()
     for file in made_by:

@@ -1,4 +1,4 @@
-"""A certificate authority and certificates, made on the spot, in the shapes that Kafka's clients take."""
+"""A certificate authority that issues certificates in the file formats of Kafka's clients."""
 
 import datetime
 import ipaddress
@@ -20,7 +20,8 @@ _LIFETIME = datetime.timedelta(days=2)
 _AGE = datetime.timedelta(hours=1)
 
 
-# From Python 3.13 on its own contexts refuse an authority that does not say so, and what does not name its authority.
+# From Python 3.13 on, its default contexts refuse an authority without this key usage, and a certificate without its
+# authority's key identifier.
 SIGNS = x509.KeyUsage(
     key_cert_sign=True,
     crl_sign=True,
@@ -37,7 +38,7 @@ PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """One certificate and its key. password opens the encrypted forms. All are paths of files with mode 0600.
+    """A certificate and its key, as paths of files with mode 0600. `password` opens the encrypted forms.
 
     cert: PEM certificate. key, encrypted_key: PEM PKCS#8. pem: key and certificate in one file (Kafka's PEM store).
     encrypted_pem: the same with the key encrypted. pkcs12: key, certificate and authority.
@@ -53,7 +54,7 @@ class Identity:
     pkcs12: Path
 
     def jks(self, keytool: str) -> Path:
-        """The same as a JKS key store (password as the others'), made by Java's keytool."""
+        """Return the identity as a JKS key store with the same password, made by Java's keytool."""
         store = self.pkcs12.with_suffix(".jks")
         if not store.exists():
             source = ["-srckeystore", str(self.pkcs12), "-srcstoretype", "PKCS12", "-srcstorepass", self.password]
@@ -63,7 +64,9 @@ class Identity:
 
 
 class Authority:
-    """A CA in a folder. ``pem`` and ``pkcs12`` are its certificate as trust stores; ``password`` opens the latter."""
+    """A certificate authority in a folder. ``pem`` and ``pkcs12`` are its certificate as trust stores; ``password``
+    opens the latter.
+    """
 
     def __init__(self, folder: Path, name: str = "kac test authority") -> None:
         self._folder = folder
@@ -84,7 +87,7 @@ class Authority:
         self.pkcs12 = _write(folder / "ca.p12", pkcs12.serialize_java_truststore([trusted], protection))
 
     def jks(self, keytool: str) -> Path:
-        """The authority as a JKS trust store (password as ``pkcs12``'s), made by Java's keytool."""
+        """Return the authority as a JKS trust store with the password of ``pkcs12``, made by Java's keytool."""
         store = self._folder / "ca.jks"
         if not store.exists():
             target = ["-keystore", str(store), "-storetype", "JKS", "-storepass", self.password]
@@ -99,8 +102,11 @@ class Authority:
         left: datetime.timedelta | None = None,
         key: PrivateKey | None = None,
     ) -> Identity:
-        """A certificate for CN=name, valid for those hosts (IP addresses or DNS names) and as a client, since and for
-        so long. left: None for two days. key: None for a new one of P-256."""
+        """Issue a certificate for CN=name, valid for these hosts (IP addresses or DNS names) and as a client.
+
+        age: the time since the start of its validity. left: the time until its end; None for two days. key: None for a
+        new key of P-256.
+        """
         key = key or ec.generate_private_key(ec.SECP256R1())
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
@@ -132,7 +138,7 @@ class Authority:
         )
 
     def client_context(self, identity: Identity) -> ssl.SSLContext:
-        """A context for the standard library's sockets: trusts this authority, shows that identity."""
+        """Return a context for the standard library's sockets that trusts this authority and presents the identity."""
         context = ssl.create_default_context(cafile=str(self.pem))
         context.load_cert_chain(str(identity.pem))
         return context

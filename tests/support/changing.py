@@ -1,4 +1,4 @@
-"""Changes and plans sent in tests, and what became of them."""
+"""Helpers that send changes and plans, and return or check the outcomes."""
 
 from collections.abc import Mapping
 
@@ -18,19 +18,19 @@ from console.session.session import Session
 async def outcomes(
     link: Link, change: changes.ChangeRequest, *, check: bool = False
 ) -> dict[changes.Target, changes.Outcome]:
-    """The outcome for each target, in order."""
+    """Send a change. Return the outcome for each target, in order."""
     return {outcome.target: outcome for outcome in await send(link, change, validate_only=check)}
 
 
 async def statuses(
     link: Link, change: changes.ChangeRequest, *, check: bool = False
 ) -> dict[changes.Target, changes.Status]:
-    """The same, the statuses alone."""
+    """Send a change. Return the status for each target, in order."""
     return {target: outcome.status for target, outcome in (await outcomes(link, change, check=check)).items()}
 
 
 async def applied(link: Link, change: changes.ChangeRequest) -> bool:
-    """True, or a failed assertion that shows what was not applied."""
+    """Send a change and return True. Fail, showing the outcomes, if a target was not applied."""
     found = await outcomes(link, change)
     assert {outcome.status for outcome in found.values()} == {changes.Status.APPLIED}, found
     assert {outcome.failure for outcome in found.values()} == {None}, found
@@ -38,7 +38,7 @@ async def applied(link: Link, change: changes.ChangeRequest) -> bool:
 
 
 async def refusal(link: Link, change: changes.ChangeRequest, *, check: bool = False) -> str:
-    """The error and message of the one target of a change that fails; a remedy is always there."""
+    """Send a change of one target that must fail with a remedy. Return its error and message."""
     (outcome,) = (await outcomes(link, change, check=check)).values()
     assert outcome.status is changes.Status.FAILED
     assert outcome.failure is not None
@@ -47,35 +47,35 @@ async def refusal(link: Link, change: changes.ChangeRequest, *, check: bool = Fa
 
 
 def error(outcome: changes.Outcome) -> str:
-    """The name of what went wrong, or is to be noted."""
+    """Return the name of an outcome's failure or note; ``""`` without one."""
     return outcome.failure.name if outcome.failure else ""
 
 
 async def overrides(link: Link, resource: ConfigResource) -> Mapping[str, str | None]:
-    """What the resource itself sets."""
+    """Return the configs that the resource itself sets."""
     listing = await configs.describe_configs(link, [resource])
     return {entry.name: entry.value for entry in listing.sets[resource].overrides(resource)}
 
 
 def alter(resource: ConfigResource, *ops: changes.ConfigOp, broker: int | None = None) -> changes.AlterConfigs:
-    """A change of one resource."""
+    """Return a change of one resource."""
     return changes.AlterConfigs({resource: ops}, broker=broker)
 
 
 async def make_topic(link: Link, name: str, partitions: int = 1, **own: str) -> None:
-    """A topic of one replica; its overrides have ``_`` for ``.``."""
+    """Create a topic with one replica. own: its overrides; ``_`` in a key stands for ``.``."""
     configs = {key.replace("_", "."): value for key, value in own.items()}
     assert await applied(link, changes.CreateTopics((changes.NewTopic(name, partitions, 1, configs=configs),)))
 
 
 async def apply_plan(session: Session, options: ApplyOptions = DEFAULTS) -> ApplyReport:
-    """Send a session's plan. Returns its report; raises as `send_plan` does."""
+    """Send a session's plan. Return its report. Raises as `send_plan` does."""
     report = (await send_plan(session, ApplyRun(options))).report
     assert report is not None
     return report
 
 
 async def read_history(session: Session) -> History:
-    """All changes of the session's cluster."""
+    """Return all changes of the session's cluster."""
     contents = (await session.journal()).read()
     return history(contents.records, contents.problems, still_runs)

@@ -1,5 +1,6 @@
-"""Processes that a test starts: however the test ends, they do. Without this an assertion that fails inside ``with
-Popen(…)`` waits for a program that nobody ends."""
+"""Processes that a test starts; they end with the test, however it ends. Otherwise an assertion that fails inside
+``with Popen(…)`` would wait for a program that nobody ends.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ from typing import Any
 from tests.support.patience import LONG_PATIENCE, PATIENCE
 
 LONGEST = LONG_PATIENCE - PATIENCE
-"""Seconds for which a child may run: a test that reads from one that says nothing ends before its own limit."""
+"""Seconds for which a child may run, so that a test that reads from a silent child ends before its own limit."""
 _started: list[Child | asyncio.subprocess.Process] = []
 
 
 class Child(subprocess.Popen[Any]):
-    """A process that ends with the block that it is in, and with the test. In place of `subprocess.Popen`."""
+    """A `subprocess.Popen` that ends with its ``with`` block, and with the test."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -44,14 +45,14 @@ class Child(subprocess.Popen[Any]):
 
 
 async def async_child(*words: Any, **options: Any) -> asyncio.subprocess.Process:
-    """A process of this loop that ends with the test. In place of `asyncio.create_subprocess_exec`."""
+    """Start a process of this event loop that ends with the test, like `asyncio.create_subprocess_exec`."""
     process = await asyncio.create_subprocess_exec(*words, **options)
     _started.append(process)
     return process
 
 
 def end_children() -> None:
-    """End all that tests have started, and that runs on."""
+    """End all processes that tests have started and that still run."""
     while _started:
         process = _started.pop()
         if isinstance(process, Child):

@@ -1,4 +1,4 @@
-"""Which files of tests a run imports: each of its processes imports all that it was asked for."""
+"""Decides which test files a run imports. Each process of a run imports every file that the run was given."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ def may_be_slow(file: Path) -> bool:
 
 
 def refuse_hidden(items: Iterable[pytest.Item]) -> None:
-    """Raise UsageError where a slow test stands in a file that `--slow-files` leaves out: nobody would run it."""
+    """Raise UsageError if a slow test stands in a file that `--slow-files` leaves out, because nobody would run it."""
     slow = {each.path for each in items if any(map(each.get_closest_marker, SLOW_MARKS))}
     hidden = sorted(path for path in slow if not may_be_slow(path))
     if hidden:

@@ -1,5 +1,6 @@
-"""Our own programs in Java, compiled once for each version of Kafka: ``java FILE.java`` compiles at each start, which
-takes eight times as long."""
+"""kac's own Java programs, compiled once for each version of Kafka. ``java FILE.java`` compiles at each start, which
+takes eight times as long.
+"""
 
 import subprocess
 from pathlib import Path
@@ -12,10 +13,10 @@ from tests.support.patience import PATIENCE
 def compiled(source: Path, version: str, against: Path | None = None) -> Path:
     """Return the folder with a program's classes, compiled with the jars of a version of Kafka at the first call.
 
-    against: folder with other jars of that version; None for those of its brokers.
+    against: folder with other jars of that version; None for the brokers' jars.
 
-    Raises BrokersUnavailableError where there is no compiler, or the jars can't be fetched; and RuntimeError with what
-    the compiler says.
+    Raises BrokersUnavailableError if there is no compiler, or if the jars can't be fetched; RuntimeError with the
+    compiler's output if it fails.
     """
     command = [compiler(), "-proc:none", "-nowarn", "-cp", f"{against or jars(version)}/*", str(source), "-d"]
 
@@ -28,5 +29,5 @@ def compiled(source: Path, version: str, against: Path | None = None) -> Path:
 
 
 def with_ours(source: Path, version: str) -> tuple[str, ...]:
-    """Return the options by which Java runs such a program: the class path, and its name. Raises as `compiled`."""
+    """Return Java's options for such a program: the class path and the main class. Raises as `compiled`."""
     return ("-cp", f"{jars(version)}/*:{compiled(source, version)}", source.stem)

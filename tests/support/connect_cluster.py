@@ -1,4 +1,4 @@
-"""Real workers of Kafka Connect on loopback, by the jars of a release of Kafka.
+"""Real workers of Kafka Connect on loopback, from the jars of a release of Kafka.
 
 ``python -m tests.support.connect_cluster --version 4.3.0 --workers 2`` runs them with a broker until Ctrl-C.
 """
@@ -24,7 +24,7 @@ LOGGING: Mapping[int, tuple[str, ...]] = {
     3: ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25"),
     4: ("org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",),
 }
-"""First number of a version of Kafka -> what its programs log through."""
+"""Major version of Kafka -> the Maven coordinates of the logging library of its programs."""
 THROW_AWAY = Path(__file__).with_name("ThrowAwaySource.java")
 """A connector with a password, a refused value and a slow stop."""
 TOPICS = ("connect-configs", "connect-offsets", "connect-status")
@@ -33,43 +33,43 @@ _WITHOUT_FILES = {"4.4.0"}
 """Versions that were published without connect-file: their workers load the connectors of 4.3, by `_BRIDGE`."""
 _BRIDGE = Path(__file__).with_name("AppInfoParser.java")
 _CLOSE_CONFIGS = {"offset.flush.interval.ms": "500", "scheduled.rebalance.max.delay.ms": "1000"}
-"""Configs of workers that soon do what others do after minutes."""
+"""Configs that let workers flush and rebalance within a second instead of minutes."""
 _POLL_SECONDS = 0.1
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 _STRINGS = "org.apache.kafka.connect.storage.StringConverter"
 
 
 class Reply(NamedTuple):
-    """body: the JSON; None without a body; the text where it is no JSON."""
+    """A worker's reply. body: the parsed JSON; the text if it is not JSON; None if the body is empty."""
 
     status: int
     body: Any
 
 
 def connect_jars(version: str) -> Path:
-    """The folder with the jars of Connect and of its connectors for files.
+    """Return the folder with the jars of Connect and of its connectors for files.
 
-    Raises BrokersUnavailableError where they are not cached and can't be fetched.
+    Raises BrokersUnavailableError if they are not cached and can't be fetched.
     """
-    # The first of them decides on the version of what all need.
+    # The first jar decides on the versions of shared dependencies.
     wanted = [f"org.apache.kafka:{each}:{version}" for each in _JARS]
     wanted.append(f"org.apache.kafka:connect-file:{kafka_jars.KAFKA_4_3 if version in _WITHOUT_FILES else version}")
     return kafka_jars.fetched(f"{version}-connect", (*wanted, *LOGGING[kafka_jars.major(version)]))
 
 
 def class_path(version: str) -> str:
-    """Java's class path of a worker. Raises as `connect_jars` and `compiled`."""
+    """Return a worker's Java class path. Raises as `connect_jars` and `compiled`."""
     jars = connect_jars(version)
     return f"{jars}/*:{compiled_java.compiled(_BRIDGE, version, jars)}" if version in _WITHOUT_FILES else f"{jars}/*"
 
 
 def throw_away_connector(version: str) -> Path:
-    """The folder with the classes of `THROW_AWAY`. Raises as `compiled`."""
+    """Return the folder with the classes of `THROW_AWAY`. Raises as `compiled`."""
     return compiled_java.compiled(THROW_AWAY, version, connect_jars(version))
 
 
 def started(path: str, folder: Path, main: str, properties: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a program of Connect's, which logs into the file ``out`` of a folder. path: Java's class path."""
+    """Start a program of Connect, which logs into the file ``out`` of a folder. path: Java's class path."""
     file = folder / "own.properties"
     file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path)
@@ -84,7 +84,7 @@ def started(path: str, folder: Path, main: str, properties: Mapping[str, str]) -
 
 
 def worker_properties(bootstrap: str, port: int, group: str) -> dict[str, str]:
-    """The configs of a worker. group: of the workers of one Connect cluster."""
+    """Return the configs of a worker. group: the group.id that the workers of a Connect cluster share."""
     kept = ("config", "offset", "status")
     properties = {
         "bootstrap.servers": bootstrap,
@@ -105,7 +105,7 @@ def ask(url: str, method: str, path: str, body: Any = None) -> Reply:
     """Send a request to a worker.
 
     Args:
-        body: bytes as they are; everything else as JSON; None without one.
+        body: bytes are sent as they are, other values as JSON; None for no body.
 
     Raises:
         OSError: the worker does not answer.
@@ -126,7 +126,7 @@ def ask(url: str, method: str, path: str, body: Any = None) -> Reply:
 
 
 def until(holds: Callable[[], bool], what: str, seconds: float = patience.PATIENCE) -> None:
-    """Ask until it holds. Raises AssertionError if it does not in time."""
+    """Wait until a condition holds. Raises AssertionError if it does not hold in time."""
     ends = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < ends, f"not in time: {what}"
@@ -134,10 +134,10 @@ def until(holds: Callable[[], bool], what: str, seconds: float = patience.PATIEN
 
 
 class ConnectCluster:
-    """The workers of a Connect cluster; a context manager. They are up once it is entered.
+    """The workers of a Connect cluster, as a context manager. The workers are up once it is entered.
 
-    urls: of the workers, in the order of their start. bootstrap: addresses of the brokers. folder: for files of
-    connectors; gone at the end.
+    urls: URLs of the workers, in the order of their start. bootstrap: addresses of the brokers. folder: for files of
+    connectors; deleted at the end.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class ConnectCluster:
         Args:
             bootstrap: addresses of the brokers, real or embedded ones.
             group: group.id of the workers.
-            classes: folder with more connectors, as `throw_away_connector`.
+            classes: folder with more connectors, such as `throw_away_connector`.
             properties: more configs of the workers.
 
         Raises:
@@ -202,21 +202,22 @@ class ConnectCluster:
         self._reaper.watch(self._running[place].pid)
 
     def stop(self, place: int) -> None:
-        """Stop the worker at a place of `urls` in order, as by SIGTERM: it gives its tasks back."""
+        """Stop the worker at a place of `urls` by SIGTERM: it gives its tasks back."""
         process = self._running.pop(place)
         process.terminate()
         process.wait(patience.PATIENCE)
         self._reaper.forget(process.pid)
 
     def log(self, place: int) -> str:
-        """Return what the worker at a place of `urls` has logged since its start."""
+        """Return the log of the worker at a place of `urls` since its start."""
         return (self.folder / f"worker-{self._ports[place]}" / "out").read_text(errors="replace")
 
     def _is_up(self, place: int) -> bool:
         if self._running[place].poll() is not None:
             raise ClusterStartError(f"the worker of {self.urls[place]} ended:\n{self.log(place)[-2000:]}")
         try:
-            # A worker looks connectors up once it has joined its group. Before, it says 409, 500, or 404 as a page.
+            # A worker looks up connectors once it has joined its group. Before, it answers with 409, 500, or 404 and an
+            # HTML page.
             reply = ask(self.urls[place], "GET", "/connectors/none")
             return reply.status == 404 and isinstance(reply.body, dict)
         except OSError:
@@ -225,13 +226,13 @@ class ConnectCluster:
 
 @contextmanager
 def with_broker(version: str, **options: Any) -> Iterator[ConnectCluster]:
-    """Run workers with a broker of their own version. options: as `ConnectCluster` has them."""
+    """Run workers with a broker of the same version. options: as for `ConnectCluster`."""
     with KafkaCluster(version, brokers=1) as brokers, ConnectCluster(version, brokers.bootstrap, **options) as workers:
         yield workers
 
 
 def main() -> int:
-    """Run a broker and workers in the foreground until Ctrl-C or SIGTERM, their addresses on standard output."""
+    """Run a broker and workers in the foreground until Ctrl-C or SIGTERM; print their addresses."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.connect_cluster", description=main.__doc__)
     parser.add_argument("--version", default=kafka_jars.KAFKA_4_3)
     parser.add_argument("--workers", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Connect clusters as values, for tests."""
+"""Records of Connect clusters for tests."""
 
 from collections.abc import Iterable, Mapping
 
@@ -31,7 +31,7 @@ Caused by: {reason}
 \tat com.example.Writer.write(Writer.java:{line})
 \t... 11 more
 """
-"""A trace in the form of a worker's."""
+"""A stack trace as Connect workers report it."""
 DENIED = "The connection attempt to db-7 failed"
 REASON = f"java.sql.SQLException: {DENIED}"
 _DEFINED = {"database.password": Definition("database.password", "PASSWORD")}
@@ -83,7 +83,9 @@ CONFIG: Mapping[str, str] = {
 
 
 def config(**changed: str) -> ConfigSet:
-    """The config of a sink, with other values; underscores stand for dots."""
+    """Return the config of a sink with other values. changed: underscores in a key stand for dots; ``""`` removes a
+    key.
+    """
     own = {**CONFIG, **{key.replace("_", "."): value for key, value in changed.items()}}
     return config_set({key: value for key, value in own.items() if value}, _DEFINED)
 
@@ -91,7 +93,7 @@ def config(**changed: str) -> ConfigSet:
 def with_connect(
     snapshot: Snapshot, *clusters: ConnectCluster, configs: Mapping[str, ConfigSet] | None = None
 ) -> Snapshot:
-    """The snapshot with these Connect clusters. configs: by kac's names of connectors."""
+    """Return the snapshot with these Connect clusters. configs: ``cluster/connector`` -> its config."""
     known: dict[ConfigResource, ConfigSet] = {
         connector_resource(each.name, one): config() for each in clusters for one in each.connectors
     }

@@ -1,7 +1,8 @@
 """The CPU time of each test: ``pytest -p tests.support.cpu_durations --cpu-durations 30``.
 
-Counts the process and every process under it (brokers, commands, Spark), so it says the same on a busy machine as on a
-quiet one. A process that is still running counts for the test during which it used the time. Works with ``-n``.
+The time of a test includes all processes under it (brokers, commands, Spark), so it is the same on a busy machine as on
+an idle one. The time of a process that still runs counts for the test during which the process used it. Works with
+``-n``.
 """
 
 import os
@@ -18,20 +19,20 @@ _PROPERTY = "cpu seconds"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How many lines each table has, and a file for all tests."""
+    """Add options for the number of lines of each table, and for a file with all tests."""
     parser.addoption("--cpu-durations", type=int, default=30, metavar="N", help="show the N dearest tests and files")
     parser.addoption("--cpu-durations-file", type=Path, default=None, metavar="FILE", help="all tests, dearest first")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure in every process; collect where results arrive."""
+    """Measure in every process; report in the process that receives the results."""
     config.pluginmanager.register(_Measured(), "cpu-durations-measured")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Report(config), "cpu-durations-report")
 
 
 class _Measured:
-    """Puts the CPU seconds of each test, set-up and tear-down included, into its last report."""
+    """Adds the CPU seconds of each test, set-up and tear-down included, to the report of its tear-down."""
 
     def __init__(self) -> None:
         self._last = cpu_seconds()
@@ -40,7 +41,7 @@ class _Measured:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """After the last phase."""
+        """Add the seconds to the report of the tear-down."""
         report = yield
         if call.when != "teardown":
             return report
@@ -50,25 +51,25 @@ class _Measured:
         return report
 
     def pytest_collection_finish(self) -> None:
-        """Collection is no test's."""
+        """Count the time of collecting for no test."""
         self._last = cpu_seconds()
 
 
 class _Report:
-    """Sums what arrives, and prints it at the end."""
+    """Sums the seconds by test, and prints them at the end."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._tests: dict[str, float] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """One phase of one test."""
+        """Keep the seconds of a test."""
         for name, value in report.user_properties:
             if name == _PROPERTY:
                 self._tests[report.nodeid.partition("@")[0]] = float(str(value))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """The tables."""
+        """Print the tables of files and of tests, and write the file with all tests."""
         lines = self._config.getoption("--cpu-durations")
         terminalreporter.section(
             f"CPU: tests {sum(self._tests.values()):.1f} s, this process and those under it {cpu_seconds():.1f} s"
@@ -82,7 +83,7 @@ class _Report:
 
 
 def _largest(tests: Mapping[str, float], separator: str | None) -> list[tuple[str, float]]:
-    """Seconds of what stands before the separator in the tests' ids, largest first."""
+    """Return the sum of seconds for each part of the tests' ids before the separator, largest first."""
     sums: dict[str, float] = defaultdict(float)
     for test, seconds in tests.items():
         sums[test.partition(separator)[0] if separator else test] += seconds
@@ -90,13 +91,17 @@ def _largest(tests: Mapping[str, float], separator: str | None) -> list[tuple[st
 
 
 def cpu_seconds() -> float:
-    """User and system time of this process, of the processes that it waited for and of those that run under it."""
+    """Return the user and system time of this process, of ended children that it waited for, and of running processes
+    under it.
+    """
     waited = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + waited.ru_utime + waited.ru_stime + _running_below(os.getpid())
 
 
 def _running_below(pid: int) -> float:
-    """The same of the running processes under this one, in steps of 10 ms (proc(5): utime, stime, cutime, cstime)."""
+    """Return the time of the running processes under this one, in steps of 10 ms (proc(5): utime, stime, cutime,
+    cstime).
+    """
     children: dict[int, list[tuple[int, float]]] = {}
     for folder in os.listdir("/proc"):  # noqa: PTH208 - once for each test
         if folder.isdigit():

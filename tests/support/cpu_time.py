@@ -1,4 +1,4 @@
-"""The CPU time of some work, for tests that compare it: of a large case and a small one, or with a limit."""
+"""The CPU time of a function, for tests that compare a large case with a small one, or with a limit."""
 
 import gc
 import time
@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 
 def least_cpu_seconds(work: Callable[[], object], times: int = 3) -> float:
-    """What it takes at the best of so many times. The cyclic collector stands still meanwhile: it walks what all other
-    tests of the process have left."""
+    """Return the least CPU seconds of several calls. The cyclic garbage collector is off meanwhile, because it would
+    walk the objects of all other tests.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:

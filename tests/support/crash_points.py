@@ -1,4 +1,6 @@
-"""Kills this process (-9) at a chosen point: right before or after a line of the journal, or a request that changes."""
+"""Kills this process (-9) at a chosen point: right before or after a line of the journal, or a request that changes the
+cluster.
+"""
 
 import os
 import re
@@ -14,8 +16,11 @@ ANY = "any"
 
 
 def arm(point: str) -> None:
-    """point: ``before:step:2``: before the second line of that kind; ``after:AlterReassignments:1``: after the answer
-    to the first such request, before anything is written of it; with ``any`` each of them counts."""
+    """Kill the process at a point.
+
+    point: ``before:step:2`` is before the second line of that kind; ``after:AlterReassignments:1`` is after the answer
+    to the first such request, before a line about it; ``any`` counts every line and request.
+    """
     when, what, nth = point.split(":")
     left = int(nth)
 

@@ -1,4 +1,6 @@
-"""A proxy before a broker that loses one answer: the request passes or not, or is held, and the connection ends."""
+"""A proxy before a broker that closes a connection instead of answering a request, which the broker gets, does not get,
+or gets later.
+"""
 
 import asyncio
 import struct
@@ -10,8 +12,9 @@ Address = tuple[str, int]
 
 
 class Cut(Enum):
-    """When a request's connection ends: before the broker gets it, or once the broker has answered. HELD: before, and
-    the broker gets it when the proxy lets it go."""
+    """When a request's connection ends: before the broker gets the request, or after the broker has answered. HELD:
+    before, and the broker gets the request at `CuttingProxy.let_go`.
+    """
 
     BEFORE = auto()
     AFTER = auto()
@@ -22,13 +25,14 @@ Event = Callable[[], Awaitable[None]]
 
 
 async def nothing_else() -> None:
-    """The connection ends, and that is all."""
+    """Do nothing: the connection ends without another event."""
 
 
 class CuttingProxy:
-    """Passes whole frames on, both ways, until a request of the armed API comes; that is cut, and only that one.
+    """Passes whole frames both ways until a request of the armed API arrives, and closes the connection of that
+    request.
 
-    Use as an async context manager; `address` is where clients connect to.
+    Use as an async context manager; clients connect to `address`.
     """
 
     def __init__(self, broker: Address) -> None:
@@ -42,18 +46,19 @@ class CuttingProxy:
         self._skip: dict[int, int] = {}
 
     def arm(self, api_key: int, cut: Cut, event: Event = nothing_else, skip: int = 0) -> None:
-        """Cut the next request of this API, after `skip` that pass. event: what else happens before the client
-        notices."""
+        """Cut the next request of this API, after `skip` others that pass. event: runs before the client's connection
+        ends.
+        """
         self._armed[api_key] = cut, event
         self._skip[api_key] = skip
 
     @property
     def holds(self) -> bool:
-        """Whether a request is held."""
+        """Return whether a request is held."""
         return bool(self._held)
 
     async def let_go(self) -> None:
-        """Deliver what is held, whoever sent it; returns once the broker has answered."""
+        """Deliver the held requests, each on a new connection; return once the broker has answered them."""
         held, self._held = self._held, []
         for request in held:
             broker, to_broker = await asyncio.open_connection(*self._broker)

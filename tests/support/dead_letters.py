@@ -1,4 +1,4 @@
-"""Dead letters as tools write them, and a consumer with read_committed that counts what was sent again."""
+"""Dead letters as tools write them, and consumers with read_committed that count the records sent again."""
 
 import asyncio
 import threading
@@ -27,7 +27,7 @@ TIMEOUT = "java.net.SocketTimeoutException"
 def spring(
     topic: str, partition: int = 0, offset: int = 0, exception: str = TIMEOUT, group: str = "billing"
 ) -> tuple[Header, ...]:
-    """The headers of Spring Kafka's DeadLetterPublishingRecoverer."""
+    """Return the headers that Spring Kafka's DeadLetterPublishingRecoverer writes."""
     return (
         (b"kafka_dlt-exception-fqcn", b"org.springframework.kafka.listener.ListenerExecutionFailedException"),
         (b"kafka_dlt-exception-cause-fqcn", exception.encode()),
@@ -45,13 +45,13 @@ def learnt_meanwhile(
     learn: Callable[[Snapshot], Snapshot],
     happens: Callable[[ClusterState], None] = lambda _: None,
 ) -> threading.Event:
-    """Let the session learn something while the next fetch is answered, as by the tick of a pane.
+    """Change the session's snapshot while the broker answers the next fetch, as a pane's tick would.
 
     Args:
         happens: changes the cluster first.
 
     Returns:
-        It is set once that was so.
+        An event that is set once the snapshot has changed.
     """
     loop, has_read = asyncio.get_running_loop(), threading.Event()
 
@@ -70,12 +70,12 @@ def learnt_meanwhile(
 
 
 def with_range(place: observed_logs.Place, found: LogRange) -> Callable[[Snapshot], Snapshot]:
-    """Return what gives the log of a partition another range."""
+    """Return a function that gives a partition's log another range in a snapshot."""
     return lambda known: with_log_ranges(known, [place], {place: found})
 
 
 def gone_on(group: str, place: observed_logs.Place, offset: int) -> Callable[[Snapshot], Snapshot]:
-    """Return what gives a group another committed offset."""
+    """Return a function that gives a group another committed offset in a snapshot."""
 
     def learn(known: Snapshot) -> Snapshot:
         position = known.group_positions[group]
@@ -92,7 +92,7 @@ async def write(link: Link, topic: str, partition: int, records: Sequence[new_re
 
 
 async def read(link: Link, *topics: str) -> list[Record]:
-    """All records of topics that a consumer with read_committed gets."""
+    """Return all records of topics that a consumer with read_committed gets."""
     found: list[Record] = []
     async for portion in search(link, Search(topics, start=First())):
         found += portion.records
@@ -101,7 +101,7 @@ async def read(link: Link, *topics: str) -> list[Record]:
 
 
 async def counted(link: Link, *topics: str) -> Counter[bytes | None]:
-    """How often each value is there."""
+    """Return the number of records with each value, for a consumer with read_committed."""
     return Counter(each.value for each in await read(link, *topics))
 
 

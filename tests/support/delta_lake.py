@@ -1,4 +1,6 @@
-"""Writes a lake's tables without Spark, as its application does: partitions, `made`, and a note in each commit."""
+"""Writes a lake's tables without Spark, in the same way as the lake's Spark application: with partitions, `made`, and a
+note in each commit.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -27,7 +29,9 @@ _FILLED: Mapping[str, Any] = {
 
 
 def arrow_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """The rows as Arrow; columns that a row leaves out are filled in, those that may be empty stay empty."""
+    """Return the rows as an Arrow table. A missing value becomes null if the column is nullable, else a fixed value of
+    the column's type.
+    """
     filled = [
         {each.name: row.get(each.name, None if each.nullable else _FILLED[each.type]) for each in table.columns}
         for row in rows
@@ -36,15 +40,17 @@ def arrow_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 def nothing_left(table: Table, *keys: Mapping[str, Any]) -> pa.Table:
-    """Rows which say that nothing is left of what they replace. keys: by the columns of `Table.newest`."""
+    """Return rows that say that no valid rows remain of those they replace. keys: values for the columns of
+    `Table.newest`.
+    """
     return pa.Table.from_pylist(list(keys), schema=arrow_schema(table))
 
 
 def put(lake: Lake, table: Table, rows: pa.Table, *, run: str | None = None, overwrite: bool = False) -> str:
-    """Writes rows in a commit of their own, which replace what is equal to them in `Table.newest`. Returns the run.
+    """Write rows in a commit. They replace the rows that have equal values in `Table.newest`. Return the run.
 
-    run: by default a new one. overwrite: whether they are the only rows then. Of a lake that is elsewhere only
-    the first commit of a table is written.
+    run: a new one by default. overwrite: whether to delete all earlier rows. In a lake elsewhere, only the first commit
+    of a table can be written.
     """
     run = run or new_run_id()
     for name, sql in table.partitions.items():
@@ -70,12 +76,14 @@ def put(lake: Lake, table: Table, rows: pa.Table, *, run: str | None = None, ove
 
 
 def checkpoint(lake: Lake, table: Table) -> None:
-    """Writes a checkpoint of a table."""
+    """Write a checkpoint of a table."""
     DeltaTable(lake.folder(table)).create_checkpoint()
 
 
 def _day(rows: pa.Table, sql: str) -> pa.ChunkedArray:
-    """The values of ``date_format(minute, 'yyyy-MM-dd')``, also of the first of several columns, as `second.second`."""
+    """Return the values of ``date_format(minute, 'yyyy-MM-dd')``, also with ``coalesce`` of several columns, and for
+    fields such as `second.second`.
+    """
     names = re.findall(r"[a-z_.]+", sql.removeprefix("date_format(").partition("'")[0].removeprefix("coalesce"))
     paths = (name.split(".") for name in names)
     times = [pc.struct_field(rows[path[0]], path[1:]) if path[1:] else rows[path[0]] for path in paths]
@@ -83,7 +91,7 @@ def _day(rows: pa.Table, sql: str) -> pa.ChunkedArray:
 
 
 def _made(where: str) -> int:
-    """The highest `made` that is there."""
+    """Return the highest `made` in a table; 0 if there is no table."""
     if not DeltaTable.is_deltatable(where):
         return 0
     return max(pc.max(DeltaTable(where).to_pyarrow_table(columns=["made"])["made"]).as_py() or 0, 0)

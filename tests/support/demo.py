@@ -1,4 +1,4 @@
-"""``make demo-brokers``: three real brokers with something in them, and the console on them; both end together."""
+"""``make demo-brokers``: starts three real brokers with demo data and opens the console on them; both end together."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from tests.support import demo_data
 
 
 def main() -> int:
-    """Run the demo until the console ends; the console's exit code."""
+    """Run the demo until the console ends. Return the console's exit code."""
     try:
         print("starting three Kafka brokers (the first time fetches Kafka, a minute or two) …", flush=True)
         with demo_data.demo_cluster() as cluster:

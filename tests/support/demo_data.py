@@ -1,4 +1,6 @@
-"""What the demo cluster holds, and the walk's tests find: topics of a few teams, overrides, quotas, ACLs, groups."""
+"""The content of the demo cluster, which the tests of the walk also use: topics of a few teams, overrides, quotas,
+ACLs, groups.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,14 +24,14 @@ DAY = 86_400_000
 
 
 def demo_cluster() -> KafkaCluster:
-    """Three brokers in three zones, not started."""
+    """Return a cluster of three brokers in three zones, not yet started."""
     return KafkaCluster(
         broker_properties={number: {"broker.rack": f"zone-{'abc'[number - 1]}"} for number in (1, 2, 3)}
     )
 
 
 def topics() -> Iterator[model_changes.NewTopic]:
-    """Topics of unlike sizes."""
+    """Yield topics with different numbers of partitions."""
     for team, names in TEAMS.items():
         for place, name in enumerate(names):
             partitions = (12, 3, 24, 6, 1)[place % 5]
@@ -56,7 +58,7 @@ def _allow(principal: str, operation: str, type_: str, name: str, pattern: str =
 
 
 def requests() -> Iterator[model_changes.ChangeRequest]:
-    """What makes the demo cluster out of an empty one."""
+    """Yield the changes that make the demo cluster from an empty one."""
     yield model_changes.CreateTopics(tuple(topics()))
     yield model_changes.AlterConfigs(
         {
@@ -107,7 +109,7 @@ def requests() -> Iterator[model_changes.ChangeRequest]:
 
 
 def seed(addresses: tuple[tuple[str, int], ...]) -> None:
-    """Fill the cluster. Raises RuntimeError where something of it was refused."""
+    """Fill the cluster. Raises RuntimeError if a change is refused."""
     client = AdminClient(ConnectionSettings(addresses, request_timeout=60.0))
     client.start()
     try:
@@ -122,7 +124,7 @@ def seed(addresses: tuple[tuple[str, int], ...]) -> None:
 
 
 async def _traffic(bootstrap: str) -> None:
-    """Some records, and groups that are behind."""
+    """Write some records, and commit offsets of groups that lag."""
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)

@@ -1,8 +1,8 @@
 """Records the day of `kac lake demo`: ``python -m tests.support.demo_day`` writes it into the product's package.
 
-Three embedded clusters are changed by kac's client as the story says. What that leaves is recorded: metadata logs,
-request logs, a journal, polls, and the clusters' states. It takes seconds; the records have the times of the story.
-What clients produce and fetch stands in the request logs alone: no client runs for a day.
+kac's client changes three embedded clusters according to a story. The metadata logs, request logs, journal, polls and
+states of the clusters are recorded. This takes seconds; the records have the times of the story. The request logs alone
+show produced and fetched bytes, because no client runs for a day.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ from tests.support import metadata_log
 from tests.support.manual_clock import ManualClock
 
 PACKED = ("collect", FOLDER, "landing", SOURCES)
-"""What of the lake is recorded: not its id and its key."""
+"""The recorded folders and files of the lake; its id and its key are left out."""
 
 
 def record_lake(where: Path) -> Lake:
-    """A lake with the records of the day, which no update has read yet; sources.yaml has relative paths."""
+    """Make a lake with the records of the day, before any update; sources.yaml has relative paths."""
     lake = Lake.create(str(where))
     (where / FOLDER).mkdir()
     specs = clusters_of("fleet", ClusterSpec(state_file=where / FOLDER / STATE))
@@ -81,7 +81,7 @@ def record_lake(where: Path) -> Lake:
 
 
 def pack(lake: Lake) -> bytes:
-    """The records as the package has them: the same bytes for the same records."""
+    """Return the records as the package contains them: the same bytes for the same records."""
     packed = io.BytesIO()
     where = Path(lake.where)
     paths = sorted(path for path in where.rglob("*") if path.is_file() and path.stat().st_size)
@@ -102,7 +102,7 @@ def main() -> None:
         DAY_FILE.write_bytes(pack(record_lake(Path(scratch, "lake"))))
 
 
-# -- one cluster's day ------------------------------------------------------------------------------------------------
+# -- the day of a cluster ---------------------------------------------------------------------------------------------
 
 HOST = "ops-1"
 """The host of the journal."""
@@ -110,18 +110,19 @@ HOST = "ops-1"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What is left of a cluster's day. source: its item in sources.yaml."""
+    """The records of a cluster's day. source: its item in sources.yaml."""
 
     polls: tuple[PollResult, ...]
     source: Mapping[str, Any]
 
 
 async def record(name: str, spec: ClusterSpec, folder: Path) -> Recorded:
-    """Runs the day of one of the story's clusters, and writes its logs into a folder. The cluster itself writes its
-    state."""
+    """Run the day of one of the story's clusters, and write its logs into a folder. The cluster itself writes its
+    state.
+    """
     story = [(DAY_END - deed.ago, deed) for deed in STORY if deed.cluster == name]
     polls = polled_at(name)
-    # What the cluster holds at its start is as old as the day's end: the console shows it then.
+    # The cluster's initial content has the time of the day's end, because the console shows it then.
     async with EmbeddedCluster(spec, ManualClock(DAY_END.timestamp())) as cluster:
         context = Context(name, "kac lake demo", ConnectionSettings(tuple(cluster.addresses.values())))
         day = _Day(cluster, polls[0] - timedelta(minutes=1), MetadataLog() if name not in NOT_POLLED else None)
@@ -152,7 +153,7 @@ async def record(name: str, spec: ClusterSpec, folder: Path) -> Recorded:
 
 
 class _Day:
-    """The records of a day."""
+    """Makes the changes of a day, and records them."""
 
     def __init__(self, cluster: EmbeddedCluster, begin: datetime, metadata: MetadataLog | None) -> None:
         self.cluster = cluster
@@ -179,7 +180,7 @@ class _Day:
             cluster.state.subscribe(lambda change: log.add(change, self._now))
 
     async def do(self, deed: StoryChange, at: datetime) -> None:
-        """Make a change, as at a time: in the journal, and by requests to the cluster, which are logged."""
+        """Make a change at a time: write it into the journal, and send logged requests to the cluster."""
         self._now, self._who = at, deed.who
         staged = tuple(Staged(edit, self._was(edit)) for edit in deed.edits)
         addresses = tuple(self.cluster.addresses.values())
@@ -190,7 +191,7 @@ class _Day:
             self._write_down(deed, staged, at)
 
     def add(self, context: RequestContext, messages: Messages, frame: bytes, answer: bytes | None) -> None:
-        """Logs a request that changes something."""
+        """Log a request if it changes the cluster."""
         if messages.api.upper() in ALTER_APIS and answer is not None:
             request = request_of(messages, frame, answer)
             self.requests.change(context.broker_id, self._who, context.client_id, self._now, request)
@@ -238,7 +239,7 @@ async def _send(settings: ConnectionSettings, changes: Iterable[ChangeRequest]) 
         await asyncio.to_thread(client.close)
 
 
-# -- the metadata log, as a controller would have written it, from the changes of an embedded cluster's state ---------
+# -- the metadata log as a controller writes it, from the changes of an embedded cluster's state ----------------------
 
 _IDS = UUID("6b616363-6c75-5374-8572-6c6f67646972")
 Fields = Mapping[str, Any]
@@ -246,7 +247,7 @@ _OF_AN_ACL = ("resourceType", "resourceName", "patternType", "principal", "host"
 
 
 class MetadataLog:
-    """One log, in memory until it is saved."""
+    """A metadata log, in memory until it is saved."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -265,7 +266,7 @@ class MetadataLog:
             self._append([metadata_log.value(name, **given) for name, given in made[start : start + 500]], at)
 
     def save(self, folder: Path, cluster_id: str) -> None:
-        """Writes a broker's folder."""
+        """Write the log and meta.properties into a broker's folder."""
         log = folder / LOG_FOLDER
         log.mkdir(parents=True)
         (log / f"{0:020}.log").write_bytes(self._data)
@@ -330,29 +331,30 @@ def _records(change: tables.Change) -> Iterator[tuple[str, Fields]]:
 
 
 def _differing(change: tables.Change) -> Iterator[tuple[str, Any]]:
-    """Yield the keys of a mapping that have other values now; None: no value any more."""
+    """Yield each key of a mapping whose value changed, with the new value; None if the key was removed."""
     before, after = (each if isinstance(each, Mapping) else {} for each in (change.before, change.after))
     for key in dict.fromkeys((*after, *before)):
         if before.get(key) != after.get(key):
             yield key, after.get(key)
 
 
-# -- request logs, as brokers write them (`kafka.request.logger` at DEBUG): changes as the embedded brokers answer them,
-# and what is produced and fetched, with the fields that readers of such logs take
+# -- request logs as brokers write them (`kafka.request.logger` at DEBUG) ---------------------------------------------
+# They have the changes, as embedded brokers answer them, and produce and fetch requests, with the fields that readers
+# of such logs take.
 
 BURST_EVERY = timedelta(minutes=10)
-"""How often each client is logged, for `BURST` each time: a whole day of every second would be gigabytes."""
+"""Interval between the bursts of a client. Logs of every second of a day would be gigabytes."""
 BURST = timedelta(seconds=48)
 BETWEEN = 2.0
-"""Seconds between its requests then."""
+"""Seconds between a client's requests in a burst."""
 _WINDOW = 10.0
-"""Seconds over which a broker computes a rate before it throttles."""
+"""Seconds over which a broker measures a rate before it throttles."""
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it is logged."""
+    """A request and its response as a broker logs them."""
 
     api: str
     key: int
@@ -362,7 +364,7 @@ class Request:
 
 
 def request_of(messages: Messages, frame: bytes, answer: bytes) -> Request:
-    """Return a request and its response, as they were on the wire."""
+    """Return a request and its response, decoded from their bytes on the wire."""
     _, start = read_client_id(frame, flexible=is_flexible(messages.request))
     request = decode_request(messages.request, frame[start:])
     _, body = split_response(messages.response, answer[4:])
@@ -371,7 +373,7 @@ def request_of(messages: Messages, frame: bytes, answer: bytes) -> Request:
 
 
 def _json(value: Any) -> Any:
-    """Return a value of kio's as brokers log it: fields by Kafka's names, salts and salted passwords too."""
+    """Return a value of kio's as brokers log it: fields by Kafka's names, including salts and salted passwords."""
     if is_dataclass(value):
         named = ((field, getattr(value, field.name)) for field in fields(value))
         return {_kafka_name(field.name, of): _json(_null(field.metadata, of)) for field, of in named}
@@ -398,8 +400,9 @@ def _null(metadata: Any, value: Any) -> Any:
 
 
 class RequestLogs:
-    """The logs of a cluster's brokers, in memory until they are saved. controller: the broker that is the
-    controller."""
+    """The logs of a cluster's brokers, in memory until they are saved. controller: the id of the active controller;
+    None if the cluster has one broker.
+    """
 
     def __init__(self, brokers: Sequence[int], controller: int | None) -> None:
         self._lines: dict[int, list[tuple[datetime, str]]] = {broker: [] for broker in brokers}
@@ -408,7 +411,7 @@ class RequestLogs:
         self._random = Random(7)
 
     def change(self, broker: int, who: str, client_id: str, at: datetime, request: Request) -> None:
-        """Log a change at a time: on the broker that got the request, and on the controller."""
+        """Log a change on the broker that got the request, and on the controller."""
         took = 0.004 + self._random.random() * 0.02
         head = (who, HOSTS[who], client_id)
         if self._controller is not None:
@@ -416,14 +419,14 @@ class RequestLogs:
         self._add(broker, at + timedelta(seconds=took), request, head, took * 1500, forwarded=False)
 
     def traffic(self, client: Client, topic_id: str) -> None:
-        """Log what a client produces or fetches all day, in bursts; throttled if it would exceed its limit.
+        """Log a client's produce or fetch requests of all day, in bursts; throttled if they exceed the client's limit.
 
-        Whole batches, tenths of a second of throttling and one duration for a burst: the packed day consists of what
-        differs from line to line.
+        Sizes are whole batches, throttle times tenths of a second, and a burst has one duration, because only the
+        differences between lines cost space in the packed day.
         """
         head = (client.who, f"10.3.{client.broker}.{len(client.client_id)}", client.client_id)
         batch = round(client.rate / 32)
-        burst = DAY_END - timedelta(hours=HOURS) + BURST_EVERY - BURST  # so that the last of them ends with the day
+        burst = DAY_END - timedelta(hours=HOURS) + BURST_EVERY - BURST  # the last burst ends with the day
         while burst < DAY_END:
             at = burst + timedelta(seconds=self._random.random())
             busy = client.busy is not None and DAY_END - client.busy[0] <= at < DAY_END - client.busy[1]
@@ -440,7 +443,7 @@ class RequestLogs:
             burst += BURST_EVERY
 
     def save(self, folder: Path) -> dict[int, Path]:
-        """Write the logs, each in the order of time; returns the file of each broker."""
+        """Write the logs, each sorted by time. Return the file of each broker."""
         files = {}
         for broker, lines in self._lines.items():
             file = folder / f"broker-{broker}" / "kafka-request.log"
@@ -454,7 +457,7 @@ class RequestLogs:
         self, broker: int, ended: datetime, request: Request, head: tuple[str, str, str], ms: float, *, forwarded: bool
     ) -> None:
         who, host, client_id = head
-        # A client keeps its connection, and counts its requests.
+        # A client keeps its connection, and numbers its requests.
         correlation_ids = self._connections.setdefault((broker, *head), count(1))
         number = list(self._connections).index((broker, *head))
         logged = {
@@ -494,10 +497,10 @@ def _moved(client: Client, topic_id: str, size: int, waits: int) -> Request:
     return Request("FETCH", 1, 17, {"topics": [{**named, "partitions": [{"partition": 0}]}]}, found)
 
 
-# -- the story: who changed what in which cluster, who produced and fetched how much; all of it made up ----------------
+# -- the story: invented changes and clients of the clusters -----------------------------------------------------------
 
 HOURS = 24
-"""The length of the day."""
+"""The length of the day in hours."""
 POLL_EVERY = timedelta(hours=1)
 HOSTS = {"alice": "10.1.0.17", "bob": "10.1.0.23", "ci": "10.9.4.2", "oncall": "10.1.0.66"}
 """The address of each user."""
@@ -505,7 +508,7 @@ HOSTS = {"alice": "10.1.0.17", "bob": "10.1.0.23", "ci": "10.9.4.2", "oncall": "
 
 @dataclass(frozen=True, slots=True)
 class StoryChange:
-    """A change. ago: before the end of the day. with_kac: also recorded in the journal."""
+    """A change of the story. ago: time before the end of the day. with_kac: whether the journal records it."""
 
     cluster: str
     ago: timedelta
@@ -516,8 +519,11 @@ class StoryChange:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client that produces or fetches all day. rate: bytes/s that it needs on its broker. limit: bytes/s of its
-    quota; None: none. busy: from so long ago until so long ago it needs four times as much."""
+    """A client that produces or fetches all day.
+
+    rate: bytes/s that it needs on its broker. limit: bytes/s of its quota; None if it has none. busy: start and end, as
+    times before the day's end, of a period in which it needs four times the rate.
+    """
 
     cluster: str
     broker: int
@@ -582,7 +588,7 @@ STORY = (
         with_kac=True,
     ),
     _change("production", "alice", _ago(9, 7), plan_edits.GrowTopic("checkout.refunds", 12)),
-    # Two users do the same at the same moment: the log has it once, and the author is ambiguous.
+    # Two users make the same change within two milliseconds: the metadata log has it once, so its author is ambiguous.
     _change("staging", "bob", _ago(8, 0, 1.002), plan_edits.SetConfig(_ORDERS, "retention.ms", str(2 * DAY))),
     _change("staging", "ci", _ago(8, 0, 1.0), plan_edits.SetConfig(_ORDERS, "retention.ms", str(2 * DAY))),
     _change("production", "ci", _ago(6, 30), plan_edits.DeleteTopic("platform.mirror-heartbeats")),
@@ -600,11 +606,13 @@ STORY = (
 """All changes of the day, in the order of time."""
 
 NOT_POLLED = {"old": (_ago(11), _ago(6, 30))}
-"""When a cluster whose metadata log is not read was not polled: from so long ago until so long ago."""
+"""The periods in which a cluster without a read metadata log was not polled: start and end, as times before the day's
+end.
+"""
 
 
 def polled_at(cluster: str) -> list[datetime]:
-    """The times at which a cluster was polled."""
+    """Return the times at which a cluster was polled."""
     since, until = NOT_POLLED.get(cluster, (timedelta(), timedelta()))
     times = [DAY_END - POLL_EVERY * hours for hours in range(HOURS, -1, -1)]
     return [at for at in times if not DAY_END - since < at < DAY_END - until]

@@ -1,19 +1,19 @@
-"""How many examples a property test tries: few for each commit, and all of them where somebody has hours."""
+"""The number of examples of a property test: few for each commit, more for a long run."""
 
 from typing import Any
 
 from hypothesis import settings
 
 USUAL = 20
-"""For each commit; they are the same ones each time."""
+"""The number for each commit; the examples are the same each time."""
 
 
 def examples(usual: int, *, at_length: int, **others: Any) -> settings:
-    """Return settings for a test whose single example is cheap, or dear.
+    """Return settings for a test whose single example is cheap or expensive.
 
     Args:
         usual: the number of examples for each commit.
-        at_length: the number with another profile, as `make test-long` has it.
+        at_length: the number with another profile, such as that of `make test-long`.
         others: further settings.
     """
     return settings(max_examples=usual if settings().max_examples <= USUAL else at_length, **others)

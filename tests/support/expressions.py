@@ -1,4 +1,4 @@
-"""Every regular expression of the console, how it is used, and texts that make one slow which is not linear."""
+"""Every regular expression of the console with its uses, and texts that show an expression whose time is not linear."""
 
 import ast
 import gc
@@ -21,7 +21,7 @@ _parser: Any = re._parser  # type: ignore[attr-defined]
 
 
 class Expression(NamedTuple):
-    """One regular expression. uses: names of the methods that are called on it. place: module and line."""
+    """A regular expression. uses: names of the methods that the code calls on it. place: module and line."""
 
     place: str
     pattern: str | bytes
@@ -30,27 +30,31 @@ class Expression(NamedTuple):
 
     @property
     def compiled(self) -> re.Pattern[Any]:
-        """Itself."""
+        """The compiled expression."""
         return re.compile(self.pattern, self.flags)
 
 
 class Unknown(NamedTuple):
-    """An expression that is made of what only its caller knows."""
+    """A call of `re` whose pattern is only known at run time."""
 
     place: str
     code: str
 
 
 def modules_with_expressions() -> list[str]:
-    """The modules whose text calls a function of `re`: found without parsing, for whoever only names them."""
+    """Return the modules whose text calls a function of `re`. They are found without parsing, which is enough for their
+    names.
+    """
     calls = re.compile(rf"\bre\.(?:{'|'.join(sorted(_CALLS))})\(")
     return [_module(path) for path in _files() if calls.search(path.read_text(encoding="utf-8"))]
 
 
 @cache
 def expressions() -> tuple[tuple[Expression, ...], tuple[Unknown, ...]]:
-    """All of console/, widgets/ and themes/, and those whose text can't be known from the code."""
-    gc.disable()  # it would walk all trees again and again
+    """Return all expressions of console/, widgets/ and themes/, and the calls whose pattern can't be known from the
+    code.
+    """
+    gc.disable()  # the collector would walk all syntax trees again and again
     try:
         return _expressions()
     finally:
@@ -59,7 +63,7 @@ def expressions() -> tuple[tuple[Expression, ...], tuple[Unknown, ...]]:
 
 def _expressions() -> tuple[tuple[Expression, ...], tuple[Unknown, ...]]:
     texts = ((path, path.read_text(encoding="utf-8")) for path in _files())
-    # What names none of these methods uses no expression, and need not be parsed.
+    # A file that names none of these methods uses no expression, so it need not be parsed.
     trees = {path: ast.parse(text) for path, text in texts if any(f".{name}" in text for name in _CALLS)}
     public = _uses([node for tree in trees.values() for node in ast.walk(tree)])
     known: list[Expression] = []
@@ -95,7 +99,7 @@ def _expressions() -> tuple[tuple[Expression, ...], tuple[Unknown, ...]]:
                 uses = (own if private else public).get(target, frozenset())
             else:
                 uses = frozenset({what})
-            # One that is linear by the method of today has to be so by that of tomorrow.
+            # The code may use another method later, so the expression has to be linear with these, too.
             known.append(Expression(place, pattern, flags, uses | {"search", "fullmatch"}))
     return tuple(known), tuple(unknown)
 
@@ -110,7 +114,7 @@ def _module(path: Path) -> str:
 
 
 def _call(node: ast.AST) -> str:
-    """The name of a function of `re` that takes a pattern, if this calls it."""
+    """Return the name of the function of `re` that a node calls with a pattern; ``""`` for another node."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CALLS:
         of = node.func.value
         if isinstance(of, ast.Name) and of.id == "re" and node.args:
@@ -124,10 +128,10 @@ def _target(node: ast.Assign | ast.AnnAssign) -> str:
 
 
 def _uses(nodes: Iterable[ast.AST]) -> dict[str, frozenset[str]]:
-    """Name of a pattern -> methods that are called on it, or that are handed on."""
+    """Return name of a pattern -> the methods that are called on it, or passed on."""
     found: dict[str, set[str]] = {}
     for node in nodes:
-        # Whatever has a method of this name is no pattern.
+        # Objects other than patterns may have a method of this name; they do no harm here.
         if isinstance(node, ast.Attribute) and node.attr in _CALLS - {"compile"}:
             of = node.value
             name = of.id if isinstance(of, ast.Name) else of.attr if isinstance(of, ast.Attribute) else ""
@@ -149,7 +153,7 @@ _ANY = "\x00 a0.:/\"'<>=-_\\\n[]{}(),;@#"
 
 
 def _units(parsed: Any) -> Iterator[str]:
-    """A character for every literal and class of an expression, in its order."""
+    """Yield a character for every literal and class of an expression, in order."""
     for op, value in parsed:
         match str(op):
             case "LITERAL":
@@ -195,7 +199,7 @@ def _of_class(items: Any) -> list[str]:
 
 
 def _prefixes(parsed: Any, before: str = "") -> Iterator[str]:
-    """Examples of every beginning of an expression, of each branch and each repeat in it, too."""
+    """Yield an example of every beginning of an expression, including those of its branches and repeats."""
     text = before
     for op, value in parsed:
         match str(op):
@@ -218,7 +222,7 @@ def _prefixes(parsed: Any, before: str = "") -> Iterator[str]:
 
 
 def _example(parsed: Any) -> str:
-    """A short text that fits, or nearly fits."""
+    """Return a short text that matches, or nearly matches."""
     text = ""
     for op, value in parsed:
         match str(op):
@@ -236,20 +240,23 @@ def _example(parsed: Any) -> str:
 
 
 def texts(expression: Expression, *, at_length: bool) -> list[tuple[str, str, str]]:
-    """Texts that grow: a beginning, what is repeated, and an end. Each literal and class repeated, alone and after each
-    beginning; each beginning repeated without its end. at_length: four times as many of what is mixed."""
+    """Return texts that can grow, each as a beginning, a repeated part and an end.
+
+    Each literal and class is repeated, alone and after each beginning; each beginning is repeated without its end.
+    at_length: whether to return four times as many mixed texts.
+    """
     parsed = _parser.parse(expression.pattern, expression.flags)
     units = list(dict.fromkeys(_units(parsed)))[:24]
     prefixes = list(dict.fromkeys(text for text in _prefixes(parsed) if text))[-40:]
     made = [("", unit, end) for unit in units for end in ("", "\0")]
     made += [("", prefix, end) for prefix in prefixes for end in ("", "\0")]
-    # Texts of their own alphabet, in no order.
+    # Texts that mix the expression's characters at random.
     mixing = Random(len(units))
     mixed = [
         "".join(mixing.choices(units, k=mixing.randint(2, 6))) for _ in range((24 if at_length else 6) if units else 0)
     ]
     made += [("", each, end) for each in mixed for end in ("", "\0")]
-    # Where one class ends and the next begins is what backtracks.
+    # Expressions backtrack over the boundary between two classes.
     of_classes = units[:6]
     made += [(prefix, unit, "\0") for prefix in prefixes[:16] for unit in of_classes]
     made += [
@@ -265,11 +272,11 @@ def texts(expression: Expression, *, at_length: bool) -> list[tuple[str, str, st
 
 
 class TookTooLong(Exception):
-    """The limit of CPU time is reached."""
+    """The work reached the limit of CPU time."""
 
 
 def cpu_seconds(work: Callable[[], object], limit: float) -> float:
-    """The CPU time of some work, infinite where it took longer than the limit."""
+    """Call a function, and return its CPU seconds; infinite if it took longer than `limit` CPU seconds."""
 
     def over(_number: int, _frame: FrameType | None) -> None:
         raise TookTooLong
@@ -288,7 +295,7 @@ def cpu_seconds(work: Callable[[], object], limit: float) -> float:
 
 
 def runs(expression: Expression, text: str) -> list[Callable[[], object]]:
-    """What the console does with it, on a text."""
+    """Return the console's uses of an expression, on a text, as functions."""
     pattern = expression.compiled
     data: Any = text if isinstance(expression.pattern, str) else text.encode("latin-1", "replace")
     empty: Any = data[:0]
@@ -307,18 +314,20 @@ def runs(expression: Expression, text: str) -> list[Callable[[], object]]:
 
 HALF, WHOLE = 4 << 10, 8 << 10
 _SURELY_LINEAR = 0.01
-"""CPU seconds that no expression needs which looks at 8 KB a few times, and every other one does."""
+"""CPU seconds. An expression that reads 8 KB a few times needs less; any other needs more."""
 _LIMIT = 0.1
 GROWTH = 3
 
 
 def grown(begin: str, repeated: str, end: str, size: int) -> str:
-    """A text of about this many characters."""
+    """Return a text of about `size` characters."""
     return begin + repeated * (size // len(repeated)) + end
 
 
 def slow_text(expression: Expression, *, at_length: bool = False) -> str:
-    """A text on which an expression's CPU time grows more than threefold when it is twice as long; "" if none does."""
+    """Return a text on which an expression's CPU time grows more than threefold when the text is twice as long; "" if
+    there is no such text.
+    """
     for begin, repeated, end in texts(expression, at_length=at_length):
         whole = runs(expression, grown(begin, repeated, end, WHOLE))
         half = runs(expression, grown(begin, repeated, end, HALF))
@@ -326,7 +335,7 @@ def slow_text(expression: Expression, *, at_length: bool = False) -> str:
             took = cpu_seconds(long, _LIMIT)
             if took < _SURELY_LINEAR:
                 continue
-            # The least of several runs: other work on the machine makes each longer.
+            # Take the least time of several runs, because other work on the machine makes runs longer.
             for _ in range(4):
                 took = min(took, cpu_seconds(long, _LIMIT))
                 if took < inf and took <= max(GROWTH * cpu_seconds(short, _LIMIT), _SURELY_LINEAR):

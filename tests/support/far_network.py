@@ -1,8 +1,8 @@
-"""A network of its own, which only SSH leads into: real brokers and sshd in a namespace, and an ssh with its own keys.
+"""A network that only SSH leads into: real brokers and sshd in a namespace, and an ssh with its own keys.
 
-From here a port on loopback is all that can be reached: each connection to it becomes an sshd in the namespace (as
-inetd runs one), the "edge". In there are two more SSH hosts and the brokers, under names that only the namespace has.
-Needs root, for the namespace; it is gone with the process that holds it, which ends with this one.
+From outside, only a port on loopback can be reached: each connection to it becomes an sshd in the namespace (as inetd
+runs one), the "edge". Two more SSH hosts and the brokers are inside, under names that only the namespace knows. Making
+the namespace needs root; it ends with the process that holds it, which ends with this process.
 """
 
 import os
@@ -30,9 +30,9 @@ _HOSTS = "127.0.0.1 localhost middle inner broker1.inside broker2.inside broker3
 class FarNetwork:
     """The namespace with its SSH hosts; `brokers` starts a cluster in it. Use as a context manager.
 
-    `environment`: for a kac whose `ssh` is this network's. `edge`, `inner`: what ``--via`` takes: the host that is
-    reached from here, and one behind two others. The other names are those in `_write_files`.
-    Raises BrokersUnavailableError where there is no root, no sshd or no ssh.
+    `environment`: variables that make kac use this network's ssh. `edge`, `inner`: values for ``--via``: the host that
+    can be reached from outside, and a host behind two others. `_write_files` has the other names. Raises
+    BrokersUnavailableError without root, sshd or ssh.
     """
 
     def __init__(self) -> None:
@@ -64,18 +64,19 @@ class FarNetwork:
 
     @property
     def environment(self) -> dict[str, str]:
-        """PATH with this network's ssh first; no agent of the user's."""
+        """PATH with this network's ssh first, and no SSH agent."""
         path = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
         return {name: value for name, value in os.environ.items() if name != "SSH_AUTH_SOCK"} | {"PATH": path}
 
     def inside(self, *command: str) -> list[str]:
-        """A command line that runs in the namespace."""
+        """Return the command line that runs a command in the namespace."""
         assert self._holder is not None
         return ["nsenter", "-t", str(self._holder.pid), "-n", "-m", f"-w{ROOT}", *command]
 
     def brokers(self, *options: str) -> dict[str, str]:
-        """Starts a cluster with these options of `tests.support.kafka_cluster`, until the end. Gives what it says of
-        itself: `bootstrap`, by the names inside, and `properties`, the file of a secure one."""
+        """Start a cluster with these options of `tests.support.kafka_cluster`; it runs until the end. Return its
+        `bootstrap`, by the names inside, and `properties`, the client properties file of a secure cluster.
+        """
         module = (sys.executable, "-m", "tests.support.kafka_cluster", "--host", "broker{}.inside")
         process = self._start(*module, *options, log="brokers")
         assert process.stdout is not None
@@ -93,28 +94,28 @@ class FarNetwork:
         raise BrokersUnavailableError((self.folder / "brokers.log").read_text()[-2000:])
 
     def server(self, *command: str) -> str:
-        """Starts a program in the namespace, until the end. Gives the first line that it writes."""
+        """Start a program in the namespace; it runs until the end. Return the first line that it writes."""
         process = self._start(*command, log="server")
         assert process.stdout is not None
         return process.stdout.readline().strip()
 
     def await_end_of_sessions(self) -> None:
-        """Waits until every connection to the edge has ended."""
+        """Wait until every connection to the edge has ended."""
         while self._sessions:
             self._sessions.pop().wait(PATIENCE)
 
     def end_sessions(self) -> None:
-        """Kills the edge's sshd of every connection, as a host that crashes."""
+        """Kill the edge's sshd of every connection, like a host that crashes."""
         while self._sessions:
             os.killpg(self._sessions[-1].pid, signal.SIGKILL)
             self._sessions.pop().wait(PATIENCE)
 
     def log(self, name: str) -> str:
-        """What an SSH host has logged."""
+        """Return the log of an SSH host."""
         return (self.folder / f"{name}.log").read_text()
 
     def refuse(self, *lines: str) -> None:
-        """From now on new sessions at the edge have these lines of sshd_config first; none: all is allowed."""
+        """Put these lines of sshd_config first for new sessions at the edge; without lines, restore the defaults."""
         self._sshd_config(EDGE, self._port, lines)
 
     def _hold(self) -> None:
@@ -137,7 +138,7 @@ class FarNetwork:
         return process
 
     def _serve(self) -> None:
-        """An sshd in the namespace for each connection."""
+        """Start an sshd in the namespace for each connection."""
         command = self.inside(SSHD, "-i", "-e", "-f", str(self.folder / f"{EDGE}.conf"))
         with (self.folder / f"{EDGE}.log").open("w") as errors:
             while True:
@@ -157,7 +158,7 @@ class FarNetwork:
                     )
 
     def _write_files(self) -> None:
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd's own, which a service makes
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd's folder, which its service creates otherwise
         for name in ("host", "client", "stranger"):
             _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name))
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "correct horse", "-f", str(self.folder / "locked"))

@@ -1,4 +1,6 @@
-"""Files with contexts of several clusters: healthy ones, in trouble, unreachable, and one that asks for a password."""
+"""Configuration files with contexts of several clusters: healthy, in trouble, unreachable, and one that asks for a
+password.
+"""
 
 import socket
 from collections.abc import Mapping
@@ -15,20 +17,20 @@ password="${prompt:its password}";\"\"\"
 
 
 def nowhere() -> str:
-    """An address at which nothing listens."""
+    """Return an address without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 def write(folder: Path, at: Mapping[str, Any], **more: str) -> dict[str, str]:
-    """Write a file with a context for each cluster.
+    """Write a configuration file with a context for each cluster.
 
     Args:
-        at: context -> its cluster, or the addresses.
+        at: context -> its cluster, or its bootstrap addresses.
         more: context -> further lines of its table.
 
     Returns:
-        The environment in which kac reads it.
+        The environment in which kac reads the file.
     """
     tables = []
     for name, cluster in at.items():

@@ -1,4 +1,4 @@
-"""Runs of ``kac`` that start at once: children of a process that has imported everything. Real, and to be killed."""
+"""Runs of ``kac`` that start at once, as forks of a process that has imported everything. Tests can kill them."""
 
 import asyncio
 import json
@@ -39,7 +39,9 @@ for line in sys.stdin:
 
 
 class ForkedRuns:
-    """Starts runs, one at a time. An asynchronous context manager. environ: of all of them; out: where they write."""
+    """Starts runs, one at a time; an asynchronous context manager. environ: variables of all runs. out: the file for
+    their output.
+    """
 
     def __init__(self, environ: Mapping[str, str], out: Path) -> None:
         self._environ = {**os.environ, **environ, "PYTHONPATH": str(ROOT)}
@@ -65,29 +67,29 @@ class ForkedRuns:
         await self._server.wait()
 
     async def warm(self, *argv: str) -> None:
-        """Run once in the process itself, so that whatever is imported late is there for all children."""
+        """Run kac once in the parent process, so that modules that it imports late are there for all children."""
         await self._ask(argv, fork=False)
         assert await self._answer() == 0, self.output
 
     async def start(self, *argv: str, crash: str = "") -> None:
-        """Start a child; `pid` is its. crash: where it kills itself, see `tests.support.crash_points`."""
+        """Start a child, and set `pid`. crash: the point at which it kills itself (`tests.support.crash_points`)."""
         await self._ask(argv, fork=True, crash=crash)
         self.pid = await self._answer()
 
     async def ended(self) -> int:
-        """Its exit code once it ended, or the negative number of the signal that ended it."""
+        """Wait for the child's end. Return its exit code, or the negative number of the signal that ended it."""
         code, self.pid = await self._answer(), 0
         return code
 
     def kill(self) -> None:
-        """Kill -9 the child, where it has not ended yet."""
+        """Kill -9 the child if it runs."""
         if self.pid:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
     @property
     def output(self) -> str:
-        """What the last run wrote."""
+        """The output of the last run."""
         return self._out.read_text(encoding="utf-8", errors="replace")
 
     async def _ask(self, argv: tuple[str, ...], *, fork: bool, crash: str = "") -> None:

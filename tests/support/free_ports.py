@@ -1,16 +1,16 @@
-"""Loopback ports that nobody listens on."""
+"""Free ports on loopback."""
 
 import random
 import socket
 
 LOOPBACK = "127.0.0.1"
-# Below the range from which Linux and macOS take the ports of outgoing connections, so that nobody's client
-# socket lands on one between now and the broker's own bind.
+# Below the range from which Linux and macOS take the ports of outgoing connections, so that no client's socket takes
+# one before the broker binds it.
 _FIRST, _LAST = 15_000, 29_000
 
 
 def free_ports(count: int) -> list[int]:
-    """That many different ports, all free at this moment."""
+    """Return `count` different ports that are free now. Raises OSError if there are too few."""
     found: list[int] = []
     candidates = random.SystemRandom().sample(range(_FIRST, _LAST), _LAST - _FIRST)
     for port in candidates:

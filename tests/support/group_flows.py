@@ -1,4 +1,4 @@
-"""What operators do to groups' offsets, from words to the cluster, on any cluster; and groups to do it to."""
+"""Operations on the offsets of groups, from commands to the cluster, for any cluster; and groups for them."""
 
 from collections.abc import Mapping
 
@@ -25,12 +25,14 @@ ASSIGNED = ApplyOptions(risks=frozenset({"assigned-consumers"}))
 
 
 def session_of(client: AdminClient) -> Session:
-    """A new session on the client's cluster."""
+    """Return a new session on the client's cluster."""
     return Session(client, Context("test", "tests", client.settings), "test")
 
 
 async def stage(session: Session, *commands: str) -> StageReport:
-    """Stage commands as front ends do, all needs read first. Returns the report of the last one."""
+    """Read everything that the commands need, then stage them, as front ends do. Return the report of the last
+    command.
+    """
     statements = [with_file(each) for each in parse("\n".join(commands))]
     await read_needs(session, needs_of_script(statements))
     for each in statements:
@@ -49,7 +51,7 @@ async def change(client: AdminClient, *commands: str, options: ApplyOptions = DE
 
 
 async def revert(client: AdminClient, report: ApplyReport) -> tuple[RevertReport, ApplyReport]:
-    """Stage what takes a change back, and apply it."""
+    """Stage the revert of a change, and apply it."""
     assert report.ok, report
     assert report.change is not None
     session = session_of(client)
@@ -58,19 +60,19 @@ async def revert(client: AdminClient, report: ApplyReport) -> tuple[RevertReport
 
 
 async def position(client: AdminClient, group: str) -> GroupPosition:
-    """Where a group stands, read anew."""
+    """Read a group's position again."""
     found, failures = await client.run(group_positions, [group])
     assert not failures, failures
     return found[group]
 
 
 async def offsets(client: AdminClient, group: str) -> dict[int, int]:
-    """Partition -> the group's offset, of its one topic."""
+    """Read partition -> the group's offset, for a group of one topic."""
     return {number: each.offset for (_, number), each in (await position(client, group)).committed.items()}
 
 
 async def write(bootstrap: str, topic: str, counts: Mapping[int, int], *, first_ms: int = 1_700_000_000_000) -> None:
-    """Write so many records to each partition, a second apart."""
+    """Write the given number of records to each partition, with timestamps a second apart."""
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
     await producer.start()
     try:
@@ -84,7 +86,7 @@ async def write(bootstrap: str, topic: str, counts: Mapping[int, int], *, first_
 
 
 async def read_up_to(bootstrap: str, topic: str, group: str, at: Mapping[int, CommittedOffset]) -> None:
-    """Commit offsets as the one member of a group, which leaves."""
+    """Commit offsets as the only member of a group, and leave the group."""
     consumer = await member(bootstrap, topic, group)
     try:
         await consumer.commit(
@@ -98,7 +100,7 @@ async def read_up_to(bootstrap: str, topic: str, group: str, at: Mapping[int, Co
 
 
 async def member(bootstrap: str, topic: str, group: str) -> AIOKafkaConsumer:
-    """A consumer that has joined a group."""
+    """Return a consumer that has joined a group."""
     consumer = AIOKafkaConsumer(
         topic, bootstrap_servers=bootstrap, group_id=group, client_id="reader", enable_auto_commit=False
     )

@@ -1,4 +1,4 @@
-"""Texts that a cluster may send and no terminal should see, and how to tell whether one did."""
+"""Texts that a cluster may send and a terminal must not get, and a function that finds them in output."""
 
 import unicodedata
 
@@ -16,13 +16,13 @@ MARKUP = ("[red]red[/red]", "[bold", "[/]", "[@click=app.quit]x[/]", "<b>", "{0}
 FORMULAS = ("=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1")
 HOSTILE = (*SEQUENCES, *(f"x{one}y" for one in INVISIBLE), *SURROGATES, *MARKUP, *FORMULAS)
 SENT = "".join((*SEQUENCES, *INVISIBLE, *MARKUP))
-"""All of it that UTF-8 can hold."""
+"""All of these texts that UTF-8 can encode."""
 
 _DRAWN_WITHOUT_WIDTH = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\ufe0f\U000e0100\U0001f3fb")
 
 
 def acted_upon(text: str) -> str:
-    """The characters of a written text that a terminal would act upon or not show; line feeds aside."""
+    """Return the characters of a written text that a terminal would act upon or not show, without line feeds."""
     return "".join(
         char
         for char in text

@@ -1,4 +1,4 @@
-"""HTTP services on loopback: a function answers, and tests say what with."""
+"""HTTP services on loopback, whose answers tests give as a function."""
 
 import ssl
 import threading
@@ -25,7 +25,7 @@ class Answer(NamedTuple):
 
 @contextmanager
 def serving(handler: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Run a handler's service. Yields its address, without a slash at the end."""
+    """Run a service with a handler until the end of the block. Yield its URL, without a slash at the end."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
@@ -39,7 +39,7 @@ def serving(handler: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None = 
 
 @contextmanager
 def answering(answer: Callable[[Asked], Answer], tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Run a service whose answers a function makes."""
+    """Run a service that answers each request by a function. Yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -57,7 +57,7 @@ def answering(answer: Callable[[Asked], Answer], tls: ssl.SSLContext | None = No
         do_PUT = do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815 - names of http.server's
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     with serving(Handler, tls) as url:
         yield url

@@ -1,4 +1,4 @@
-"""The wheel, built from a copy of the checkout and installed in an empty environment."""
+"""Builds the wheel from a copy of the checkout, and installs it in an empty environment."""
 
 import hashlib
 import shutil
@@ -17,7 +17,7 @@ _FILES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "docs/kac.
 
 
 def build_wheel(folder: Path) -> Path:
-    """Build the wheel in the folder, from what the checkout holds, leaving nothing in the checkout."""
+    """Build the wheel in the folder from a copy of the checkout, without writing into the checkout."""
     source = _copy(folder)
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     _run([*pip, "--wheel-dir", str(folder), str(source)])
@@ -44,8 +44,8 @@ def _copy(folder: Path) -> Path:
 
 
 def install(wheel: Path, folder: Path) -> Path:
-    """Make an environment in the folder with the locked packages and the wheel; the path of its ``bin``."""
-    venv.create(folder)  # without a pip of its own: that of the tests' environment installs the wheel
+    """Make an environment in the folder with the locked packages and the wheel. Return the path of its ``bin``."""
+    venv.create(folder)  # without pip: the pip of the tests' environment installs the wheel
     uv = [
         str(Path(sys.executable).with_name("uv")),
         "pip",
@@ -62,7 +62,7 @@ def install(wheel: Path, folder: Path) -> Path:
 
 
 def locked_wheels() -> Path:
-    """The folder of the locked packages' wheels, fetched once."""
+    """Return the folder of the locked packages' wheels, which are fetched once."""
     name = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()[:12]
     download = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--require-hashes"]
     return cached_folder(

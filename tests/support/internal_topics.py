@@ -1,5 +1,4 @@
-"""Internal topics of real brokers, MirrorMaker and Connect: what is written into them, and what Kafka's own classes
-make of it.
+"""Records of internal topics of real brokers, MirrorMaker and Connect, compared with the output of Kafka's own classes.
 
 A topic has one partition, so that a formatter's lines have the order of the records.
 
@@ -53,10 +52,10 @@ class Sent(NamedTuple):
 
 
 class Recording(Struct, frozen=True):
-    """The records of internal topics, and what Kafka's own classes of that version make of them.
+    """The records of internal topics, and the output of that version's own classes for them.
 
-    shown: JSON of key and value by the classes that the brokers use, in the records' order; empty without any. printed:
-    name of a formatter with its topic -> its text. rest: path of Connect's REST API -> its answer.
+    shown: JSON of key and value by the classes that the brokers use, in the records' order; empty if there are none.
+    printed: name of a formatter with its topic -> its text. rest: path of Connect's REST API -> its answer.
     """
 
     version: str
@@ -70,7 +69,7 @@ class Recording(Struct, frozen=True):
 
 
 def own_cluster(version: str) -> kafka_cluster.KafkaCluster:
-    """A broker whose internal topics have one partition each."""
+    """Return a cluster of one broker, with one partition for each internal topic."""
     properties = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
     if version == KAFKA_2_8:
         return zookeeper_cluster.ZooKeeperCluster(version, brokers=1, properties=properties)
@@ -82,7 +81,7 @@ def own_cluster(version: str) -> kafka_cluster.KafkaCluster:
 
 
 class Formatter(NamedTuple):
-    """A class that prints records for the console consumer. numbers: of the types that it prints."""
+    """A class that prints records for the console consumer. numbers: of the record types that it prints."""
 
     name: str
     topic: str
@@ -90,7 +89,7 @@ class Formatter(NamedTuple):
 
 
 def formatters(version: str) -> list[Formatter]:
-    """Those of a version of Kafka for the coordinators' topics."""
+    """Return the formatters of a version of Kafka for the coordinators' topics."""
     if version == KAFKA_2_8:
         groups, transactions = "kafka.coordinator.group.GroupMetadataManager$", "kafka.coordinator.transaction."
         return [
@@ -111,8 +110,9 @@ def formatters(version: str) -> list[Formatter]:
 
 
 def use_as_classic(bootstrap: str) -> None:
-    """Let classic groups commit offsets, of which one is deleted; and a transaction end in each way, with a group's
-    offsets in one."""
+    """Let classic groups commit offsets, and delete one of the groups; commit a transaction and abort one, with a
+    group's offsets.
+    """
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for made in admin.create_topics([NewTopic(TOPIC, 2, 1)]).values():
         made.result(PATIENCE)
@@ -136,7 +136,7 @@ def use_as_classic(bootstrap: str) -> None:
 
 
 def consume(bootstrap: str, group: str, topics: str = TOPIC, **config: Any) -> None:
-    """A member that joins a group, commits offsets with a note, and leaves. topics: a name, or a pattern with ^."""
+    """Join a group, commit offsets with notes, and leave. topics: a name, or a pattern that begins with ^."""
     of_group = {"bootstrap.servers": bootstrap, "group.id": group, "client.id": f"{group}-1", **config}
     consumer = Consumer({**of_group, "auto.offset.reset": "earliest", "enable.auto.commit": False})
     consumer.subscribe([topics])
@@ -147,10 +147,10 @@ def consume(bootstrap: str, group: str, topics: str = TOPIC, **config: Any) -> N
 
 
 def use_newer_groups(cluster: kafka_cluster.KafkaCluster) -> None:
-    """Let members of the newer protocols join a group each, get what they are to have, and leave."""
+    """Let members of the newer protocols each join a group, get an assignment, and leave."""
     consume(cluster.bootstrap, "reporting", **{"group.protocol": "consumer"})
     consume(cluster.bootstrap, "by-pattern", f"^{TOPIC}.*", **{"group.protocol": "consumer"})
-    # The tests of these groups have such members.
+    # A local import: the tests of these groups have members for protocols that librdkafka lacks.
     from tests.broker.test_kafka_tools import member
 
     async def use() -> None:
@@ -188,7 +188,7 @@ def send(bootstrap: str, count: int) -> None:
 
 
 def sent(bootstrap: str, topic: str) -> list[Sent]:
-    """Every record of a topic's first partition; none where there is no such topic."""
+    """Return every record of a topic's first partition; empty if there is no such topic."""
     config = {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
     consumer = Consumer({**config, "enable.partition.eof": True, "isolation.level": "read_uncommitted"})
     try:
@@ -207,9 +207,11 @@ def sent(bootstrap: str, topic: str) -> list[Sent]:
 
 
 def printed(command: Sequence[str], formatter: str, bootstrap: str, topic: str) -> str:
-    """What the console consumer prints of a topic's first partition. command: the words that start a consumer."""
+    """Return the output of the console consumer for a topic's first partition. command: the words that start a
+    consumer.
+    """
     words = ("--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest")
-    # It counts the records that the formatter leaves out as well.
+    # The consumer also counts the records that the formatter leaves out.
     rest = ("--max-messages", str(len(sent(bootstrap, topic))), "--timeout-ms", "60000", "--formatter", formatter)
     done = subprocess.run([*command, *words, *rest], capture_output=True, text=True, check=False, timeout=PATIENCE)
     if "Processed a total" not in done.stderr:
@@ -218,11 +220,11 @@ def printed(command: Sequence[str], formatter: str, bootstrap: str, topic: str) 
 
 
 _END = re.compile(r"(?:\d{4}-\d\d-\d\dT\S+ main ERROR |\[\d{4}-[^\]]*\] ERROR )Error processing message")
-"""How a consumer says on its output that nothing more comes."""
+"""The error in a consumer's output after which no records follow."""
 
 
 def console_consumer(version: str) -> str:
-    """Its class in a version."""
+    """Return the console consumer's class in a version."""
     return "kafka.tools.ConsoleConsumer" if version == KAFKA_2_8 else "org.apache.kafka.tools.consumer.ConsoleConsumer"
 
 
@@ -243,7 +245,7 @@ def recorded_brokers(version: str) -> Recording:
 
 
 def by_classes(version: str, records: Sequence[Sent]) -> Iterator[tuple[Any, Any]]:
-    """The JSON of each record's key and value, by the classes that a version's brokers use themselves."""
+    """Yield the JSON of each record's key and value, by the classes that a version's brokers themselves use."""
     from tests.support.record_metadata_schemas import coordinator_records
 
     names = {(each["topic"], each["apiKey"]): each for each in coordinator_records(version[:3])}
@@ -263,7 +265,7 @@ def by_classes(version: str, records: Sequence[Sent]) -> Iterator[tuple[Any, Any
 
 
 def kafkas_own(version: str, lines: Sequence[str]) -> Iterator[tuple[bytes, Any]]:
-    """For each line of CoordinatorRecords the bytes of its record, and its JSON."""
+    """Yield, for each input line of CoordinatorRecords, the bytes of its record and its JSON."""
     command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *compiled_java.with_ours(CLASSES, version)]
     done = subprocess.run(
         command, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=PATIENCE
@@ -281,11 +283,11 @@ MIRRORED = {
     "Heartbeat": "heartbeats",
     "OffsetSync": "mm2-offset-syncs.B.internal",
 }
-"""Name of a record of MirrorMaker's -> its topic."""
+"""Name of a record type of MirrorMaker -> its topic."""
 
 
 def recorded_mirror(version: str, folder: Path) -> Recording:
-    """Let MirrorMaker copy a topic, with the offsets of its group, within one cluster under two names."""
+    """Let MirrorMaker copy a topic, with the offsets of its group, within one cluster that has two names."""
     properties = mirror_maker.often(TOPIC, GROUPS[0], "A", "B")
     with own_cluster(version) as cluster:
         use_as_classic(cluster.bootstrap)
@@ -311,7 +313,9 @@ def recorded_mirror(version: str, folder: Path) -> Recording:
 
 
 def wrote(bootstrap: str, program: subprocess.Popen[bytes], folder: Path, topic: str) -> bool:
-    """Whether a program has written a record into a topic; it copies only what comes after its start."""
+    """Return whether a program has written a record into a topic. Write records and offsets first, because it only
+    copies new ones.
+    """
     assert program.poll() is None, (folder / "out").read_text()[-2000:]
     send(bootstrap, 2)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUPS[0], "enable.auto.commit": False})
@@ -322,11 +326,11 @@ def wrote(bootstrap: str, program: subprocess.Popen[bytes], folder: Path, topic:
 
 
 def compare_mirror(recording: Recording) -> Counter[str]:
-    """The same as `compare`, with MirrorMaker's formatters. A topic may have got records after a formatter's end."""
+    """Compare a recording with MirrorMaker's formatters, as `compare`."""
     compared: Counter[str] = Counter()
     for name, topic in MIRRORED.items():
         mine = [as_mirror(name, *by_kac(each)) for each in recording.sent if each.topic == topic]
-        # 2.8 spells a field of its output wrong.
+        # 2.8 misspells a field of its output.
         text = recording.printed[f"{name} {topic}"].replace(", metatadata=", ", metadata=")
         lines = [each for each in text.splitlines() if each]
         assert mine == lines
@@ -336,7 +340,7 @@ def compare_mirror(recording: Recording) -> Counter[str]:
 
 
 def as_mirror(name: str, key: Any, value: Any) -> str:
-    """What a formatter of MirrorMaker's prints of a record."""
+    """Return the line that a formatter of MirrorMaker prints for a record."""
     match name:
         case "Checkpoint":
             return (
@@ -385,7 +389,7 @@ def recorded_connect(version: str) -> Recording:
 
 
 def compare_connect(recording: Recording) -> Counter[str]:
-    """Compare the newest records with Connect's REST API, whose configs have the secrets in the clear."""
+    """Compare the newest records with Connect's REST API, which returns configs with unmasked secrets."""
     own = internal_decoders(partial(data_without_secrets, hidden=MASKED))
     newest: dict[str, Any] = {}
     kinds: Counter[str] = Counter()
@@ -401,7 +405,7 @@ def compare_connect(recording: Recording) -> Counter[str]:
     hidden = dict.fromkeys(SECRETS, MASKED) | {"connection.url": f"jdbc:x://me:{MASKED}@host/db"}
     assert newest[f"connector-{CONNECTOR}"]["properties"] == answers[f"{of}/config"] | hidden
     (task,) = answers[f"{of}/tasks"]
-    # The file source copies its config to its task, with the secrets.
+    # The file source copies its config, with the secrets, to its task.
     assert newest[f"task-{CONNECTOR}-0"]["properties"] == without_planted(task["config"])
     status = answers[f"{of}/status"]
     for name, told in (("connector", status["connector"]), ("task", status["tasks"][0])):
@@ -418,18 +422,18 @@ def compare_connect(recording: Recording) -> Counter[str]:
 
 
 def without_planted(config: Mapping[str, str]) -> dict[str, str]:
-    """A config as it is to be shown."""
+    """Return a config with masked secrets."""
     return {key: MASKED if key.endswith("password") else each.replace(SECRETS["database.password"], MASKED)
             for key, each in config.items()}  # fmt: skip
 
 
-# -- what the formatters print, of kac's JSON -------------------------------------------------------------------------
+# -- output of the formatters, made from kac's JSON -------------------------------------------------------------------
 
 _STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead")
 
 
 def as_documents(version: str, number: int, record: Sent, key: Any, value: Any) -> Any:
-    """What a formatter of Kafka 3.9 and newer prints of a record. key, value: their JSON."""
+    """Return the document that a formatter of Kafka 3.9 and newer prints for a record. key, value: their JSON."""
     named = {"type" if major(version) >= 4 else "version": number, "data": key}
     if record.value is None:
         return {"key": named, "value": None}
@@ -437,7 +441,7 @@ def as_documents(version: str, number: int, record: Sent, key: Any, value: Any) 
 
 
 def as_line(number: int, topic: str, key: Any, value: Any) -> str:
-    """What a formatter of Kafka 2.8 prints of a record."""
+    """Return the line that a formatter of Kafka 2.8 prints for a record."""
     if topic == TRANSACTIONS:
         return f"{key['transactionalId']}::{_transaction(key, value) if value else 'NULL'}"
     if number != 2:
@@ -483,8 +487,10 @@ def _group(key: Any, value: Any) -> str:
 
 
 def by_kac(record: Sent, part: str = "") -> tuple[Any, Any]:
-    """The JSON that kac shows of a record's key and value. part: the one that counts, "Key" or "Value"; both without
-    one. Raises AssertionError where it shows none."""
+    """Return the JSON that kac shows for a record's key and value.
+
+    part: "Key" or "Value" for one of them, "" for both. Raises AssertionError if kac shows no JSON for it.
+    """
     of = Record(record.topic, 0, 0, 0, record.key, record.value, (), BatchFacts(0))
     shown = RecordDecoder((), own=internal_decoders(lambda data: data)).readable(of, Allowance())
     parts = {"Key": (shown.key, shown.key_encoding), "Value": (shown.value, shown.value_encoding)}
@@ -498,8 +504,9 @@ def by_kac(record: Sent, part: str = "") -> tuple[Any, Any]:
 
 
 def compare(recording: Recording) -> Counter[str]:
-    """Compare kac's JSON with what Kafka's own classes and formatters made of the same records; the count of records
-    that each decided. Raises AssertionError where they differ."""
+    """Compare kac's JSON with the output of Kafka's own classes and formatters for the same records. Return the number
+    of compared records by class. Raises AssertionError if they differ.
+    """
     mine = [by_kac(each) for each in recording.sent]
     compared = Counter({"classes": len(recording.shown)})
     if recording.shown:
@@ -523,13 +530,13 @@ def compare(recording: Recording) -> Counter[str]:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a formatter of 2.8, with the partitions of a transaction in order."""
+    """Return the lines of a formatter of 2.8, with the partitions of a transaction sorted."""
     return [re.sub(r"(?<=HashSet\()[^)]*", lambda found: ", ".join(sorted(found[0].split(", "))), each)
             for each in text.splitlines() if each]  # fmt: skip
 
 
 def documents(text: str) -> Iterator[Any]:
-    """The JSON documents of a text, which need nothing between them."""
+    """Yield the JSON documents of a text, with or without space between them."""
     decoder, at = json.JSONDecoder(), 0
     while at < len(text):
         found, at = decoder.raw_decode(text, at)
@@ -546,7 +553,7 @@ MIRRORS = tuple(RELEASES[each] for each in ("2.8", "3.9", "4.3"))
 
 
 class Recorded(Struct, frozen=True):
-    """The recordings of the fast tests, of each version."""
+    """The recordings of all versions for the fast tests."""
 
     brokers: tuple[Recording, ...]
     mirrors: tuple[Recording, ...]
@@ -554,12 +561,12 @@ class Recorded(Struct, frozen=True):
 
 
 def recorded() -> Recorded:
-    """What was recorded last."""
+    """Return the stored recordings."""
     return msgspec.json.decode(lzma.decompress(RECORDED.read_bytes()), type=Recorded)
 
 
 def main() -> int:
-    """Record and compare all."""
+    """Record and compare all versions, and store the recordings."""
     with TemporaryDirectory() as folder:
         made = Recorded(
             tuple(map(recorded_brokers, BROKERS)),

@@ -1,6 +1,6 @@
-"""Jars by Maven coordinates where Maven is not installed: jgo resolves them, in an environment made for the purpose.
+"""Fetches jars by Maven coordinates without Maven: jgo resolves them, in a temporary environment.
 
-As a script it is what runs there: ``python jars_without_maven.py FOLDER GROUP:ARTIFACT:VERSION…``.
+Run as a script in that environment: ``python jars_without_maven.py FOLDER GROUP:ARTIFACT:VERSION…``.
 """
 
 import os
@@ -16,18 +16,18 @@ LOCK = Path(__file__).resolve().parents[2] / "requirements" / "tools.txt"
 
 
 def fetch(wanted: tuple[str, ...], folder: Path, timeout: float) -> subprocess.CompletedProcess[str]:
-    """Put the artifacts and all that they depend on into the folder; the process that did, for its exit code.
+    """Put the artifacts and all their dependencies into the folder. Return the last process that ran.
 
-    timeout: seconds, for each of making the environment and fetching. Raises subprocess.TimeoutExpired.
+    timeout: seconds for each command. Raises subprocess.TimeoutExpired.
     """
-    # Here, as the environment in which this file runs as a script does not have it.
+    # A local import: the environment in which this file runs as a script lacks this module.
     from requirements.locked import of_group
 
     with tempfile.TemporaryDirectory(prefix="kac-jgo-") as scratch:
         lock = Path(scratch, "jars.txt")
         lock.write_text(of_group(LOCK.read_text(), "jars"))
         venv.create(scratch, with_pip=True)
-        # Else jgo fills ~/.m2, which is Maven's.
+        # Otherwise jgo fills ~/.m2, which is Maven's.
         places = {**os.environ, "M2_REPO": str(Path(scratch, "m2"))}
         python = str(Path(scratch, "bin", "python"))
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
@@ -39,8 +39,11 @@ def fetch(wanted: tuple[str, ...], folder: Path, timeout: float) -> subprocess.C
 
 
 def resolve(folder: Path, wanted: list[str]) -> None:
-    """Runs where jgo is. Kafka's artifacts are resolved apart from the others: jgo applies the versions that one
-    artifact's parent manages to all (log4j's would replace Kafka's own kafka-clients by an older one)."""
+    """Copy the jars of the artifacts and of their dependencies into a folder. The environment needs jgo.
+
+    Kafka's artifacts are resolved apart from the others, because jgo applies the versions that one artifact's parent
+    manages to all (log4j's would replace Kafka's own kafka-clients by an older one).
+    """
     import jgo  # type: ignore[import-not-found]
 
     folder.mkdir(exist_ok=True)

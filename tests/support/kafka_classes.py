@@ -1,5 +1,5 @@
-"""Java's class archives of Kafka: brokers and tools that read their classes from one start with three fifths of the CPU
-time. ``python -m tests.support.kafka_classes`` makes those that are missing; without them everything runs the same.
+"""Java's class archives of Kafka. Brokers and tools that load their classes from an archive start with three fifths of
+the CPU time. ``python -m tests.support.kafka_classes`` makes the missing ones; all tests also run without them.
 """
 
 import hashlib
@@ -13,20 +13,25 @@ _FILE = "classes.jsa"
 
 
 def class_path(version: str) -> str:
-    """Every jar of a version, in an order of its own: Java uses an archive only with the class path that it is of."""
+    """Return a class path of every jar of a version, sorted: Java uses an archive only with the class path of its
+    making.
+    """
     return os.pathsep.join(map(str, sorted(kafka_jars.jars(version).glob("*.jar"))))
 
 
 def archive_options(version: str, program: str) -> tuple[str, ...]:
-    """Java's options by which a JVM of this version uses its archive: none where there is none. One that does not fit
-    is passed over, without a word on what may be a tool's output."""
+    """Return Java's options for the archive of this version; empty if there is none. Java ignores an archive that does
+    not fit, without a message in a tool's output.
+    """
     file = _folder(version, program) / _FILE
     return (f"-XX:SharedArchiveFile={file}", "-Xlog:disable") if file.exists() else ()
 
 
 def make(version: str) -> None:
-    """Make a version's archive, of the classes that a broker has loaded when it is up and stopped in order."""
-    # Clusters use what stands above.
+    """Make a version's archive from the classes that a broker loads until it is up and shut down. Raises RuntimeError
+    if Java writes none.
+    """
+    # A local import: clusters import this module.
     from tests.support.kafka_cluster import JVM, KafkaCluster
 
     def fill(folder: Path) -> None:
@@ -40,14 +45,14 @@ def make(version: str) -> None:
 
 
 def _folder(version: str, program: str) -> Path:
-    """Another Java, and other jars, have another."""
+    """Return the folder of an archive; it depends on the Java program and on the jars."""
     place = Path(program).resolve()
     told = f"{place} {place.stat().st_mtime_ns} {kafka_jars.jars(version)}"
     return cache_home() / "kafka-classes" / f"{version}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
 def main() -> None:
-    """Make those of the versions of which tests start many."""
+    """Make the archives of the versions that tests start often."""
     for version in (kafka_jars.KAFKA_4_3, kafka_jars.KAFKA_3_9, kafka_jars.RELEASES[kafka_jars.NEWEST]):
         try:
             make(version)

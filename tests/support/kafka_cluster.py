@@ -1,4 +1,4 @@
-"""A real Kafka cluster on loopback: KRaft, broker and controller in each process, ended whatever happens.
+"""A real Kafka cluster on loopback: each process is a KRaft broker and controller, and ends with the test process.
 
 ``python -m tests.support.kafka_cluster --version 4.3.0 --brokers 3`` runs one until Ctrl-C.
 """
@@ -48,25 +48,26 @@ _PORT_TAKEN = "Address already in use"
 
 
 class ClusterStartError(RuntimeError):
-    """A broker did not come up; the text ends with what it logged last."""
+    """A broker did not start; the text ends with its last log lines."""
 
 
 class KafkaCluster:
     """Real brokers 1…n of one Kafka version; use as a context manager.
 
-    security: ``plain`` is one PLAINTEXT listener where everybody is the super user ANONYMOUS. ``secure`` is SASL_SSL
-    (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER with unsecured tokens) for the users admin (a super user) and
-    alice, and SSL with client certificates (CN=admin is a super user, CN=alice is not).
-    authorizer_log: whether authorizer.log has what was allowed, too.
-    logins: a plain cluster's brokers have a SASL_PLAINTEXT listener beside, for admin, alice and bob with PLAIN.
-    allow_everyone: what nobody has an ACL for is open to all; by default only in plain clusters.
-    properties: server properties for every broker; broker_properties: for one, by id, over those. classes: a folder
-    with classes of our own, which these name. rotate_at: the size at which Kafka 4's request log is rotated, as `50KB`.
-    format_options: more arguments of `kafka-storage format`, as ``--release-version``.
-    controllers: how many nodes are controllers too, the first ones; None: all. host: the name by which brokers are
-    advertised, with {} for the id; they listen on loopback. quiet: without what brokers do while nobody asks them
-    (`QUIET`).
-    Raises BrokersUnavailableError where Java or the jars are missing.
+    security: ``plain`` is one PLAINTEXT listener on which every client is the super user ANONYMOUS. ``secure`` is
+    SASL_SSL (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER with unsecured tokens) for the users admin (a super user)
+    and alice, and SSL with client certificates (CN=admin is a super user, CN=alice is not).
+    authorizer_log: whether authorizer.log also has allowed operations.
+    logins: whether a plain cluster's brokers also have a SASL_PLAINTEXT listener, for admin, alice and bob with PLAIN.
+    allow_everyone: whether resources without ACLs are open to all; by default only in plain clusters.
+    properties: server properties for every broker. broker_properties: by broker id; they override `properties`.
+    classes: a folder with kac's own classes, which the properties name. rotate_at: the size at which Kafka 4's request
+    log is rotated, such as `50KB`.
+    format_options: more arguments of `kafka-storage format`, such as ``--release-version``.
+    controllers: the number of nodes, from the first on, that are also controllers; None for all. host: the name by
+    which brokers are advertised, with {} for the id; they listen on loopback. quiet: whether idle brokers do without
+    their periodic work (`QUIET`).
+    Raises BrokersUnavailableError if Java or the jars are missing.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class KafkaCluster:
         self.version = version
         self.security = security
         self._java, self._own_classes = kafka_jars.java(), classes
-        kafka_classes.class_path(version)  # fetched before anything is begun
+        kafka_classes.class_path(version)  # fetch the jars before all other work
         self.cluster_id = random_id()
         self.broker_ids = tuple(range(1, brokers + 1))
         self.directory = Path(tempfile.mkdtemp(prefix="kac-kafka-"))
@@ -129,7 +130,7 @@ class KafkaCluster:
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """The ids of all nodes, in the order in which they are started."""
+        """The ids of all nodes, in the order of their start."""
         return self.broker_ids
 
     @property
@@ -144,33 +145,33 @@ class KafkaCluster:
 
     @property
     def bootstrap(self) -> str:
-        """The same as ``host:port,host:port``."""
+        """The addresses as ``host:port,host:port``."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses)
 
     @property
     def mtls_bootstrap(self) -> str:
-        """``host:port,…`` of the listener with client certificates; of a secure cluster only."""
+        """``host:port,…`` of the listener with client certificates. Raises LookupError in a plain cluster."""
         return ",".join(f"{host}:{port}" for host, port in map(self._mtls_address, self.broker_ids))
 
     @property
     def login_addresses(self) -> tuple[tuple[str, int], ...]:
-        """(host, port) of every broker's SASL_PLAINTEXT listener, by id; of a plain cluster with logins only."""
+        """(host, port) of every broker's SASL_PLAINTEXT listener, by id; empty without `logins`."""
         ports = (self._ports[node].sasl for node in self.broker_ids)
         return tuple((LOOPBACK, port) for port in ports if port is not None)
 
     @property
     def authority(self) -> certificates.Authority:
-        """Who signed the brokers' certificates; of a secure cluster only."""
+        """The authority of the brokers' certificates. Raises LookupError in a plain cluster."""
         if self._tls is None:
             raise LookupError("a plain cluster has no certificates")
         return self._tls.authority
 
     def identity(self, name: str) -> certificates.Identity:
-        """The client certificate of ``admin`` or ``alice``; of a secure cluster only."""
+        """Return the client certificate of ``admin`` or ``alice``; only in a secure cluster."""
         return self._identities[name]
 
     def client_properties(self, user: str = "admin", mechanism: str = "SCRAM-SHA-256") -> Path:
-        """A file for ``--command-config``; empty for a plain cluster."""
+        """Write a file for ``--command-config``, and return its path. The file of a plain cluster is empty."""
         path = self.directory / f"{user}-{mechanism}.properties"
         path.touch(mode=0o600)
         if self._tls:
@@ -178,12 +179,12 @@ class KafkaCluster:
         return path
 
     def server_log(self, broker: int) -> str:
-        """What a broker logged so far, its console's output last."""
+        """Return a broker's log so far, followed by its console output."""
         files = (self._folder(broker) / name for name in ("server.log", "console.log"))
         return "".join(file.read_text(errors="replace") for file in files if file.exists())
 
     def start(self) -> None:
-        """Format the storage, start every broker and wait until each sees all. Raises ClusterStartError."""
+        """Format the storage, start every broker and wait until each sees all others. Raises ClusterStartError."""
         self._make_secrets()
         for attempts_left in (2, 1, 0):
             self._choose_ports()
@@ -200,25 +201,25 @@ class KafkaCluster:
                 return
 
     def close(self) -> None:
-        """End every process and remove the folder; closing twice is harmless."""
+        """End every process and remove the folder; a second call does nothing."""
         self._end_all()
         self._reaper.close()
 
     def stop(self, broker: int, timeout: float = PATIENCE) -> None:
-        """Shut one broker down in order (SIGTERM) and wait until its process is gone."""
+        """Shut a broker down in order (SIGTERM) and wait until its process has ended."""
         self._processes[broker].send_signal(signal.SIGTERM)
         self._processes[broker].wait(timeout)
         self._forget(broker)
 
     def kill(self, broker: int) -> None:
-        """End one broker at once (SIGKILL), as a crash would."""
+        """End a broker at once (SIGKILL), like a crash."""
         self._processes[broker].kill()
         self._processes[broker].wait(PATIENCE)
         self._forget(broker)
 
     @contextmanager
     def hanging(self, broker: int) -> Iterator[None]:
-        """Inside, a broker keeps its connections and does nothing: all of its threads are stopped."""
+        """Stop all threads of a broker inside the block: it keeps its connections and does nothing."""
         process = self._processes[broker]
         process.send_signal(signal.SIGSTOP)
         try:
@@ -231,15 +232,14 @@ class KafkaCluster:
             process.send_signal(signal.SIGCONT)
 
     def restart(self, broker: int) -> None:
-        """Bring a broker (back) up on its own ports and wait until all running brokers see it."""
+        """Start a broker, or stop and start it, on its former ports. Wait until all running brokers see it."""
         if broker in self._processes:
             self.stop(broker)
         self._launch(broker)
         self.await_brokers(self.running, timeout=START_SECONDS)
 
     def upgrade(self, broker: int, version: str) -> None:
-        """Stop a broker and start it as another version, on its storage and ports. `version` is the last one from then
-        on."""
+        """Stop a broker and start it with another version, on its storage and ports. Set `version`."""
         self.stop(broker)
         self.version = version
         self._write_logging(self._folder(broker))
@@ -247,9 +247,9 @@ class KafkaCluster:
         self.await_brokers(self.running, timeout=START_SECONDS)
 
     def bring_up(self) -> None:
-        """Start the brokers that are down, on their own ports, and wait until all see each other."""
+        """Start the brokers that are down, on their former ports, and wait until all brokers see each other."""
         for broker in [each for each, process in self._processes.items() if process.poll() is not None]:
-            self._forget(broker)  # it ended by itself, as one that could not register in time
+            self._forget(broker)  # ended by itself, for example because it could not register in time
         down = set(self.broker_ids) - self._processes.keys()
         for broker in sorted(down):
             self._launch(broker)
@@ -258,12 +258,12 @@ class KafkaCluster:
 
     @property
     def running(self) -> tuple[int, ...]:
-        """Ids of the brokers whose processes are up."""
+        """Ids of the brokers that were started and not stopped."""
         return tuple(sorted(self._processes))
 
     @property
     def pids(self) -> dict[int, int]:
-        """The process of each broker that is up, by its id."""
+        """The process id of each running broker, by broker id."""
         return {broker: process.pid for broker, process in self._processes.items()}
 
     def await_brokers(self, expected: Collection[int], timeout: float = 30.0) -> None:
@@ -273,7 +273,7 @@ class KafkaCluster:
         for node in (each for each in self.running if each in self.broker_ids):
             seen: frozenset[int] | OSError = frozenset()
             while seen != wanted:
-                # Not of this one alone: another one that ended, for its port was taken, is what this one waits for.
+                # Check all nodes: this broker may wait for another one that ended because its port was taken.
                 for each, process in self._processes.items():
                     if process.poll() is not None:
                         raise ClusterStartError(f"node {each} ended:\n{self._last_words(each)}")
@@ -291,19 +291,21 @@ class KafkaCluster:
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
 
     def tool_command(self, main_class: str, *arguments: str, version: str = "") -> list[str]:
-        """The words that start such a command, from the jars of a version, ``""`` for the brokers'."""
+        """Return the command line of a command class, from the jars of a version, ``""`` for the brokers' version."""
         return [*self._command(_TOOL_JVM, version), main_class, *arguments]
 
     def end_at_last(self, pid: int) -> None:
-        """Name a process that leads a session: if this process dies, it ends with the brokers."""
+        """Name a process that leads a session: if this process dies, the named one ends with the brokers."""
         self._reaper.watch(pid)
 
     def has_ended(self, pid: int) -> None:
-        """Name it again once it is gone: its number may be another's from now on."""
+        """Forget a named process after its end, because another process may get its id."""
         self._reaper.forget(pid)
 
     def run_admin_tool(self, main_class: str, *arguments: str, timeout: float = PATIENCE) -> str:
-        """The same for a command that takes ``--bootstrap-server``: as the super user. Gives its output or raises."""
+        """Run a command class that takes ``--bootstrap-server``, as the super user. Return its output. Raises
+        RuntimeError if it fails.
+        """
         connect = ("--bootstrap-server", self.bootstrap, "--command-config", str(self.client_properties()))
         done = self.run_tool(main_class, *connect, *arguments, timeout=timeout)
         if done.returncode:
@@ -359,7 +361,7 @@ class KafkaCluster:
         )
 
     def _write_files(self, node: int) -> Path:
-        """What a broker reads at its start; the path of its server.properties."""
+        """Write the files that a broker reads at its start. Return the path of its server.properties."""
         folder = self._folder(node)
         folder.mkdir(exist_ok=True)
         extra = self._properties | dict(self._broker_properties.get(node, {}))
@@ -377,14 +379,15 @@ class KafkaCluster:
         (folder / "logging.properties").write_text(logging)
 
     def _prepare(self, nodes: Iterable[int]) -> None:
-        """Everything that has to be there before the first of these brokers starts."""
+        """Write the configuration and storage of these brokers."""
         for node in nodes:
             properties = self._write_files(node)
             copy_storage(self._storage(node), properties, self.cluster_id, node, self._directory_id(node))
 
     def _storage(self, node: int) -> Path:
-        """Return a folder that Kafka's tool has formatted as this node's storage, by another's name maybe. One without
-        users and voters is the same in every cluster, for nodes of the same roles."""
+        """Return a folder that Kafka's tool has formatted as storage of such a node, perhaps with the id of another
+        node. Storage without users and voters is the same in every cluster, for nodes of the same roles.
+        """
         options = self._storage_options(node)
         where = cache_home() / "kafka-storage" if options == self._format_options else self.directory / "storage"
         written = properties_of(self._folder(node) / "server.properties")
@@ -394,7 +397,7 @@ class KafkaCluster:
         return cached_folder(where / name, lambda folder: self._format(node, options, folder))
 
     def _format(self, node: int, options: Sequence[str], folder: Path) -> None:
-        """Run Kafka's tool. Raises ClusterStartError."""
+        """Format a folder by Kafka's tool. Raises ClusterStartError."""
         written = properties_of(self._folder(node) / "server.properties")
         written.pop("metadata.log.dir", None)
         with tempfile.TemporaryDirectory(dir=self.directory) as scratch:
@@ -405,11 +408,11 @@ class KafkaCluster:
             raise ClusterStartError(f"formatting the storage of broker {node} failed:\n{done.stdout}{done.stderr}")
 
     def _storage_options(self, node: int) -> tuple[str, ...]:
-        """What Kafka's tool is told of a node's storage, besides whose it is."""
+        """Return the formatting options of a node, without its id and its cluster's."""
         return (*(scram_options(self.users) if self._tls else ()), *self._format_options)
 
     def _directory_id(self, node: int) -> str:
-        """The id of a node's log directory."""
+        """Return the id of a node's log directory."""
         return random_id()
 
     def _launch(self, node: int) -> None:
@@ -417,7 +420,7 @@ class KafkaCluster:
         self._processes[node] = self._run(folder, "kafka.Kafka", str(folder / "server.properties"))
 
     def _run(self, folder: Path, main_class: str, *arguments: str) -> subprocess.Popen[bytes]:
-        """A server of this version, which logs into the folder and ends with this process at the latest."""
+        """Start a server of this version, which logs into the folder and ends at the latest with this process."""
         option = "log4j2.configurationFile" if kafka_jars.major(self.version) >= 4 else "log4j.configuration"
         logging = f"-D{option}=file:{folder / 'logging.properties'}"
         command = [*self._command((*self._jvm_options, logging)), main_class, *arguments]
@@ -429,7 +432,9 @@ class KafkaCluster:
         return process
 
     def _command(self, options: Iterable[str], version: str = "") -> list[str]:
-        """Java with these options and the classes of a version, ``""`` for this one, and our own after them."""
+        """Return the command line of Java with these options, the classes of a version (``""`` for this one), and kac's
+        own classes after them.
+        """
         version = version or self.version
         path = kafka_classes.class_path(version)
         if self._own_classes is not None:
@@ -457,7 +462,7 @@ class KafkaCluster:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Whether every thread of a process is stopped (proc(5): state T)."""
+    """Return whether every thread of a process is stopped (proc(5): state T)."""
     stats = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
     return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
@@ -466,11 +471,11 @@ C = TypeVar("C", bound=KafkaCluster)
 
 
 def run_in_foreground(make: Callable[[], C], addresses: Callable[[C], Iterable[str]]) -> int:
-    """Run a cluster until Ctrl-C or SIGTERM, and return the exit code: 1 where it does not start.
+    """Run a cluster until Ctrl-C or SIGTERM, and return the exit code: 1 if it does not start.
 
     Args:
-        make: raises BrokersUnavailableError where Java or the jars are missing.
-        addresses: the lines that are printed once it is up, before that of its folder.
+        make: raises BrokersUnavailableError if Java or the jars are missing.
+        addresses: returns the lines to print once the cluster is up; the line of its folder follows.
     """
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -488,7 +493,7 @@ def run_in_foreground(make: Callable[[], C], addresses: Callable[[C], Iterable[s
 
 
 def main() -> int:
-    """Run one cluster in the foreground until Ctrl-C or SIGTERM, its addresses on standard output."""
+    """Run a cluster in the foreground until Ctrl-C or SIGTERM; print its addresses."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.kafka_cluster", description=main.__doc__)
     parser.add_argument("--version", default=kafka_jars.KAFKA_4_3)
     parser.add_argument("--brokers", type=int, default=3)

@@ -1,4 +1,4 @@
-"""Kafka's own commands, many of them in one Java process: what each printed and how it ended."""
+"""Kafka's own commands, many of them in one Java process, with the output and the exit code of each."""
 
 import base64
 import os
@@ -34,7 +34,7 @@ ELECTION, DELETE_RECORDS, TRANSACTIONS, FEATURES, CLUSTER = (
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a command left behind."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -42,7 +42,7 @@ class Ran:
 
 
 class KafkaCommands:
-    """A context manager; `run` runs a command to its end. Skips the test where there is no Java with a compiler."""
+    """Runs commands one after another; a context manager. Skips the test if there is no Java with a compiler."""
 
     def __init__(self, version: str = kafka_jars.KAFKA_4_3) -> None:
         options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF")
@@ -67,7 +67,9 @@ class KafkaCommands:
         self._process.communicate()
 
     def run(self, main_class: str, arguments: Sequence[str]) -> Ran:
-        """Run one command. An argument may be empty, and hold anything but a lone surrogate."""
+        """Run a command to its end. Arguments may be empty, and contain all characters but lone surrogates. Raises
+        RuntimeError if Java ended.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         words = (f"={base64.b64encode(word.encode()).decode()}" for word in (main_class, *arguments))

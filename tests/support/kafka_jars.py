@@ -1,4 +1,4 @@
-"""Kafka's jars, by Maven coordinates, cached outside the checkout: complete, or not there at all."""
+"""Kafka's jars, by Maven coordinates, cached outside the checkout; a cached folder is always complete."""
 
 import hashlib
 import os
@@ -27,7 +27,7 @@ RELEASES = {
     "4.3": "4.3.0",
     "4.4": "4.4.0",
 }
-"""The releases of Kafka that the console is held to, and the versions that are run."""
+"""The supported releases of Kafka -> the versions that tests run."""
 NEWEST = list(RELEASES)[-1]
 KAFKA_4_3 = RELEASES["4.3"]
 KAFKA_3_9 = RELEASES["3.9"]
@@ -36,44 +36,46 @@ KAFKA_2_8 = RELEASES["2.8"]
 _BROKER = ("org.apache.kafka:kafka_2.13:{version}",)
 _TOOLS = ("org.apache.kafka:kafka-tools:{version}",)
 _WITHOUT_TOOLS = {"4.4.0"}
-"""Versions that were published without kafka-tools: their brokers run, some of their commands don't."""
+"""Versions that were published without kafka-tools: their brokers run, but some of their commands don't."""
 # Kafka 4 logs through log4j 2, Kafka 3 through reload4j; both call slf4j 1.7.
 _LOG4J_2 = ("org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",)
 _RELOAD4J = ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25")
 
 
 class BrokersUnavailableError(RuntimeError):
-    """Real brokers cannot run here; the text says why and what to install."""
+    """Real brokers cannot run here; the text gives the reason and the packages to install."""
 
 
 def coordinates(version: str) -> tuple[str, ...]:
-    """The artifacts (group:artifact:version) that a broker of this Kafka version and its tools need."""
+    """Return the artifacts (group:artifact:version) that a broker of this Kafka version and its tools need."""
     logging = _LOG4J_2 if major(version) >= 4 else _RELOAD4J
     tools = () if version in _WITHOUT_TOOLS else _TOOLS
     return tuple(artifact.format(version=version) for artifact in _BROKER + tools + logging)
 
 
 def tools_version(version: str) -> str:
-    """The version whose commands work with brokers of this one: the same, or the newest that was published with
-    commands."""
+    """Return the version whose commands work with brokers of this version: the same, or the newest that was published
+    with commands.
+    """
     return version if version not in _WITHOUT_TOOLS else KAFKA_4_3
 
 
 def tiered_storage(version: str) -> Path:
-    """The jar with LocalTieredStorage, Kafka's own remote storage in a folder, which is among its tests. Raises as
-    `jars` does."""
+    """Return the jar with LocalTieredStorage, Kafka's own remote storage in a folder, which is among Kafka's tests.
+    Raises as `jars` does.
+    """
     return next(fetched(f"{version}-tiered", (f"org.apache.kafka:kafka-storage:{version}:test",)).glob("*-test.jar"))
 
 
 def major(version: str) -> int:
-    """The first number of a version: 4 of ``4.3.0``."""
+    """Return the first number of a version: 4 of ``4.3.0``."""
     return int(version.split(".", 1)[0])
 
 
 def java(oldest: int = OLDEST_JAVA) -> str:
-    """Path of a Java of at least this version: JAVA_HOME's, else the one on the PATH.
+    """Return the path of a Java of at least this version: JAVA_HOME's, else the one on the PATH.
 
-    Raises BrokersUnavailableError where there is none.
+    Raises BrokersUnavailableError if there is none, or if it is older.
     """
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home, "bin", "java")) if home else shutil.which("java")
@@ -89,14 +91,14 @@ def java(oldest: int = OLDEST_JAVA) -> str:
 
 
 def keytool() -> str:
-    """Path of the keytool beside that Java."""
+    """Return the path of the keytool next to that Java."""
     return str(Path(java()).resolve().with_name("keytool"))
 
 
 def compiler() -> str:
-    """Path of the javac beside that Java.
+    """Return the path of the javac next to that Java.
 
-    Raises BrokersUnavailableError where there is none, as in a JRE.
+    Raises BrokersUnavailableError if there is none, as in a JRE.
     """
     beside = Path(java()).resolve().with_name("javac")
     if not beside.exists():
@@ -105,16 +107,18 @@ def compiler() -> str:
 
 
 def jars(version: str) -> Path:
-    """The folder with every jar of this Kafka version, fetched at the first call.
+    """Return the folder with every jar of this Kafka version, fetched at the first call.
 
-    Raises BrokersUnavailableError where they are not cached and can't be fetched.
+    Raises BrokersUnavailableError if they are not cached and can't be fetched.
     """
     return fetched(version, coordinates(version))
 
 
 def fetched(name: str, wanted: tuple[str, ...]) -> Path:
-    """The folder with these artifacts and what they need, fetched at the first call. Raises as `jars` does."""
-    # The name holds what was asked for: a changed list is another folder, never a half-right one.
+    """Return the folder with these artifacts and their dependencies, fetched at the first call. Raises as `jars`
+    does.
+    """
+    # The name contains a hash of the artifacts: another list has another folder, never a partly right one.
     folder = f"{name}-{hashlib.sha256(' '.join(wanted).encode()).hexdigest()[:8]}"
     return cached_folder(cache_home() / "jars" / folder, lambda folder: _fetch(wanted, folder))
 
@@ -155,9 +159,10 @@ def _pom(wanted: tuple[str, ...]) -> str:
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Fetch the jars of every version that the tests start, so that no test waits for them; 1 where no broker can run.
+    """Fetch the jars of every version that the tests start, so that no test waits for them. Return 1 if no broker can
+    run.
 
-    With ``--java`` say at once whether the core can run, before anything is waited for: always 0.
+    With ``--java``, only report whether the core can run, without fetching; return 0.
     """
     if "--java" in arguments:
         print(_java_found(), flush=True)

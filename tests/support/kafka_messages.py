@@ -1,7 +1,7 @@
-"""Messages of Kafka as data: entities of kio from plain values.
+"""Builds kio's entities, such as requests and responses, from plain values.
 
-An entity is a mapping of its fields, a row of them in the order of the protocol, or the first of them alone. A time
-is a number of seconds.
+An entity is given as a mapping of its fields, as a tuple of values in the order of the protocol, or as the value of its
+first field. A time is a number of seconds.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,17 +18,19 @@ Build = Callable[[ModuleType], Any]
 
 
 def with_fields(**given: Any) -> Build:
-    """Make the request of whichever module is given; fields that its version does not have are left out."""
+    """Return a function that makes the request of a module with these fields; fields that its version lacks are left
+    out.
+    """
     return lambda kio: entity(_of_type(kio, EntityType.request), given)
 
 
 def response(kio: ModuleType, **given: Any) -> Any:
-    """Make the response of a module likewise."""
+    """Make the response of a module, leaving out fields that its version lacks."""
     return entity(_of_type(kio, EntityType.response), given)
 
 
 def entity(kind: Any, given: Any) -> Any:
-    """Make an entity with these fields; what is one already stays."""
+    """Make an entity with these fields; return `given` if it is an entity of this type."""
     if isinstance(given, kind):
         return given
     types = _types(kind)

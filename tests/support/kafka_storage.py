@@ -1,4 +1,6 @@
-"""The storage of nodes as Kafka's own tool formats it: made once, for all nodes that differ in who they are only."""
+"""The storage of nodes as Kafka's own tool formats it: formatted once, and copied for all nodes that differ only in
+their ids.
+"""
 
 import base64
 import shutil
@@ -12,20 +14,21 @@ META = "meta.properties"
 
 
 def random_id() -> str:
-    """An id of a cluster or of a directory, as Kafka writes it. None begins with "-", which a tool would take for an
-    option."""
+    """Return a new id of a cluster or directory, in Kafka's form. It never begins with "-", which a tool would take for
+    an option.
+    """
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text
 
 
 def format_arguments(cluster_id: str, properties: Path) -> Sequence[str]:
-    """Arguments of kafka.tools.StorageTool that make a node's storage."""
+    """Return the arguments of kafka.tools.StorageTool that format a node's storage."""
     return ["format", f"--cluster-id={cluster_id}", "-c", str(properties)]
 
 
 def scram_options(users: Mapping[str, str]) -> Sequence[str]:
-    """More arguments: SCRAM credentials in it, by name -> password."""
+    """Return more arguments, which add SCRAM credentials. users: name -> password."""
     return [
         argument
         for user, password in users.items()
@@ -35,14 +38,14 @@ def scram_options(users: Mapping[str, str]) -> Sequence[str]:
 
 
 def copy_storage(formatted: Path, properties: Path, cluster_id: str, node: int, directory_id: str) -> None:
-    """Make a node's storage of what the tool formatted.
+    """Make a node's storage from a formatted folder.
 
     Args:
         formatted: a folder with one log directory's files.
-        properties: the node's server.properties, which say where its log directories are.
+        properties: the node's server.properties, which name its log directories.
         cluster_id: the cluster's id.
         node: the node's id.
-        directory_id: the id of the directory with the metadata log; others have one of their own.
+        directory_id: the id of the directory with the metadata log; others get random ids.
     """
     wanted = properties_of(properties)
     folders = [Path(each) for each in wanted["log.dirs"].split(",")]

@@ -1,4 +1,4 @@
-"""What `kac` and Kafka's own tool say of the same cluster: the values of both, whatever the columns."""
+"""Compares the values that `kac` and Kafka's own tools print for the same cluster; columns may differ."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ from tests.support.kafka_commands import CLUSTER, KafkaCommands, Ran
 
 
 def kac(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Ran:
-    """A command of `kac` in this process."""
+    """Run a command of `kac` in this process."""
     command = BY_NAME[name]
     out, err = StringIO(), StringIO()
     with redirect_stderr(err):
@@ -30,21 +30,23 @@ def kac(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Ran:
 
 
 def kac_data(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Any:
-    """The JSON that a command of `kac` prints."""
+    """Return the JSON that a command of `kac` prints."""
     ran = kac(kafka, name, [*words, "--output", "json"])
     assert ran.out, ran
     return json.loads(ran.out)
 
 
 def theirs_run(kafka: KafkaCluster, commands: KafkaCommands, tool: str, words: Sequence[str]) -> Ran:
-    """A command of Kafka's tool; kafka-cluster wants its subcommand first."""
+    """Run a command of Kafka's tools. kafka-cluster needs its subcommand first."""
     first = 1 if tool == CLUSTER else 0
     return commands.run(tool, [*words[:first], "--bootstrap-server", kafka.bootstrap, *words[first:]])
 
 
 def rows(text: str, *headers: str) -> list[dict[str, str]]:
-    """The rows of a table of Kafka's that stand below these headers, each with a name of its own; cells in their
-    order, and of equal width in a column. Groups with a table each have all their rows here."""
+    """Return the rows of Kafka's tables that have these headers, as header -> cell.
+
+    Cells are read at the positions of the headers. If each group has a table, return the rows of all.
+    """
     found: list[dict[str, str]] = []
     spans: dict[str, slice] = {}
     for line in text.splitlines():
@@ -60,21 +62,21 @@ def rows(text: str, *headers: str) -> list[dict[str, str]]:
 
 
 def tabbed(text: str) -> list[dict[str, str]]:
-    """The rows of a table of Kafka's whose columns end with a tab."""
+    """Return the rows of a Kafka table whose columns end with a tab, as header -> cell."""
     header, *lines = ([cell.strip() for cell in line.split("\t")][:-1] for line in text.splitlines())
     return [dict(zip(header, line, strict=True)) for line in lines]
 
 
 def counted(text: str) -> int | None:
-    """A number of Kafka's table, None where it has a dash."""
+    """Return a number of Kafka's table; None for a dash or "None"."""
     return None if text in ("-", "None") else int(text)
 
 
 def exported(text: str) -> dict[tuple[str, ...], int]:
-    """Offsets as --export writes them: (topic, partition), or with the group first -> offset."""
+    """Return the offsets that --export wrote: (topic, partition), or (group, topic, partition) -> offset."""
     return {tuple(row[:-1]): int(row[-1]) for row in csv.reader(text.splitlines()) if row[1:]}
 
 
 def picked(row: Mapping[str, Any], *names: str) -> tuple[Any, ...]:
-    """Some values of a row."""
+    """Return these values of a row, in order."""
     return tuple(row[name] for name in names)

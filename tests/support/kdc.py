@@ -20,7 +20,7 @@ _SBIN = "/usr/sbin:/usr/local/sbin:/sbin"
 
 
 class Kdc:
-    """A running realm. config: the file for KRB5_CONFIG."""
+    """A Kerberos realm. config: the file for KRB5_CONFIG."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder, self._port = folder, port
@@ -49,12 +49,12 @@ class Kdc:
         )
 
     def start(self) -> None:
-        """Creates the database and starts the KDC."""
+        """Create the database and start the KDC."""
         self.run("kdb5_util", "create", "-s", "-r", REALM, "-P", "master")
         self.start_again()
 
     def start_again(self) -> None:
-        """Starts the KDC; returns once it listens."""
+        """Start the KDC, and wait until it listens."""
         path = shutil.which("krb5kdc", path=self._environment["PATH"]) or "krb5kdc"
         with (self.folder / "krb5kdc.out").open("wb") as output:
             self._process = subprocess.Popen(
@@ -69,14 +69,14 @@ class Kdc:
             os.sched_yield()
 
     def stop(self) -> None:
-        """Ends the KDC."""
+        """Stop the KDC."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(PATIENCE)
             self._process = None
 
     def run(self, *command: str, given: str = "", **environ: str) -> str:
-        """What a program of Kerberos writes, in this realm. Raises RuntimeError."""
+        """Run a Kerberos program in this realm. Return its output. Raises RuntimeError if it fails."""
         environment = {**self._environment, **environ}
         program = shutil.which(command[0], path=environment["PATH"]) or command[0]
         done = subprocess.run(
@@ -88,27 +88,29 @@ class Kdc:
         return done.stdout
 
     def administer(self, query: str) -> None:
-        """One command of kadmin.local."""
+        """Run a command of kadmin.local."""
         self.run("kadmin.local", "-r", REALM, "-q", query)
 
     def add(self, principal: str, password: str | None = None) -> None:
-        """A new principal, with random keys where it has no password."""
+        """Add a principal; it gets random keys if the password is None."""
         self.administer(f"addprinc {'-randkey' if password is None else f'-pw {password}'} {principal}@{REALM}")
 
     def keytab(self, principal: str) -> Path:
-        """A keytab of its present keys."""
+        """Write a keytab with the principal's current keys, and return its path."""
         path = self.folder / f"{principal.replace('/', '_')}-{time.monotonic_ns()}.keytab"
         self.administer(f"ktadd -norandkey -k {path} {principal}@{REALM}")
         return path
 
     def log_in(self, principal: str, password: str, cache: Path, *options: str) -> None:
-        """Kinit into this cache."""
+        """Log in by kinit into this cache."""
         self.run("kinit", *options, "-c", f"FILE:{cache}", f"{principal}@{REALM}", given=f"{password}\n")
 
 
 @contextmanager
 def kdc() -> Iterator[Kdc]:
-    """A realm of its own. Skips where Kerberos' programs are missing, unless KAC_REQUIRE_BROKERS is 1."""
+    """Run a new realm until the end of the block. Skip the test if Kerberos' programs are missing; fail if also
+    KAC_REQUIRE_BROKERS is 1.
+    """
     search = f"{os.environ['PATH']}:{_SBIN}"
     missing = [name for name in ("krb5kdc", "kadmin.local", "kinit") if shutil.which(name, path=search) is None]
     if missing:

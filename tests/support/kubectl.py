@@ -1,8 +1,9 @@
-"""A kubectl for tests, run as a program: `get pods,services`, `get secret` and `port-forward` of one namespace.
+"""A kubectl for tests, run as a program: `get pods,services`, `get secret` and `port-forward` for one namespace.
 
 Its cluster is the JSON file that KUBECONFIG names: ``namespace``, ``pods`` and ``services`` (name -> host of the
-process behind it), ``cluster`` (Strimzi's), ``secrets`` (name -> key -> base64), ``context``. It prints, forwards and
-ends as the real one does: a forward accepts connections, and says on standard error what it could not pass on.
+process behind it), ``cluster`` (Strimzi's), ``secrets`` (name -> key -> base64), ``context``. Its output, forwards and
+exit codes are those of the real kubectl: a forward accepts connections, and reports on standard error if it can't reach
+the target.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The lag of one group."""
+"""The lag of a group."""
 
 from console.admin.groups import poll_groups
 from console.admin.link import Link
@@ -6,7 +6,7 @@ from console.model.cluster import GroupLag
 
 
 async def group_lag(link: Link, name: str) -> GroupLag:
-    """The lag of a group that brokers tell of."""
+    """Read the lag of a group that the brokers describe."""
     polls = await poll_groups(link, [name])
     assert name in polls.lags, polls.lag_failures
     return polls.lags[name]

@@ -1,4 +1,4 @@
-"""For tests of the lake: a new one, and one session of Spark for all of them, started by the first that asks for it."""
+"""Fixtures of the lake: a new lake, and a Spark session that the first test with it starts and all tests share."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """What needs Spark is slow."""
+    """Mark tests that need Spark as slow."""
     if "spark" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """A new lake."""
+    """A new, empty lake."""
     from console.lake.lake import Lake
 
     return Lake.create(str(tmp_path / "lake"))
@@ -32,7 +32,7 @@ def lake(tmp_path: Path) -> Lake:
 
 @pytest.fixture(scope="session")
 def spark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where that session writes, its `spark.log` too."""
+    """The folder of the Spark session, with its `spark.log`."""
     return tmp_path_factory.mktemp("spark")
 
 
@@ -46,7 +46,7 @@ def spark(spark_folder: Path) -> Iterator[SparkSession]:
 
     settings = {
         "spark.master": "local[2]",
-        # An action brings keys and counts to the driver, and no rows.
+        # An action brings keys and counts to the driver, but no rows.
         "spark.driver.maxResultSize": "4m",
         "spark.local.dir": str(spark_folder),
         "spark.sql.warehouse.dir": (spark_folder / "warehouse").as_uri(),
@@ -64,7 +64,7 @@ def spark(spark_folder: Path) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def two(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, spark_folder: Path) -> TwoLakes:
-    """A site with two lakes, which go on from test to test: one is left alone, the other is not."""
+    """A site with two lakes that all tests share: one never fails, in the other failures are injected."""
     from tests.lake.two_lakes import EventLog, TwoLakes
 
     events = spark_folder / "events"

@@ -1,4 +1,4 @@
-"""The rows of a lake's tables, as any program reads them: the files of the newest version, through DuckDB."""
+"""Reads the rows of a lake's tables as other programs do: DuckDB reads the files of the newest version."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from console.lake.schema import Table
 
 
 def rows_in(lake: Lake, table: Table, columns: str = "*", where: str = "true") -> list[tuple[Any, ...]]:
-    """Columns of the rows that hold."""
+    """Return columns of the valid rows: the newest of each key that were not deleted."""
     files = [f"{lake.folder(table)}/{path}" for path in lake.table(table).files]
     if not files:
         return []

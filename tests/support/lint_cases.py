@@ -1,6 +1,6 @@
-"""Clusters on which each rule of lint finds something, and others next to them on which it finds nothing.
+"""For each rule of lint, a cluster with findings and a similar cluster without findings.
 
-Each begins with what brokers of an embedded cluster describe, in good order: three brokers in three racks.
+Each starts from the description of a healthy embedded cluster with three brokers in three racks.
 """
 
 import asyncio
@@ -45,19 +45,19 @@ FILE = {
     "min.insync.replicas": "2",
     "log.dirs": "/data",
 }
-"""Settings on which no rule finds anything."""
+"""Settings without findings of any rule."""
 
 
 @cache
 def healthy() -> Seen:
-    """A cluster in good order: three brokers in three racks, topics of three replicas, one of which is compacted."""
+    """Return a healthy cluster: three brokers in three racks, and topics of three replicas, one of them compacted."""
     spec = ClusterSpec(brokers=3, racks=RACKS, static_configs=FILE)
     with run_in_thread(spec) as made:
         for name in ("orders", "carts", "__consumer_offsets"):
             made.call(worlds.topic(name, 6, 3, internal=name.startswith("__")))
         with worlds.session_on(made) as session:
             seen = asyncio.run(read_for_lint(session, RULES))
-    # The connection has no login, and so no tokens.
+    # The connection has no login, so it can't read tokens.
     read_at = dict.fromkeys((*seen.snapshot.read_at, Part.TOKENS), NOW)
     known = replace(seen.snapshot, failures=(), read_at=read_at)
     return with_config(
@@ -65,13 +65,13 @@ def healthy() -> Seen:
     )
 
 
-# -- changes of it -----------------------------------------------------------------------------------------------------
+# -- changes of a cluster ----------------------------------------------------------------------------------------------
 
 Make = Callable[[Seen], Seen]
 
 
 def with_parts(seen: Seen, **parts: object) -> Seen:
-    """The same with other parts of its snapshot."""
+    """Return a cluster with other parts of its snapshot."""
     return replace(seen, snapshot=replace(seen.snapshot, **parts))
 
 
@@ -84,7 +84,9 @@ def with_config(
     *,
     sensitive: bool = False,
 ) -> Seen:
-    """The same with a value of a key. source: by default the resource's own."""
+    """Return a cluster with another value of a key. source: by default that of a value that the resource itself
+    sets.
+    """
     own = codes.ConfigSource(
         codes.DYNAMIC_DEFAULT_BROKER_CONFIG if resource.is_cluster_default else resource.type.entity.own_source
     )
@@ -98,12 +100,12 @@ def with_config(
 
 
 def topic(key: str, value: str, name: str = "orders") -> Make:
-    """Sets a topic's own value."""
+    """Set a topic's own value."""
     return lambda seen: with_config(seen, topic_resource(name), key, value)
 
 
 def brokers(key: str, value: str, *ids: int) -> Make:
-    """Sets a value in brokers' files; of all brokers without ids."""
+    """Set a value in the files of these brokers; of all brokers if none is given."""
 
     def make(seen: Seen) -> Seen:
         for broker in ids or (1, 2, 3):
@@ -114,7 +116,7 @@ def brokers(key: str, value: str, *ids: int) -> Make:
 
 
 def both(*makes: Make) -> Make:
-    """All of these, one after another."""
+    """Make all of these changes, one after another."""
 
     def make(seen: Seen) -> Seen:
         for each in makes:
@@ -125,7 +127,7 @@ def both(*makes: Make) -> Make:
 
 
 def placed(*replicas: tuple[int, ...], name: str = "orders", leader: int | None = None) -> Make:
-    """Puts a topic's partitions on brokers."""
+    """Place a topic's partitions on brokers."""
     partitions = tuple(
         model_cluster.Partition(number, each[0] if leader is None else leader, each, each)
         for number, each in enumerate(replicas)
@@ -139,7 +141,7 @@ def placed(*replicas: tuple[int, ...], name: str = "orders", leader: int | None 
 
 
 def racks(*names: str | None) -> Make:
-    """Gives the brokers racks."""
+    """Set the brokers' racks."""
 
     def make(seen: Seen) -> Seen:
         known = seen.snapshot.cluster
@@ -150,52 +152,52 @@ def racks(*names: str | None) -> Make:
 
 
 def acls(*found: Acl) -> Make:
-    """Gives the cluster ACLs."""
+    """Set the cluster's ACLs."""
     return lambda seen: with_parts(seen, acls=found)
 
 
 def quota(key: str, value: float) -> Make:
-    """Gives a user a quota."""
+    """Set a quota of user alice."""
     return lambda seen: with_parts(seen, quotas={QuotaEntity.of({"user": "alice"}): {key: value}})
 
 
 def voters(count: int) -> Make:
-    """Gives the quorum so many voters."""
+    """Set the number of voters."""
     found = tuple(model_cluster.QuorumReplica(1 + each, 10, 0) for each in range(count))
     return lambda seen: with_parts(seen, quorum=model_cluster.Quorum(1, 1, 10, found, ()))
 
 
 def features(finalized: Mapping[str, int], **supported: tuple[int, int]) -> Make:
-    """Gives all nodes features. supported: by name, with _ for dots."""
+    """Set the features of all nodes. supported: by name, with _ for dots."""
     named = {name.replace("_", "."): levels for name, levels in supported.items()}
     nodes = tuple(model_cluster.NodeFeatures(each, supported=named) for each in (1, 2, 3))
     return lambda seen: with_parts(seen, features=model_cluster.ClusterFeatures(finalized, nodes))
 
 
 def log_dirs(*dirs: model_cluster.LogDir, broker: int = 1) -> Make:
-    """Gives a broker log directories."""
+    """Set a broker's log directories."""
     return lambda seen: with_parts(seen, log_dirs={**seen.snapshot.log_dirs, broker: dirs})
 
 
 def log_dir(path: str, *sizes: tuple[str, int], failure: Failure | None = None) -> model_cluster.LogDir:
-    """A directory with replicas of topics' first partitions, of so many bytes."""
+    """Return a directory with replicas of the topics' first partitions. sizes: topic and bytes."""
     replicas = model_cluster.ReplicaSizes((name, 0, size, 0, False) for name, size in sizes)
     return model_cluster.LogDir(path, replicas, 10**12, 10**11, failure)
 
 
 def groups(*found: model_cluster.Group) -> Make:
-    """Gives the cluster groups."""
+    """Set the cluster's groups."""
     return lambda seen: with_parts(seen, groups={each.name: each for each in found})
 
 
 def members(count: int, host: str = "/10.0.0.5", *protocols: str) -> tuple[model_cluster.GroupMember, ...]:
-    """So many members on a host."""
+    """Return `count` members on a host, with these protocols."""
     kinds = [*protocols, *[""] * (count - len(protocols))]
     return tuple(model_cluster.GroupMember(f"m{n}", "c", host, protocol=kind) for n, kind in enumerate(kinds))
 
 
 def versions(*levels: int) -> Make:
-    """Gives the brokers releases, by the highest metadata version that each supports."""
+    """Set the brokers' releases, as the highest metadata version that each supports."""
 
     def make(seen: Seen) -> Seen:
         found = {
@@ -208,7 +210,7 @@ def versions(*levels: int) -> Make:
 
 
 def token(left_hours: float, last_hours: float = 48, age_hours: float = 23) -> Make:
-    """Gives the cluster a token that ends in so many hours, and can be renewed for others."""
+    """Add a token. left_hours: until it expires. last_hours: until its last renewal. age_hours: since its issue."""
     hour = 3_600_000
     issued = _NOW_MS - round(age_hours * hour)
     ends, last = _NOW_MS + round(left_hours * hour), _NOW_MS + round(last_hours * hour)
@@ -217,7 +219,7 @@ def token(left_hours: float, last_hours: float = 48, age_hours: float = 23) -> M
 
 
 def schema(subject: str, *texts: str, level: str = "") -> Make:
-    """Gives the registry a subject with these versions. level: its own compatibility, ``""`` for none."""
+    """Add a subject with these versions. level: its own compatibility; ``""`` for none."""
 
     def make(seen: Seen) -> Seen:
         versions = tuple(subjects.SchemaVersion(number, number, "AVRO") for number, _ in enumerate(texts, 1))
@@ -229,13 +231,13 @@ def schema(subject: str, *texts: str, level: str = "") -> Make:
 
 
 def with_samples(sample: SchemaSample) -> Make:
-    """Gives topic orders a subject, and what its newest records name."""
+    """Add a subject for topic orders, and a sample of schemas in the topic's newest records."""
     make = schema("orders-value", '"int"')
     return lambda seen: with_parts(make(seen), schema_samples={"orders": sample})
 
 
 def certificate(left: timedelta) -> Make:
-    """Shows a certificate of a year that ends then."""
+    """Add a certificate that was issued for a year, with this time left."""
     ends = NOW + left
     shown = certificates.Certificate(
         certificates.Listener(1, "b1", 9093, "SSL"), "CN=b1", "CN=ca", ends - timedelta(days=365), ends
@@ -260,7 +262,7 @@ def _listeners(listeners: str, protocols: str) -> Make:
 
 
 def connect_cluster(*found: connect.ConnectCluster, **changed: str) -> Make:
-    """Gives the context Connect clusters; their sinks have a topic of dead letters. changed: of the sink's config."""
+    """Set the Connect clusters; their sinks have a topic of dead letters. changed: keys of the sink's config."""
     configs = {"main/orders-sink": connectors.config(**changed)}
 
     def make(seen: Seen) -> Seen:
@@ -271,12 +273,12 @@ def connect_cluster(*found: connect.ConnectCluster, **changed: str) -> Make:
 
 
 def sink(**changed: str) -> Make:
-    """Gives it one sink with this config; underscores stand for dots."""
+    """Add a Connect cluster with a sink of this config; underscores stand for dots."""
     return connect_cluster(connectors.cluster(), **changed)
 
 
 def topics(*names: str) -> Make:
-    """Adds topics in good order."""
+    """Add healthy topics."""
     return both(*(placed((1, 2, 3), (2, 3, 1), (3, 1, 2), name=name) for name in names))
 
 
@@ -286,7 +288,7 @@ _SMALL = log_dirs(log_dir("/data", ("orders", 10**6)))
 
 
 def analyzed(**facts: object) -> Make:
-    """A topic that the session analyzed: 2,000 records."""
+    """Add the session's analysis of topic orders, with 2,000 records."""
     found = replace(topic_analysis.TopicAnalysis("orders", NOW, records=2_000), **facts)
     return lambda seen: with_parts(seen, analyses={found.topic: found})
 
@@ -296,7 +298,7 @@ _FOUR = tuple(topic_analysis.PartitionCount(number, 500, 5_000, 0) for number in
 
 
 class Case(NamedTuple):
-    """A rule's clusters: it finds something on `bad`, about `subject`, and nothing on `good`."""
+    """A rule's clusters: on `bad` the rule has a finding about `subject`, on `good` it has none."""
 
     bad: Make
     good: Make
@@ -575,9 +577,9 @@ CASES: Mapping[str, Case] = {
         "Connect main",
     ),
 }
-"""A case for each rule, by its name."""
+"""Rule -> its case."""
 
 
 def made(makes: Iterable[Make]) -> Seen:
-    """The healthy cluster after these changes."""
+    """Return the healthy cluster after these changes."""
     return both(*makes)(healthy())

@@ -1,4 +1,4 @@
-"""Which modules a command line loads: run in an interpreter of its own, and asked at its end."""
+"""Finds the modules that a command line of kac loads, in a separate interpreter."""
 
 import json
 import subprocess
@@ -20,19 +20,19 @@ print(json.dumps([code or 0, sorted(sys.modules)]), file=sys.stderr)
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What one run left: its exit code, its output, the names of all modules."""
+    """The exit code, the output and the names of all loaded modules of a run."""
 
     code: int
     output: str
     modules: frozenset[str]
 
     def any_of(self, *packages: str) -> set[str]:
-        """Those of the packages of which something was loaded."""
+        """Return the packages that have a loaded module."""
         return {name for name in packages if any(f"{module}.".startswith(f"{name}.") for module in self.modules)}
 
 
 def loaded_by(*argv: str) -> Loaded:
-    """Run ``kac`` with these arguments."""
+    """Run ``kac`` with these arguments. Raises AssertionError if it crashes."""
     command = [sys.executable, "-c", _RUN, *argv]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:

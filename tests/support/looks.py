@@ -1,4 +1,4 @@
-"""All that only looks: the read commands and an agent's tools, also at what a cluster does not have."""
+"""All read-only commands and agent's tools, also with names that the cluster does not have."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from console.cli import main as cli
 from tests.support.patience import PATIENCE
 
 ABSENT = "not-there"
-"""A group, topic, user, transactional id that the cluster does not have."""
+"""Name of a group, topic, user and transactional id that the cluster does not have."""
 COMMANDS = (
     *(
         "list topics",
@@ -56,7 +56,7 @@ ARGUMENTS = (
     ("lint",),
     ("watch", "topic", ABSENT),
 )
-"""Commands of their own, to which the cluster's address is added."""
+"""Commands with their own options; `look_at_everything` adds the cluster's address."""
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("verdict", {"seconds": 1}),
     *(
@@ -89,11 +89,11 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("moves", {}),
     ("propose", {"statements": f"reset group {ABSENT} to latest; delete group {ABSENT}"}),
 )
-"""An agent's tools, each at least once."""
+"""Calls of an agent's tools; each tool at least once."""
 
 
 async def look_at_everything(bootstrap: str) -> None:
-    """Run them all, one after the other. Some are refused: that is an answer."""
+    """Run all statements, commands and calls in turn. kac may refuse them."""
     for statement in COMMANDS:
         await asyncio.to_thread(cli.run, ["run", "-b", bootstrap, "-e", statement])
     for command, *words in ARGUMENTS:

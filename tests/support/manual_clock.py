@@ -1,4 +1,4 @@
-"""A clock for an embedded cluster whose time a test sets."""
+"""A clock for embedded clusters whose time a test sets."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from console.embedded.clock import Clock
 
 
 class ManualClock(Clock):
-    """A time that only `advance` changes. Sleepers wake when their time has come."""
+    """A clock that only `advance` moves. Sleepers wake when their time has come."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._now = start
@@ -14,11 +14,11 @@ class ManualClock(Clock):
         self._slept = asyncio.Event()
 
     def time(self) -> float:
-        """Return the seconds since 1970, as far as `advance` has come."""
+        """Return the time in seconds since 1970."""
         return self._now
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until the time has advanced this far."""
+        """Wait until the clock has advanced by this many seconds."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return

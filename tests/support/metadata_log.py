@@ -1,5 +1,6 @@
-"""A metadata log written by hand: records encoded from Kafka's schemas, batches of format v2, control batches; and logs
-read as a whole."""
+"""Writes metadata logs byte by byte: records by Kafka's schemas, batches of format v2, control batches. Also reads a
+whole log.
+"""
 
 import base64
 import struct
@@ -32,13 +33,15 @@ def schema(name: str, version: int = 0) -> RecordSchema:
 
 
 def value(name: str, version: int = 0, /, **fields: Any) -> bytes:
-    """A record's value: its frame, then its fields. uuids as base64, bytes as bytes; tagged fields may be left out."""
+    """Return a record's value: its frame, then its fields. Give uuids as base64, bytes as bytes; tagged fields may be
+    left out.
+    """
     known = schema(name, version)
     return uvarint(1) + uvarint(known.api_key) + uvarint(version) + _struct(known.fields, fields)
 
 
 def uvarint(number: int) -> bytes:
-    """An unsigned varint."""
+    """Encode an unsigned varint."""
     made = bytearray()
     while number > 0x7F:
         made.append(number & 0x7F | 0x80)
@@ -47,12 +50,12 @@ def uvarint(number: int) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """A varint with its sign in the lowest bit."""
+    """Encode a signed number as a zigzag varint."""
     return uvarint(number << 1 if number >= 0 else (-number << 1) - 1)
 
 
 def record(value: bytes, delta: int, later_ms: int = 0, key: bytes | None = None) -> bytes:
-    """A record of a batch. delta: its offset less the batch's. later_ms: its time less the batch's."""
+    """Encode a record of a batch. delta: its offset minus the batch's. later_ms: its time minus the batch's."""
     keyed = varint(-1) if key is None else varint(len(key)) + key
     body = b"\0" + varint(later_ms) + varint(delta) + keyed + varint(len(value)) + value + uvarint(0)
     return varint(len(body)) + body
@@ -75,7 +78,7 @@ def batch(
 
 
 def control(base_offset: int, kind: int, *, epoch: int = 1) -> bytes:
-    """A control batch: a leader change, a snapshot's header or footer."""
+    """Encode a control batch: a leader change, or a snapshot's header or footer."""
     return batch(base_offset, [b"\0\0\0"], epoch=epoch, attributes=CONTROL, keys=[struct.pack(">hh", 0, kind)])
 
 
@@ -113,8 +116,7 @@ def _one(field: Field, given: Any) -> bytes:
 def read_log(
     folders: Iterable[str], key: bytes | None, report: kraft.Report, **options: Any
 ) -> tuple[kraft.LogPlan, Iterator[pa.RecordBatch]]:
-    """Plans a log, with the options of `plan_log`, and reads it while its batches are taken. report: gets what can't be
-    read, damaged batches first."""
+    """Plan a log with the options of `plan_log`; read it lazily. report: gets each problem, damaged batches first."""
     plan = kraft.plan_log(folders, **options)
     for trouble in plan.troubles:
         report(trouble)

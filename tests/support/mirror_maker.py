@@ -1,4 +1,4 @@
-"""A real MirrorMaker 2 that copies from one real cluster, east, to another one, west.
+"""A real MirrorMaker 2 that copies from a real cluster, east, to another real cluster, west.
 
 ``python -m tests.support.mirror_maker`` runs all three until Ctrl-C, and prints the addresses.
 """
@@ -30,15 +30,14 @@ ONE_BROKER = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.pa
 
 
 def mirror_jars(version: str) -> Path:
-    """The folder with the jars of MirrorMaker."""
+    """Return the folder with MirrorMaker's jars. Raises as `kafka_jars.fetched`."""
     wanted = tuple(f"org.apache.kafka:{each}:{version}" for each in _JARS)
     logging = connect_cluster.LOGGING.get(kafka_jars.major(version), connect_cluster.LOGGING[3])
     return kafka_jars.fetched(f"{version}-mirror", wanted + logging)
 
 
 def often(topics: str, groups: str, source: str = SOURCE, target: str = TARGET) -> dict[str, str]:
-    """The settings of a flow that does each second what it otherwise does each minute, with one replica of its
-    topics."""
+    """Return the settings of a flow that works each second instead of each minute, with one replica for its topics."""
     properties = {f"{each}.replication.factor": "1" for each in (*_KEPT, "status.storage")} | {
         "replication.factor": "1"
     }
@@ -49,9 +48,9 @@ def often(topics: str, groups: str, source: str = SOURCE, target: str = TARGET) 
 
 
 class MirrorMaker:
-    """A flow from a cluster to another one, each of one broker; use as a context manager, which starts it.
+    """A flow between two clusters of one broker each; a context manager that starts it.
 
-    source, target: the addresses. more: further settings.
+    source, target: bootstrap addresses. more: further settings.
     """
 
     def __init__(self, version: str, source: str, target: str, more: Mapping[str, str] | None = None) -> None:
@@ -62,7 +61,7 @@ class MirrorMaker:
         self._reaper = reaper.Reaper(self.directory)
         self._process: subprocess.Popen[bytes] | None = None
         self.written = 0
-        """Records of each partition."""
+        """The number of records in each partition."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -73,7 +72,7 @@ class MirrorMaker:
         self._reaper.close()
 
     def start(self) -> None:
-        """Start MirrorMaker; it is not waited for."""
+        """Start MirrorMaker, without waiting until it works."""
         properties = often(TOPIC, GROUP) | {
             f"{SOURCE}.bootstrap.servers": self.source,
             f"{TARGET}.bootstrap.servers": self.target,
@@ -91,11 +90,11 @@ class MirrorMaker:
             self._reaper.forget(process.pid)
 
     def log(self) -> str:
-        """What MirrorMaker has logged."""
+        """Return MirrorMaker's log."""
         return (self.directory / "out").read_text(errors="replace")
 
     def write(self, count: int) -> None:
-        """Write records into both partitions of the source's topic."""
+        """Write `count` records into each of the two partitions of the source's topic."""
         self.written += count
         producer = Producer({"bootstrap.servers": self.source})
         for number in range(count):
@@ -104,7 +103,7 @@ class MirrorMaker:
         assert not producer.flush(patience.PATIENCE)
 
     def commit(self, offset: int) -> None:
-        """Commit an offset of both partitions for the group at the source."""
+        """Commit an offset for both partitions of the source's topic, as the group."""
         consumer = Consumer({"bootstrap.servers": self.source, "group.id": GROUP, "enable.auto.commit": False})
         consumer.commit(offsets=[TopicPartition(TOPIC, each, offset) for each in (0, 1)], asynchronous=False)
         consumer.close()
@@ -112,7 +111,7 @@ class MirrorMaker:
 
 @contextmanager
 def with_clusters(version: str = kafka_jars.KAFKA_4_3, more: Mapping[str, str] | None = None) -> Iterator[MirrorMaker]:
-    """Run two clusters of one broker each, and MirrorMaker between them. more: further settings of it."""
+    """Run two clusters of one broker each, and MirrorMaker between them. more: further settings of MirrorMaker."""
     with KafkaCluster(version, brokers=1, properties=ONE_BROKER) as source:
         make_topic(source.bootstrap)
         with (
@@ -123,7 +122,7 @@ def with_clusters(version: str = kafka_jars.KAFKA_4_3, more: Mapping[str, str] |
 
 
 def make_topic(bootstrap: str) -> None:
-    """Create the topic of the source."""
+    """Create the source's topic."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(patience.PATIENCE)
 

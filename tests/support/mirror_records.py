@@ -1,4 +1,4 @@
-"""Records as MirrorMaker 2 writes them, of the flow from east to west."""
+"""Records of a flow from east to west, encoded as MirrorMaker 2 writes them."""
 
 import struct
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def _text(value: str) -> bytes:
 
 
 def encoded(record: MirrorRecord, at_ms: int) -> tuple[bytes, bytes]:
-    """Key and value. at_ms: of a heartbeat, which has its time in its value."""
+    """Return a record's key and value. at_ms: time in the value of a heartbeat."""
     match record:
         case Heartbeat(source, target):
             return _text(source) + _text(target), struct.pack(">hq", 0, at_ms)
@@ -35,7 +35,9 @@ def encoded(record: MirrorRecord, at_ms: int) -> tuple[bytes, bytes]:
 
 
 def write(bootstrap: str, records: Iterable[tuple[MirrorRecord, int]], topic: str = "") -> None:
-    """Write records, each with its time in ms since 1970. topic: theirs; by default that of their kind."""
+    """Write records, each with its time in ms since 1970. topic: by default MirrorMaker's topic for each type of
+    record.
+    """
     producer = Producer({"bootstrap.servers": bootstrap})
     for record, at_ms in records:
         key, value = encoded(record, at_ms)

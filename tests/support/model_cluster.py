@@ -1,7 +1,7 @@
 """A cluster of plain dictionaries that takes change requests and describes itself as Kafka does.
 
-Written from Kafka's own rules (ConfigurationControlManager, ConfigHelper, ClientQuotaControlManager) and on its own, so
-that it shares no mistake with console.plan: it holds raw stores, and every description is worked out from them.
+Written from Kafka's own rules (ConfigurationControlManager, ConfigHelper, ClientQuotaControlManager) without code of
+console.plan, so that it shares no mistake with it. It stores raw values, and computes every description from them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ LIMIT = 10_000
 
 
 class Key(NamedTuple):
-    """A key that the model's brokers know. default None: Kafka has none for it (``log.retention.ms``)."""
+    """A key that the model's brokers know. default: None if Kafka has no default (``log.retention.ms``)."""
 
     type: str
     default: str | None
@@ -43,7 +43,7 @@ BROKER_KEYS = {
     "num.partitions": Key("INT", "1", dynamic=False),
     "ssl.keystore.password": Key("PASSWORD", None, sensitive=True),
 }
-"""Of the real ones as many as there are rules for."""
+"""The subset of Kafka's keys that the rules need."""
 
 TOPIC_KEYS = {
     "cleanup.policy": ("LIST", "log.cleanup.policy"),
@@ -68,7 +68,7 @@ _IN_MS = {"log.retention.hours": 3_600_000, "log.retention.minutes": 60_000}
 
 
 def same_key(name: str) -> list[str]:
-    """The names under which a broker looks for a key of its own."""
+    """Return the names under which a broker looks for one of its keys."""
     if name.startswith("log.retention.") and name != "log.retention.bytes":
         return ["log.retention.ms", "log.retention.minutes", "log.retention.hours"]
     if name == "log.flush.interval.ms":
@@ -77,14 +77,14 @@ def same_key(name: str) -> list[str]:
 
 
 def as_read(resource: ConfigResource, entries: Iterable[ConfigEntry]) -> ConfigSet:
-    """The set as the client reads it."""
+    """Return the config set as the client reads it."""
     found = ConfigSet(tuple(entries))
     return broker_keys.as_altered(found) if resource.type == codes.BROKER else found
 
 
 @dataclass
 class ModelCluster:
-    """The stores. static: broker id -> what its server.properties say."""
+    """The stored state. static: broker id -> its server.properties."""
 
     static: dict[int, dict[str, str]] = field(default_factory=lambda: {1: {}, 2: {}})
     configs: dict[ConfigResource, dict[str, str]] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class ModelCluster:
     # -- changing --------------------------------------------------------------------------------------------------
 
     def apply(self, request: changes.ChangeRequest) -> tuple[changes.Outcome, ...]:
-        """Carry out a request as a broker would; what breaks a rule of the protocol is an AssertionError."""
+        """Carry out a request as a broker would. Raises AssertionError if it breaks a rule of the protocol."""
         self.requests += 1
         match request:
             case changes.AlterConfigs():
@@ -215,7 +215,7 @@ class ModelCluster:
     # -- describing ------------------------------------------------------------------------------------------------
 
     def describe(self, seen_by: int = 1) -> snapshot.Snapshot:
-        """Everything, read at once; topics and groups as broker `seen_by` sees them."""
+        """Return a snapshot of everything, with the configs of topics and groups as broker `seen_by` sees them."""
         at = datetime(2026, 1, 1, tzinfo=UTC)
         return snapshot.Snapshot(
             cluster=ClusterInfo("model", 1, tuple(Broker(id_, "localhost", 9092 + id_) for id_ in self.static)),
@@ -276,7 +276,7 @@ class ModelCluster:
 
     @staticmethod
     def _known(key: str) -> Key:
-        """What a broker knows of a key; one that it does not know is taken for a secret."""
+        """Return a broker's key; an unknown key counts as a secret."""
         return BROKER_KEYS.get(same_key(key)[-1] if key.startswith("listener.") else key, Key("", None, sensitive=True))
 
     def _entry(
@@ -288,7 +288,9 @@ class ModelCluster:
         return ConfigEntry(key, value, source, read_only, known.sensitive, type_, synonyms)
 
     def _synonyms(self, key: str, broker: int) -> list[Synonym]:
-        """ConfigHelper.configSynonyms: all names at the strongest source, then at the next; from the key's own on."""
+        """ConfigHelper.configSynonyms: all names at the strongest source, then at the next, beginning with the key's
+        own name.
+        """
         stores = (
             (2, self.configs.get(ConfigResource(codes.BROKER, str(broker)), {})),
             (3, self.configs.get(ConfigResource(codes.BROKER, ""), {})),
@@ -333,7 +335,7 @@ class ModelCluster:
         return resource, entries
 
     def _inherited(self, first: str | None, broker: int) -> str:
-        """KafkaConfig's view: the first name that has any value, in the unit of the first name."""
+        """Return the value of the first name that has one, in the unit of the first name, as KafkaConfig does."""
         for name in same_key(first) if first else []:
             values = [synonym for synonym in self._synonyms(name, broker) if synonym.name == name]
             if values and values[0].value is not None:
@@ -342,13 +344,13 @@ class ModelCluster:
 
 
 def text(value: str | secret.Secret | None) -> str:
-    """What goes over the wire."""
+    """Return the text that is sent."""
     assert value is not None
     return value.reveal() if isinstance(value, secret.Secret) else value
 
 
 def written(type_: str, raw: str) -> str:
-    """The raw text parsed and written again (ConfigDef.parseType and convertToString)."""
+    """Parse the raw text and write it again (ConfigDef.parseType and convertToString)."""
     if type_ == "LIST":
         return ",".join(part.strip() for part in raw.split(",")) if raw.strip() else ""
     if type_ == "BOOLEAN":
@@ -359,5 +361,5 @@ def written(type_: str, raw: str) -> str:
 
 
 def applied(*targets: changes.Target) -> tuple[changes.Outcome, ...]:
-    """All went well."""
+    """Return an outcome APPLIED for each target."""
     return tuple(changes.Outcome(target, changes.Status.APPLIED) for target in targets)

@@ -1,6 +1,7 @@
-"""Something new of each sort that kac has a table for: what adds it to a copy of the tree, and a walk with it.
+"""For each sort of concept that kac has a table for, lines that add a new one to a copy of the tree, and a walk that
+uses it.
 
-As a script it walks, in the tree that is first on the path, and prints what each step said as JSON.
+As a script it runs the walks with the tree that is first on the path, and prints the output of each step as JSON.
 """
 
 import asyncio
@@ -38,20 +39,20 @@ from console.tui.key_help import keys_page
 
 ROOT = Path(__file__).parents[2]
 ADDED: dict[str, list[dict[str, str]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-"""Sort -> what is added: a file, and where it is there already the text before which the lines go."""
+"""Sort -> the additions: a file with lines, and for an existing file the text before which the lines go."""
 TOPIC = "checkout.orders"
 METRICS = "kac.prom"
 
 
 def files(*sorts: str) -> set[str]:
-    """The files that something new of these sorts touches."""
+    """Return the files that a new concept of these sorts touches."""
     return {each["file"] for sort in sorts for each in ADDED[sort]}
 
 
 def copy_with_all(tree: Path) -> Path:
-    """Copy what is shipped into a folder, and add everything to it."""
+    """Copy the shipped packages into a folder, and add everything to them."""
     for package in ("console", "widgets", "themes"):
-        shutil.copytree(ROOT / package, tree / package)  # with what Python has compiled
+        shutil.copytree(ROOT / package, tree / package)  # with Python's compiled files
     for each in (row for rows in ADDED.values() for row in rows):
         file = tree / each["file"]
         text, before = (file.read_text("utf-8"), each["before"]) if "before" in each else ("", "")
@@ -63,7 +64,9 @@ def copy_with_all(tree: Path) -> Path:
 
 class Step(NamedTuple):
     """A step of a walk. do: a command line, with `@` for the cluster's address, or a function of the cluster that
-    returns what to read. words: what is there to read, with one blank for any number of them."""
+    returns a text. words: expected parts of the output, in which a blank stands for any number of blanks. code: the
+    expected exit code.
+    """
 
     name: str
     do: str | Callable[[brokers.ThreadedCluster], str]
@@ -72,7 +75,7 @@ class Step(NamedTuple):
 
 
 def _kac(*arguments: str) -> tuple[int, str]:
-    """Run kac in this process: the exit code, and all that it wrote."""
+    """Run kac in this process. Return the exit code and all output."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         code = cli.run(list(arguments))
@@ -81,7 +84,7 @@ def _kac(*arguments: str) -> tuple[int, str]:
 
 
 def _completed(*texts: str) -> Callable[[object], str]:
-    """What the command line's language proposes behind each text, without a cluster."""
+    """Return a function that completes each text without a cluster, and joins the proposals."""
     return lambda _: " ".join(each.text for text in texts for each in completion.complete(text, len(text), Snapshot()))
 
 
@@ -90,7 +93,7 @@ def _add(fault: faults.Fault, cluster: brokers.EmbeddedCluster) -> None:
 
 
 def _broken_elsewhere(cluster: brokers.ThreadedCluster) -> str:
-    """Only broker 2 may be asked for what is its own."""
+    """Let brokers 1 and 3 fail requests for configs, so that only broker 2 can answer for its own."""
     for broker in (1, 3):
         for api in ("describe_configs", "incremental_alter_configs"):
             cluster.call(partial(_add, faults.Fault(faults.Fail(42), api, broker)))
@@ -103,12 +106,12 @@ def _mended(cluster: brokers.ThreadedCluster) -> str:
 
 
 def _wanted(text: str) -> Callable[[object], str]:
-    """Write what `kac diff` reads."""
+    """Return a function that writes a file for `kac diff`."""
     return lambda _: f"{Path('wanted.yaml').write_text(text)}"
 
 
 def _sorted_by_leads(cluster: brokers.ThreadedCluster) -> str:
-    """What the pane of topics shows, and whether it is in the order of the column once its key is pressed."""
+    """Return the drawn pane of topics, and whether pressing the column's key sorts its rows by the column."""
     return asyncio.run(_shown(cluster))
 
 
@@ -218,7 +221,7 @@ _VERB = (
     ),
     Step("proposed", lambda _: unparse(*grammar.parse("toch")), ["did you mean 'touch'?"], 2),
     Step("in the manual", lambda _: pages.reference(), ["touch topic NAME MESSAGES", "How many topics there are"]),
-    # It takes something away, so that it is proposed for one slip alone.
+    # The verb takes something away, so kac only proposes it for a text with a single typo.
     Step("not proposed", lambda _: unparse(*grammar.parse("tch")), [], 2),
 )
 _COLUMN = (
@@ -273,7 +276,7 @@ WALKS: dict[str, tuple[ClusterSpec, Sequence[Step]]] = {
     "kind of edit": (ClusterSpec(scenario="quiet"), _KIND),
     "part of the snapshot": (ClusterSpec(brokers=3), _PART),
 }
-"""By sort the cluster and the steps on it."""
+"""Sort -> the cluster and the steps on it."""
 
 
 def _said() -> Iterator[tuple[str, tuple[int, str]]]:

@@ -1,4 +1,4 @@
-"""KIP-21's change notifications, as they can be read from an embedded cluster's metadata log."""
+"""KIP-21's change notifications, read from an embedded cluster's metadata log."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,7 +13,7 @@ _NOTIFIED_TYPES = {codes.TOPIC: "topic", codes.BROKER: "broker"}
 
 
 class Notification(NamedTuple):
-    """One change of an entity's configs.
+    """A change of an entity's configs.
 
     sequence: increasing, with gaps. version: of the format. at: Unix seconds.
     """
@@ -38,12 +38,14 @@ def notifications(state: ClusterState, after: int = 0) -> Iterator[Notification]
 
 
 def missed(state: ClusterState, applied: int) -> tuple[Notification, ...]:
-    """Return the notifications that a broker has not applied, if it has applied the log up to an offset."""
+    """Return the notifications that a broker has not applied. applied: the offset up to which it has applied the
+    log.
+    """
     return tuple(notifications(state, applied))
 
 
 def _changed_entity(change: Change) -> tuple[str, str] | None:
-    """Return type and name of the entity that changed; None for what the proposal has no entity for."""
+    """Return type and name of the entity that changed; None if the proposal has no such entity."""
     key = change.key
     if change.table == "configs" and isinstance(key, config.ConfigResource) and key.type in _NOTIFIED_TYPES:
         return _NOTIFIED_TYPES[key.type], key.name

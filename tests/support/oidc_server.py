@@ -1,5 +1,6 @@
-"""A strict identity provider on loopback: client credentials with a secret or an assertion, and assertions as the
-grant, all checked (RFC 6749, RFC 7523); its keys as a JWKS (RFC 7517)."""
+"""A strict identity provider on loopback. It issues tokens for client credentials with a secret or an assertion, and
+for assertions as the grant (RFC 6749, RFC 7523), and publishes its keys as a JWKS (RFC 7517).
+"""
 
 import base64
 import json
@@ -26,7 +27,7 @@ PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 
 
 class Refused(Exception):
-    """The request is refused: an error of RFC 6749, section 5.2, and why."""
+    """The provider refuses a request. error: the error code of RFC 6749, section 5.2."""
 
     def __init__(self, error: str, why: str) -> None:
         super().__init__(why)
@@ -35,10 +36,10 @@ class Refused(Exception):
 
 @dataclass
 class OidcServer:
-    """What the provider knows, and what it was asked.
+    """The provider's configuration, and the requests that it got.
 
     secrets: client -> its secret. keys: issuer of assertions -> its public key. audience, subject, life: of the tokens
-    that it issues, life in seconds.
+    that it issues, life in seconds. asked: the forms of the token requests.
     """
 
     secrets: dict[str, str] = field(default_factory=dict)
@@ -53,35 +54,35 @@ class OidcServer:
 
     @property
     def token_url(self) -> str:
-        """The token endpoint."""
+        """The URL of the token endpoint."""
         return f"{self.url}/token"
 
     @property
     def jwks_url(self) -> str:
-        """Where brokers read the keys."""
+        """The URL of the public keys for brokers."""
         return f"{self.url}/jwks"
 
     def rotate(self) -> None:
-        """A new key signs from now on, and the former one is gone."""
+        """Replace the signing key by a new one."""
         self._signing.append(rsa.generate_private_key(65537, 2048))
 
     def issue(self, **claims: Any) -> str:
-        """A token with these claims in place of the usual ones."""
+        """Issue a token. claims: they override the usual ones."""
         now = int(time.time())
         usual = {"iss": self.url, "sub": self.subject, "aud": self.audience, "iat": now, "exp": now + self.life}
         return self.signed(self._signing[-1], usual | claims)
 
     def signed(self, key: rsa.RSAPrivateKey, claims: Mapping[str, Any]) -> str:
-        """A token under the present key's id, signed by this key: another one's is a forgery."""
+        """Return a token under the current key's id, signed by any key; with another key it is a forgery."""
         return jwt.encode({"alg": "RS256", "kid": f"key-{len(self._signing)}"}, dict(claims), RSAKey.import_key(key))
 
     def jwks(self) -> dict[str, Any]:
-        """The present key."""
+        """Return the current public key as a JWKS."""
         about = {"use": "sig", "alg": "RS256", "kid": f"key-{len(self._signing)}"}
         return {"keys": [RSAKey.import_key(self._signing[-1]).as_dict(private=False) | about]}
 
     def token(self, authorization: str | None, form: Mapping[str, str]) -> dict[str, Any]:
-        """The answer of the token endpoint. Raises Refused."""
+        """Return the answer of the token endpoint. Raises Refused."""
         if form.get("grant_type") == JWT_BEARER:
             self._check_assertion(form.get("assertion", ""), "invalid_grant")
         elif form.get("grant_type") != "client_credentials":
@@ -129,7 +130,7 @@ def _decoded(part: str) -> bytes:
 
 @contextmanager
 def oidc_server() -> Iterator[OidcServer]:
-    """A provider with one key, listening on a port of its own."""
+    """Run a provider with a signing key on a free port."""
     provider = OidcServer()
     provider.rotate()
 
@@ -160,7 +161,7 @@ def oidc_server() -> Iterator[OidcServer]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     provider.url = f"http://127.0.0.1:{server.server_port}"

@@ -1,8 +1,8 @@
-"""Brokers of releases that the embedded cluster does not imitate: the versions of the APIs that they have.
+"""The API versions of brokers of releases that the embedded cluster does not imitate.
 
-``python -m tests.support.older_brokers [RELEASE …]`` asks real brokers, all of them without arguments, and writes
-`older_brokers.json`. An embedded cluster with such a profile is a server that lacks what the older release lacks; its
-answers are those of the oldest release that is imitated.
+``python -m tests.support.older_brokers [RELEASE …]`` asks real brokers of these releases, by default of all, and writes
+`older_brokers.json`. An embedded cluster with such a profile lacks the APIs that the older release lacks, and otherwise
+answers like the oldest imitated release.
 """
 
 import asyncio
@@ -19,19 +19,19 @@ from tests.support.kafka_jars import RELEASES
 
 FILE = Path(__file__).with_suffix(".json")
 OLDER = tuple(name for name in RELEASES if name not in spec.RELEASE_NAMES)
-"""The releases that only real brokers speak."""
+"""The releases that no embedded cluster imitates."""
 
 
 @cache
 def known_release(name: str) -> spec.Release:
-    """A release as clients see it, imitated or not."""
+    """Return a release as clients see it, imitated or not."""
     return (
         spec.release(name) if name in spec.RELEASE_NAMES else spec.read_releases(FILE.read_text(encoding="utf-8"))[name]
     )
 
 
 def without_quorum(name: str) -> spec.Profile:
-    """A server with the APIs of a release before KRaft, and therefore without features."""
+    """Return the profile of a server with the APIs of a release before KRaft, and therefore without features."""
     apis = known_release(name).apis
     return spec.Profile(
         release=spec.RELEASE_NAMES[0],
@@ -45,9 +45,10 @@ KAFKA_2_8 = without_quorum("2.8")
 
 
 def like(name: str, **more: Any) -> spec.ClusterSpec:
-    """A cluster like one of this release: imitated, or, for 2.8, with its APIs and a controller that is asked itself.
+    """Return the spec of a cluster like one of this release. For 2.8 it has the release's APIs, and brokers that do not
+    forward requests to the controller.
 
-    more: what else there is to specify.
+    more: further fields of the spec.
     """
     if name == "2.8":
         return spec.ClusterSpec(profile=KAFKA_2_8, forwarding=False, **more)
@@ -55,7 +56,7 @@ def like(name: str, **more: Any) -> spec.ClusterSpec:
 
 
 def main() -> int:
-    """Write the releases that are named."""
+    """Write the API versions of the releases in the arguments."""
     from tests.support.record_config_definitions import as_told, releases_text
     from tests.support.versions import cluster_of
 

@@ -1,4 +1,4 @@
-"""A home of their own for all tests of a run, before any of them begins, and a look at the real one after the last."""
+"""Gives all tests of a run a temporary home before the first test begins, and compares the real home after the last."""
 
 import atexit
 import os
@@ -13,26 +13,28 @@ from typing import NamedTuple
 from tests.support.cached_folder import cache_home
 
 DESCRIPTORS = 8_192
-"""Open files that some tests want: embedded clusters of hundreds of brokers. Shells often allow 1,024, and more."""
+"""Number of open files that some tests need: embedded clusters of hundreds of brokers. Shells often allow only
+1,024.
+"""
 _BELOW_HOME = (
     *(".config/kac", ".local/state/kac", ".local/share/kac", ".kaf", ".config/kafkactl", ".config/kcl"),
     *(".config/rpk", ".aws", ".ssh", ".ivy2"),
 )
 _BY_VARIABLE = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
 _MOST = 20_000
-"""Files that are looked at."""
+"""Greatest number of files to look at."""
 
 Seen = Mapping[str, tuple[int, int]]
 """Path -> size and time of change."""
 
 
 class RealPlaces(NamedTuple):
-    """The user's own folders that the console, or what it reads, could be in."""
+    """The user's own folders that kac, or a library that it uses, could write to."""
 
     folders: tuple[Path, ...]
 
     def seen(self) -> Seen:
-        """What is in them now."""
+        """Return the files and folders in these folders, `_MOST` at most."""
         found: dict[str, tuple[int, int]] = {}
         for path in self._paths():
             try:
@@ -58,12 +60,12 @@ def real_places(environ: Mapping[str, str]) -> RealPlaces:
 
 
 def changed(before: Seen, after: Seen) -> list[str]:
-    """The paths that came, went or changed. A folder alone changes with what is in it, and is told by that."""
+    """Return the paths that were added, removed or changed."""
     return sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
 
 
 def take_a_home() -> None:
-    """Give this process and its children a home of their own, which goes with it. What is fetched stays where it is."""
+    """Give this process and its children a temporary home, which is removed at its end. Caches stay in the real one."""
     os.environ["XDG_CACHE_HOME"] = str(cache_home().parent)
     real = Path(os.environ.get("HOME") or "/nonexistent")
     if "GOPATH" not in os.environ and (real / "go").is_dir():
@@ -77,7 +79,9 @@ def take_a_home() -> None:
 
 
 def open_more_files() -> None:
-    """Raise the limit of this process and its children as far as it may go: root may raise the hard one, too."""
+    """Raise the limit of open files for this process and its children as far as allowed; root may also raise the hard
+    limit.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= DESCRIPTORS:
         return
@@ -91,6 +95,6 @@ def open_more_files() -> None:
 
 
 def too_few_files(wanted: int) -> str:
-    """Why a test that opens so many files can't run, ``""`` if it can."""
+    """Return the reason why a test that opens `wanted` files can't run; ``""`` if it can."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return "" if soft == resource.RLIM_INFINITY or soft >= wanted else f"it opens {wanted:,} files; ulimit -n {soft}"

@@ -1,4 +1,4 @@
-"""Other paces for the parts of a cluster, where a test would wait for the product's."""
+"""Shorter intervals for reading a cluster's parts, for tests that would wait for the product's."""
 
 from typing import cast
 
@@ -9,6 +9,6 @@ from console.session.parts import PACES, Paces
 
 
 def poll_often(monkeypatch: pytest.MonkeyPatch, seconds: float, *parts: Part) -> None:
-    """Have triage read parts after so many seconds each."""
+    """Set the interval in seconds at which triage reads these parts."""
     for part in parts:
         monkeypatch.setitem(cast("dict[Part, Paces]", PACES), part, PACES[part]._replace(triage=seconds))

@@ -1,4 +1,4 @@
-"""How long tests wait for what has to happen, and how often they look."""
+"""Limits for waiting in tests, and the interval between two looks."""
 
 import asyncio
 import time
@@ -6,18 +6,21 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 PATIENCE = 120.0
-"""Seconds: a watchdog for what hangs, far from what is usual also on a busy machine. No test is about it."""
+"""Seconds: a watchdog for tests that hang, far longer than usual waits on a busy machine. No test checks it."""
 LONG_PATIENCE = 900.0
-"""The same for what takes a minute or two by itself: a session of Spark, an environment, the pictures."""
+"""Seconds: the same for work of a minute or two: starting Spark, making an environment, taking the pictures."""
 BETWEEN_LOOKS = 0.05
-"""Seconds between two looks at what brokers do in their own time: who asks them without a rest takes the processors
-from them, and from the tests beside it."""
+"""Seconds between two looks at brokers. Looking without a pause would take CPU time from the brokers and from other
+tests.
+"""
 
 T = TypeVar("T")
 
 
 def until(look: Callable[[], T], patience: float = PATIENCE, rest: float = BETWEEN_LOOKS) -> T:
-    """Look until what is seen is true, and return it. Raises AssertionError if that takes longer than `patience`."""
+    """Look until the result is true, and return it. Raises AssertionError if that takes longer than `patience`
+    seconds.
+    """
     end = time.monotonic() + patience
     while not (found := look()):
         assert time.monotonic() < end, found
@@ -26,7 +29,7 @@ def until(look: Callable[[], T], patience: float = PATIENCE, rest: float = BETWE
 
 
 async def shortly(look: Callable[[], Awaitable[T]]) -> T:
-    """The same where a look is awaited. Raises TimeoutError."""
+    """Await looks until a result is true, and return it. Raises TimeoutError after `PATIENCE` seconds."""
     async with asyncio.timeout(PATIENCE):
         while not (found := await look()):  # noqa: ASYNC110 - what is looked at tells nobody
             await asyncio.sleep(BETWEEN_LOOKS)
@@ -34,7 +37,7 @@ async def shortly(look: Callable[[], Awaitable[T]]) -> T:
 
 
 async def for_seconds(seconds: float, ask: Callable[[], Awaitable[object]]) -> None:
-    """Ask again and again for so long."""
+    """Await `ask` repeatedly for `seconds` seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         await ask()
@@ -42,5 +45,5 @@ async def for_seconds(seconds: float, ask: Callable[[], Awaitable[object]]) -> N
 
 
 async def without_end(ask: Callable[[], Awaitable[object]]) -> None:
-    """Ask again and again until that raises something."""
+    """Await `ask` repeatedly until it raises an exception."""
     await for_seconds(float("inf"), ask)

@@ -1,4 +1,6 @@
-"""Ways to brokers for tests: a SOCKS5 and an HTTP proxy with names of their own, and a port that leads by TLS' SNI."""
+"""Proxies to brokers for tests: SOCKS5 and HTTP proxies that resolve host names themselves, and a port that routes by
+TLS' SNI.
+"""
 
 import asyncio
 import base64
@@ -17,7 +19,7 @@ Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 
 
 class Served:
-    """A server on a port of loopback, in a thread. Use as a context manager; `port` is its own."""
+    """A server on a loopback port, in a thread. Use as a context manager, which sets `port`."""
 
     def __init__(self, handle: Handler) -> None:
         self._handle = handle
@@ -50,8 +52,8 @@ def socks(names: Mapping[str, str], login: Login | None = None, asked: list[Addr
 
     Args:
         names: the hosts that it knows, with their addresses.
-        login: the user and the password that it asks for.
-        asked: gets the addresses that clients ask for.
+        login: the user and the password that it requires; None for no login.
+        asked: a list that gets the addresses that clients ask for.
     """
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -91,7 +93,7 @@ def socks(names: Mapping[str, str], login: Login | None = None, asked: list[Addr
 
 
 def http(names: Mapping[str, str], login: Login | None = None) -> Served:
-    """Return an HTTP proxy with CONNECT alone. The parameters are those of `socks`."""
+    """Return an HTTP proxy that only supports CONNECT. The parameters are those of `socks`."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -115,7 +117,7 @@ def http(names: Mapping[str, str], login: Login | None = None) -> Served:
 
 
 def by_sni(places: Mapping[str, Address], authority: Authority) -> Served:
-    """Return a port that passes a connection on to the broker whose name its TLS handshake has, unopened."""
+    """Return a port that passes a connection, without decrypting it, to the broker that the TLS handshake names."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         data, name = b"", ""
@@ -130,7 +132,7 @@ def by_sni(places: Mapping[str, Address], authority: Authority) -> Served:
 
 
 def server_name(hello: bytes, authority: Authority) -> str:
-    """Return the name in the beginning of a TLS handshake; ``""`` while it is not whole."""
+    """Return the server name in the beginning of a TLS handshake; ``""`` if the beginning is incomplete."""
     found: list[str] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     identity = authority.issue("peek")

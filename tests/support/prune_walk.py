@@ -1,5 +1,6 @@
-"""`--prune` from end to end: what no file has is removed, and nothing else. The same walk on an embedded cluster and on
-real brokers."""
+"""`--prune` from end to end: it removes everything that the file lacks, and nothing else. The same walk runs on an
+embedded cluster and on real brokers.
+"""
 
 import json
 import re
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 Kac = Callable[..., tuple[int, str, str]]
-"""Runs a command line on the cluster: exit code, output, complaints."""
+"""Runs a command line on the cluster; returns exit code, standard output, standard error."""
 KINDS = ("topics", "configs", "quotas", "acls")
 ACCEPT = "throttles-everyone,needs-restart,first-acl"
 
@@ -46,11 +47,11 @@ EXPECTED = {
     "configs": {"broker 1", "group gone-group", "client-metrics gone-metrics"},
     "quotas": {"user mallory", "user mallory client c", "user <default>", "ip 127.0.0.8"},
 }
-"""Entities that each kind removes, as the plan calls them."""
+"""Kind -> the entities that it removes, as the plan names them."""
 
 
 def walk(kac: Kac, folder: Path) -> None:
-    """Make a state, keep it in a file, add to it, and prune; kac: on a cluster of its own, with nothing in it."""
+    """Make a state, export it to a file, add to it, and prune. kac: runs commands on a new, empty cluster."""
     password = folder / "password"
     password.write_text("correct-horse")
     _staged(kac, f"{KEPT}\nscram set alice SCRAM-SHA-256 iterations=4096 password=@{password}")
@@ -71,7 +72,7 @@ def walk(kac: Kac, folder: Path) -> None:
     assert len(acls) == 3
     assert sum("mallory" in json.dumps(line) for line in acls) == 2
 
-    # A glob removes what it matches and no more, also where it matches nothing.
+    # A glob removes only what it matches, also if it matches nothing.
     assert {line["entity"] for line in _planned(kac, file, "--prune", "topics=tmp-*")} == {"topic tmp-1", "topic tmp-2"}
     assert len(_planned(kac, file, "--prune", "acls=User:mal*")) == 2
     assert {line["entity"] for line in _planned(kac, file, "--prune", "configs=gone-*")} == {
@@ -80,14 +81,14 @@ def walk(kac: Kac, folder: Path) -> None:
     assert _planned(kac, file, "--prune", "topics=nothing-*") == []
     assert _state(kac) == extra, "a look changes nothing"
 
-    # Without --yes nobody is there to be asked.
+    # Without --yes, kac can't ask anyone for confirmation.
     code, _, err = kac("apply", "-f", str(file), "--prune", "topics=tmp-1")
     assert (code, _state(kac)) == (1, extra), err
     assert kac("apply", "-f", str(file), "--prune", "topics=tmp-*", "--yes")[0] == 0
     topics = {topic["name"] for topic in _state(kac)["topics"]}
     assert {"kept", "bare", "other"} <= topics
     assert not {"tmp-1", "tmp-2"} & topics
-    # Many at once take their number, whatever else is accepted.
+    # `prunes-many` has to be accepted with a number, even if all other risks are accepted.
     extra = _state(kac)
     code, _, err = kac("apply", "-f", str(file), *everything, "--yes", "--accept", f"{ACCEPT},prunes-many")
     assert (code, _state(kac)) == (3, extra), err
@@ -98,8 +99,8 @@ def walk(kac: Kac, folder: Path) -> None:
     assert _state(kac) == state
     assert kac("diff", "-f", str(file), *everything, "--exit-code")[:2] == (0, "no changes\n")
 
-    # What is listed is the file's: the default of all brokers goes where the file has another broker, and only by its
-    # name; where it has none it says nothing of brokers.
+    # Pruning only concerns the kinds of entities that the file lists: it removes the default of all brokers if the file
+    # has another broker, and only by its name; if the file has no brokers, it leaves brokers alone.
     text = file.read_text()
     file.write_text(re.sub(r"brokers:\n(?:  .*\n)+", "", text))
     assert _planned(kac, file) == []
@@ -115,7 +116,7 @@ def walk(kac: Kac, folder: Path) -> None:
     ]
     assert kac("apply", "-f", str(file), "--yes")[0] == 0
     assert _planned(kac, file) == []
-    # No file knows credentials, so no prune removes one.
+    # Files don't contain credentials, so prune never removes any.
     assert "alice" in kac("scram", "--list")[1]
 
 

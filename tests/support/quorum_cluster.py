@@ -1,5 +1,4 @@
-"""A real Kafka cluster whose controllers are nodes of their own, with a quorum that voters join and leave (KIP-853), or
-a static one.
+"""A real Kafka cluster with dedicated controllers, whose quorum is dynamic (KIP-853: voters join and leave) or static.
 
 ``python -m tests.support.quorum_cluster --version 4.4.0`` runs one until Ctrl-C.
 """
@@ -16,11 +15,11 @@ FIRST_CONTROLLER = 101
 
 
 class QuorumCluster(kafka_cluster.KafkaCluster):
-    """Brokers 1…n, and controllers 101…m, each in a process of its own; use as a context manager.
+    """Brokers 1…n, and controllers 101…m, each in its own process; use as a context manager.
 
-    controllers: how many begin as voters. observers: how many more controllers run that are no voters. dynamic: whether
-    voters can be added and removed; a static quorum has no observers. auto_join: whether controllers make themselves
-    voters (Kafka 4.2 and later). The rest as in `KafkaCluster`, of a plain one.
+    controllers: number of initial voters. observers: number of further controllers that are not voters. dynamic:
+    whether voters can be added and removed; a static quorum has no observers. auto_join: whether controllers make
+    themselves voters (Kafka 4.2 and later). The other parameters are those of a plain `KafkaCluster`.
     """
 
     def __init__(
@@ -57,19 +56,19 @@ class QuorumCluster(kafka_cluster.KafkaCluster):
 
     @property
     def bootstrap_controllers(self) -> str:
-        """The same as ``host:port,host:port``."""
+        """The controllers' addresses as ``host:port,host:port``."""
         return ",".join(f"{host}:{port}" for host, port in self.controller_addresses)
 
     def properties_file(self, node: int) -> Path:
-        """The file that a node was started with."""
+        """Return the server.properties with which a node was started."""
         return self._folder(node) / "server.properties"
 
     def start_again(self, node: int) -> None:
-        """Start a node that is down, and wait for nothing."""
+        """Start a node that is down, without waiting for it."""
         self._launch(node)
 
     def format_again(self, node: int) -> None:
-        """Replace the storage of a controller that is down: it comes back with another directory id, as an observer."""
+        """Replace the storage of a stopped controller: it comes back with another directory id, as an observer."""
         self._directory_ids.pop(node, None)
         self._prepare([node])  # in another folder
 
@@ -114,7 +113,7 @@ class QuorumCluster(kafka_cluster.KafkaCluster):
 
 
 def main() -> int:
-    """Run one cluster in the foreground until Ctrl-C or SIGTERM, its addresses on standard output."""
+    """Run a cluster in the foreground until Ctrl-C or SIGTERM; print its addresses."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.quorum_cluster", description=main.__doc__)
     parser.add_argument("--version", default=kafka_jars.RELEASES[kafka_jars.NEWEST])
     parser.add_argument("--brokers", type=int, default=2)

@@ -1,4 +1,4 @@
-"""Random edits over a small world of names, for a model cluster and for real brokers alike."""
+"""Random edits with a small set of names and values, for a model cluster and for real brokers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +19,10 @@ Values = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class World:
-    """The names and the values that edits are made of. lists: key -> items to append and subtract.
+    """The names and values of random edits. lists: key -> items to append and subtract.
 
-    secrets: sensitive keys of named brokers. loggers: set only, since what they fall back to is not told.
+    secrets: sensitive keys of named brokers. loggers: edits only set them, because clients can't read the level that an
+    unset logger falls back to.
     """
 
     topics: Sequence[str]
@@ -39,7 +40,7 @@ class World:
 
 
 def random_edits(rng: Random, world: World, snapshot: Snapshot, most: int = 12) -> list[edits.Edit]:
-    """From 1 to `most` edits; some contradict each other or change nothing."""
+    """Return 1 to `most` edits; some contradict each other or change nothing."""
     return [_edit(rng, world, snapshot) for _ in range(rng.randint(1, most))]
 
 

@@ -1,7 +1,7 @@
-"""Real clusters as fixtures have them: where they can't run a test is skipped, or fails if brokers are required.
+"""Real clusters for fixtures. If they can't run, a test is skipped, or fails if brokers are required.
 
-Each is started once for a run: with ``-n N --dist loadgroup`` the tests of a cluster run in one process, and it ends
-after the last of them.
+A cluster is started once for a run: with ``-n N --dist loadgroup`` its tests run in the same process, and it ends after
+the last of them.
 """
 
 import os
@@ -48,17 +48,17 @@ RARE = frozenset({"3.7", "4.0", "4.1", "4.2"})
 EACH = [
     pytest.param(("real", release), id=release, marks=[pytest.mark.long] if release in RARE else []) for release in REAL
 ]
-"""A parameter for each of them."""
+"""A parameter for each release."""
 RACKS = {1: "a", 2: "b", 3: "c", 4: "c"}
 """Broker -> rack, of the cluster whose brokers are in racks."""
 BOTH = pytest.mark.parametrize(
     "racked_brokers", [KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)], ids=["4.3", "3.9"], indirect=True
 )
-"""A test of that cluster runs on one of the last release with ZooKeeper, too."""
+"""Runs a test of that cluster on 4.3, and in long runs also on 3.9, the last release with ZooKeeper."""
 USUAL_SECONDS = 0.5
-"""What a test takes that is not marked with it, about."""
+"""Approximate seconds of a test without the mark `takes`."""
 SPARK = "spark"
-"""The fixture of the session of Spark, and the group of those tests that are not marked with another one."""
+"""The fixture of the Spark session, and the group of its tests without another group."""
 SHARED = frozenset({*REAL.values(), "secure_cluster", "breakable_cluster", "racked_brokers"})
 """The fixtures that last for the whole run."""
 
@@ -67,7 +67,7 @@ C = TypeVar("C", bound=AbstractContextManager[Any])
 
 @contextmanager
 def or_skip() -> Iterator[None]:
-    """Skip the test where what is asked for inside can't run here; with KAC_REQUIRE_BROKERS=1 fail it."""
+    """Skip the test if brokers or Java can't run here; with KAC_REQUIRE_BROKERS=1 fail it."""
     try:
         yield
     except BrokersUnavailableError as reason:
@@ -77,7 +77,7 @@ def or_skip() -> Iterator[None]:
 
 
 def running(make: Callable[[], C]) -> Iterator[C]:
-    """The body of a fixture: the cluster, or what else needs Java, runs until the test or the session is done."""
+    """Run a cluster, or another program that needs Java, until the test or the session ends; the body of a fixture."""
     with or_skip():
         cluster = make()
     with cluster:
@@ -85,7 +85,7 @@ def running(make: Callable[[], C]) -> Iterator[C]:
 
 
 def lent(make: Callable[[], AbstractContextManager[Any]]) -> Any:
-    """The fixture of a module that is such a body."""
+    """Return a fixture of module scope that runs a cluster."""
 
     @pytest.fixture(scope="module")
     def fixture() -> Iterator[Any]:
@@ -95,12 +95,14 @@ def lent(make: Callable[[], AbstractContextManager[Any]]) -> Any:
 
 
 def by_release(releases: Iterable[str], *usual: str) -> list[Any]:
-    """Return a parameter for each release, of which a commit tries the usual ones alone."""
+    """Return a parameter for each release; all but the usual releases are marked `long`."""
     return [pytest.param(each, marks=() if each in usual else (pytest.mark.long,)) for each in releases]
 
 
 def needed(item: pytest.Item) -> frozenset[str]:
-    """The shared clusters of a test: by its fixtures, and by parameters that name one or are ``("real", release)``."""
+    """Return the shared clusters of a test, from its fixtures and from parameters that name one or are ``("real",
+    release)``.
+    """
     found = set(getattr(item, "fixturenames", ()))
     callspec = getattr(item, "callspec", None)
     for value in callspec.params.values() if callspec else ():
@@ -113,8 +115,9 @@ def needed(item: pytest.Item) -> frozenset[str]:
 
 
 def group(item: pytest.Item) -> str | None:
-    """The tests with which a test runs in one process: those of its clusters, those of the session of Spark, or those
-    that share what its package or module starts. None: it shares nothing."""
+    """Return the group of tests that run in the same process as a test: those of its clusters, of the Spark session, or
+    of the fixtures of its package or module. None if it shares nothing.
+    """
     if clusters := needed(item):
         return "+".join(sorted(clusters))
     if SPARK in getattr(item, "fixturenames", ()):
@@ -129,8 +132,9 @@ def group(item: pytest.Item) -> str | None:
 
 
 def longest_first(items: list[pytest.Item]) -> None:
-    """Order tests by what their group takes, and leave their order in it: no process waits at the end for one that
-    takes minutes. `pytest --no-loadscope-reorder` begins with them in this order."""
+    """Sort tests by the duration of their group, longest first, and keep the order within groups, so that at the end no
+    process waits for one that takes minutes. `pytest --no-loadscope-reorder` begins with them in this order.
+    """
     taken: dict[str, float] = defaultdict(float)
     for item in items:
         mark = item.get_closest_marker("takes")
@@ -140,24 +144,26 @@ def longest_first(items: list[pytest.Item]) -> None:
 
 
 def _unit(item: pytest.Item) -> str:
-    """What one process is given: a group, or a test without one."""
+    """Return the unit of work that xdist gives to a process: a group, or a test without one."""
     mark = item.get_closest_marker("xdist_group")
     return str(mark.args[0]) if mark else item.nodeid
 
 
 class LastTests:
-    """Ends a shared cluster after the last test of this process that needs it: idle brokers take time from others."""
+    """Ends a shared cluster after the last test of this process that needs it, because idle brokers take CPU time from
+    others.
+    """
 
     def __init__(self, items: Iterable[pytest.Item]) -> None:
         self._left = Counter(name for item in items for name in needed(item))
         self._running: dict[str, KafkaCluster] = {}
 
     def runs(self, name: str, cluster: KafkaCluster) -> None:
-        """The fixture of that name started a cluster."""
+        """Note that the fixture of a name started a cluster."""
         self._running[name] = cluster
 
     def ended(self, item: pytest.Item) -> None:
-        """A test is over, its fixtures too."""
+        """Note that a test and its fixtures have ended; close the clusters that no later test needs."""
         for name in needed(item):
             self._left[name] -= 1
             if not self._left[name] and name in self._running:

@@ -1,8 +1,8 @@
-"""Ends processes when their owner is gone, however it went: `Reaper` runs this file as a script, with the owner's pipe
-as standard input.
+"""Ends processes when their owner ends, in whatever way: `Reaper` runs this file as a script, with the owner's pipe as
+standard input.
 
-Lines ``+PID`` and ``-PID`` say which process groups to end; at the end of the input (the owner closed it, or died)
-every group still named is killed and the folder in the first argument is removed.
+Lines ``+PID`` and ``-PID`` add and remove process groups. At the end of the input (the owner closed it, or died) the
+script kills every remaining group and removes the folder in the first argument.
 """
 
 import os
@@ -12,14 +12,16 @@ import sys
 import time
 
 PATIENCE = 10.0
-"""Seconds to wait for killed processes to be gone; a container whose first process reaps nobody keeps them for ever."""
+"""Seconds to wait until killed processes have ended; in a container whose first process does not reap them they stay
+for ever.
+"""
 
 
 class Reaper:
-    """The owner's end of the pipe. folder: it is removed at the end."""
+    """The owner's end of the pipe. folder: the folder to remove at the end."""
 
     def __init__(self, folder: os.PathLike[str]) -> None:
-        import subprocess  # the script needs none
+        import subprocess  # the script does not need this import
 
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", __file__, str(folder)],
@@ -29,15 +31,15 @@ class Reaper:
         )
 
     def watch(self, pid: int) -> None:
-        """Name a process that leads a group: it ends with the owner."""
+        """Add the group of a process that leads it: it ends with the owner."""
         self._tell(f"+{pid}")
 
     def forget(self, pid: int) -> None:
-        """Name it again once it is gone: its number may be another's from now on."""
+        """Remove a group after its end, because another process may get its id."""
         self._tell(f"-{pid}")
 
     def close(self) -> None:
-        """End what is still named, and remove the folder; closing twice is harmless."""
+        """End the remaining groups, and remove the folder; a second call does nothing."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(2 * PATIENCE)
@@ -67,7 +69,7 @@ def _kill(group: int) -> bool:
 
 def main() -> None:
     """Follow the owner's orders until its pipe ends."""
-    # Ctrl-C and a polite end reach the owner's whole session; this script has to outlive the owner.
+    # Ctrl-C and SIGTERM reach the owner's whole session; this script has to outlive the owner.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -1,6 +1,6 @@
-"""Writes apicurio_payloads.json: payloads by Apicurio's own serializers, and what its registry says of their ids.
+"""Writes apicurio_payloads.json: payloads of Apicurio's own serializers, and the registry's answers for their ids.
 
-``python -m tests.support.record_apicurio_payloads`` takes Java, its compiler, Maven and the network.
+``python -m tests.support.record_apicurio_payloads`` needs Java, its compiler, Maven and the network.
 """
 
 import json
@@ -24,7 +24,7 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0
 
 
 def main() -> None:
-    """Write the file again."""
+    """Record the payloads and answers, and write the file."""
     with tempfile.TemporaryDirectory() as name, apicurio(apicurio_folder()) as url:
         folder, base = Path(name), url.removesuffix(API)
         classes = f"{folder}:{_jars(folder)}/*"
@@ -36,7 +36,7 @@ def main() -> None:
             for number in {int(value, 16) for line in lines for key, value in json.loads(line)["headers"] if of in key}:
                 paths += [f"/ids/{of}s/{number}", f"/ids/{of}s/{number}/references", f"/search/artifacts?{of}={number}"]
         answers: dict[str, Any] = {}
-        # What is referred to is found on the way.
+        # The loop also adds the paths of references.
         for path in paths:
             answers[OWN + path] = _got(base + OWN + path)
             if path.endswith("/references"):

@@ -1,7 +1,8 @@
-"""The config definitions of real Kafka, its APIs and features, as the data files of console/embedded/data.
+"""Records the config definitions of real Kafka, its APIs and features, as the data files of console/embedded/data.
 
-``python -m tests.support.record_config_definitions [RELEASE …]`` writes them anew (all of them without arguments): from
-the jars of each release, and from a broker that runs on them. A release that is like another one holds what differs.
+``python -m tests.support.record_config_definitions [RELEASE …]`` writes the files of these releases (by default of all)
+from the jars of each release, and from a broker that runs on them. The file of a release that is similar to another one
+only has the differences.
 """
 
 import asyncio
@@ -30,10 +31,10 @@ HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "console" / "embedded" / "data"
 FEATURES = DATA / "releases.json"
 LIKENESS = {"4.0": "4.4"}
-"""Release -> the one whose file has the rest of its definitions."""
+"""Release -> the release whose file has the rest of its definitions."""
 SECTIONS = ("topic", "broker", "broker_dynamic_only", "group", "client_metrics")
 NOT_CHECKED = ("ControllerQuorumVotersValidator", "ControllerQuorumBootstrapServersValidator", "NonNullValidator")
-"""Validators of what nobody can alter, or of what nobody can send."""
+"""Validators of values that nobody can alter or send."""
 _RULES = {
     "ThrottledReplicaListValidator": "throttled_replicas",
     "NonEmptyString": "not_empty",
@@ -42,7 +43,7 @@ _RULES = {
 
 
 def ask_kafka(release: str, *arguments: str, text: str = "") -> str:
-    """What ConfigDefinitions.java prints with the jars of a release. Raises RuntimeError where it fails."""
+    """Return the output of ConfigDefinitions.java with the jars of a release. Raises RuntimeError if it fails."""
     program = with_ours(HERE / "ConfigDefinitions.java", RELEASES[release])
     command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program, *arguments]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=PATIENCE)
@@ -52,7 +53,7 @@ def ask_kafka(release: str, *arguments: str, text: str = "") -> str:
 
 
 def verdicts(release: str, questions: Sequence[tuple[str, str, str]]) -> list[str | None]:
-    """What Kafka says to values, None where it takes them. questions: a section, a key and a value each."""
+    """Return Kafka's error for each value, None if Kafka accepts it. questions: section, key and value."""
     lines = ("\t".join((section, _encoded(key), _encoded(value))) for section, key, value in questions)
     said = ask_kafka(release, "verdicts", text="".join(f"{line}\n" for line in lines)).split()
     return [None if word == "ok" else base64.b64decode(word).decode() for word in said]
@@ -63,7 +64,9 @@ def _encoded(text: str) -> str:
 
 
 async def loggers(running: KafkaCluster) -> list[str]:
-    """The loggers of a broker that has just started. It is asked, as a release may be published without tools."""
+    """Return the loggers of a broker that has just started, by a request, because a release may be published without
+    tools.
+    """
     resource = ConfigResource(BROKER_LOGGER, "1")
     link = Link(ConnectionSettings(running.addresses))
     try:
@@ -74,7 +77,7 @@ async def loggers(running: KafkaCluster) -> list[str]:
 
 
 async def as_told(running: KafkaCluster) -> dict[str, Any]:
-    """What a new broker of a release answers to ApiVersions, as the release's part of releases.json."""
+    """Return a new broker's answer to ApiVersions, as the release's part of releases.json."""
     link = Link(ConnectionSettings(running.addresses))
     try:
         told = await link.call("api_versions", cluster.ASK_VERSIONS)
@@ -98,7 +101,7 @@ async def as_told(running: KafkaCluster) -> dict[str, Any]:
 
 
 def definitions(release: str) -> dict[str, Any]:
-    """Everything that the data file of a release holds but for the loggers."""
+    """Return the content of a release's data file, without the loggers."""
     raw: dict[str, Any] = json.loads(ask_kafka(release))
     for section in SECTIONS:
         for definition in raw.get(section, {}).values():
@@ -110,7 +113,7 @@ def definitions(release: str) -> dict[str, Any]:
 
 
 def valid(told: Mapping[str, Any]) -> dict[str, Any]:
-    """A validator of Kafka's as data: what it is, its bounds or values, and its own text."""
+    """Return a validator of Kafka's as data: its rule, its bounds or values, and its own text."""
     kind, text = told["kind"].rstrip("$"), told.get("text", "")
     if kind == "Range":
         return {"rule": "range", "min": told.get("min"), "max": told.get("max"), "text": text}
@@ -131,12 +134,12 @@ def valid(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def file_of(release: str) -> Path:
-    """The data file of a release."""
+    """Return the path of a release's data file."""
     return DATA / f"kafka_{release.replace('.', '_')}.json"
 
 
 def as_text(data: Mapping[str, Any]) -> str:
-    """A definition to a line, so that releases can be compared."""
+    """Return data as JSON with a line for each definition, so that releases can be compared."""
     parts = []
     for name, part in data.items():
         if isinstance(part, dict):
@@ -151,7 +154,9 @@ def as_text(data: Mapping[str, Any]) -> str:
 
 
 def difference(data: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """The data of a release with ``true`` for what is so in another one's: all keys are there, in their own order."""
+    """Return the data of a release with ``true`` for values that equal the base's. The result has all keys of the
+    release, in the release's order.
+    """
     found: dict[str, Any] = {}
     for name, part in data.items():
         known = base.get(name)
@@ -165,7 +170,7 @@ def difference(data: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, An
 
 
 def releases_text(releases: Mapping[str, Mapping[str, Any]]) -> str:
-    """An API or feature to a line."""
+    """Return the releases as JSON with a line for each API or feature."""
     parts = []
     for name, told in releases.items():
         fields = []
@@ -177,7 +182,7 @@ def releases_text(releases: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Write the files of the releases that are named, newest first: others are like them."""
+    """Write the files of the releases in the arguments, newest first, because others refer to them."""
     told = json.loads(FEATURES.read_text())
     for release in sorted(sys.argv[1:] or RELEASE_NAMES, key=list(RELEASES).index, reverse=True):
         with KafkaCluster(RELEASES[release], brokers=1) as running:

@@ -1,8 +1,9 @@
-"""What the workers of real Connect load, as the data files of console/embedded/data: plugins, their config definitions,
-and the trace of a task that fails.
+"""Records real Connect workers as the data files of console/embedded/data: plugins, their config definitions, and the
+stack trace of a failing task.
 
-``python -m tests.support.record_connect [RELEASE …]`` writes them anew (all of them without arguments), each from the
-jars of the release and from a worker that runs on them. A release that is like another one holds what differs.
+``python -m tests.support.record_connect [RELEASE …]`` writes the files of these releases (by default of all) from the
+jars of each release and from a worker that runs on them. The files of other releases than the newest only have the
+differences.
 """
 
 import json
@@ -18,7 +19,7 @@ from tests.support import compiled_java, connect_cluster, kafka_cluster, kafka_j
 from tests.support.connect_cluster import ConnectCluster, class_path, until
 
 NEWEST = RELEASES_OF_CONNECT[-1]
-"""The release that the others are like."""
+"""The release whose file the others refer to."""
 _RUNTIME, _FILES = "org.apache.kafka.connect.runtime.", "org.apache.kafka.connect.file."
 _HOLDERS = {
     "source": (f"{_RUNTIME}SourceConnectorConfig", "configDef"),
@@ -30,7 +31,7 @@ _HOLDERS = {
 
 
 def definitions_of_jars(version: str) -> dict[str, Any]:
-    """The definitions of `_HOLDERS` by section and key, as ConfigDefinitions.java prints them."""
+    """Return the definitions of `_HOLDERS` by section and key, as ConfigDefinitions.java prints them."""
     program = Path(record_config_definitions.__file__).with_name("ConfigDefinitions.java")
     path = f"{class_path(version)}:{compiled_java.compiled(program, version)}"
     words = [word for holder in _HOLDERS.values() for word in holder]
@@ -43,7 +44,7 @@ def definitions_of_jars(version: str) -> dict[str, Any]:
 
 
 def rules(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A validator of Kafka's as the rules that it checks, those without effect left out."""
+    """Return a validator of Kafka's as the rules that it checks, without ineffective rules."""
     kind = told["kind"].rstrip("$")
     match kind:
         case "CompositeValidator":
@@ -67,7 +68,7 @@ def rules(told: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def recorded(version: str) -> dict[str, Any]:
-    """What the data file of a version holds."""
+    """Return the content of a version's data file."""
     with (
         kafka_cluster.KafkaCluster(version, brokers=1) as brokers,
         ConnectCluster(version, brokers.bootstrap) as workers,
@@ -97,13 +98,13 @@ def recorded(version: str) -> dict[str, Any]:
 
 
 def _place_field(definitions: Sequence[Mapping[str, Any]]) -> str:
-    """The name of the field with a key's place in its group."""
+    """Return the name of the field with a key's place in its group."""
     (name,) = {field for each in definitions for field in each if field.startswith("order")}
     return name
 
 
 def _by_name(definitions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Definitions by their keys, their place under the same name in every release."""
+    """Return definitions by their keys; the field with a key's place has the same name for every release."""
     return {
         each["name"]: {
             "order_in_group" if field == "order" else field: value for field, value in each.items() if field != "name"
@@ -113,9 +114,9 @@ def _by_name(definitions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _validated(configs: Sequence[Mapping[str, Any]], told: Mapping[str, Any]) -> dict[str, Any]:
-    """The common definitions of connectors in the order in which they are validated, without those of the connector.
+    """Return the definitions that all connectors share, in the order of validation, without the connector's own.
 
-    told: all definitions as the plugin's own path tells them, which has no defaults of the worker.
+    told: all definitions of the plugin, which have no defaults from the worker.
     """
     found = {}
     for definition, value in ((each["definition"], each["value"]) for each in configs):
@@ -131,7 +132,7 @@ def _validated(configs: Sequence[Mapping[str, Any]], told: Mapping[str, Any]) ->
 
 
 def _failed_task(url: str) -> tuple[list[str], str]:
-    """The fields of a failed task's status, and its trace: of a sink into a folder that does not exist."""
+    """Let a sink fail on a folder that does not exist. Return the fields of the task's status, and its stack trace."""
     config = {"connector.class": f"{_FILES}FileStreamSinkConnector", "topics": "none", "file": TRACED_FILE}
     connect_cluster.ask(url, "POST", "/connectors", {"name": "failing", "config": config})
     found: list[dict[str, Any]] = []
@@ -146,12 +147,12 @@ def _failed_task(url: str) -> tuple[list[str], str]:
 
 
 def file_of(release: str) -> Path:
-    """The data file of a release."""
+    """Return the path of a release's data file."""
     return record_config_definitions.DATA / f"connect_{release.replace('.', '_')}.json"
 
 
 def main() -> int:
-    """Write the files of the releases that are named, newest first: others are like it."""
+    """Write the files of the releases in the arguments, newest first, because others refer to it."""
     for release in sorted(sys.argv[1:] or RELEASES_OF_CONNECT, key=list(kafka_jars.RELEASES).index, reverse=True):
         found = recorded(kafka_jars.RELEASES[release])
         if release != NEWEST:

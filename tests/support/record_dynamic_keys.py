@@ -1,7 +1,7 @@
-"""The keys that brokers alter while they run, as console/model/dynamic_keys.py.
+"""Records the keys that brokers alter while they run, as console/model/dynamic_keys.py.
 
-``python -m tests.support.record_dynamic_keys`` writes it anew from the jars of the releases, the newest among them, and
-then tries each key on a broker of each release that is in `TRIED`, by an alter that is validated only.
+``python -m tests.support.record_dynamic_keys`` writes the file from the jars of three releases, and then tries each key
+on a broker of each release in `TRIED`, by an alter request with validate_only.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from tests.support.kafka_jars import RELEASES as VERSIONS
 
 FILE = Path(__file__).parents[2] / "console" / "model" / "dynamic_keys.py"
 RELEASES = tuple(dict.fromkeys(("3.9", "4.3", kafka_jars.NEWEST)))
-"""The last of each generation, and the newest: what one of them alters is dynamic for all."""
+"""The last release of each generation, and the newest: a key that one of them alters is dynamic for all."""
 TRIED = ("2.8", *RELEASES)
-"""The releases on whose brokers each key is tried; 2.8 has ZooKeeper."""
+"""The releases whose brokers try each key; 2.8 has ZooKeeper."""
 
 _HEAD = '''"""How brokers alter keys. Written from Kafka's jars by ``python -m tests.support.record_dynamic_keys``."""
 
@@ -44,7 +44,7 @@ _SAID = {
 
 
 def tables(releases: Iterable[str] = RELEASES) -> dict[str, frozenset[str]]:
-    """The names of each table, of all releases together."""
+    """Return the keys of each table, for all releases together."""
     told: list[dict[str, Any]] = [json.loads(record_config_definitions.ask_kafka(release)) for release in releases]
 
     def together(section: str) -> frozenset[str]:
@@ -68,8 +68,11 @@ _VALUES = {"BOOLEAN": "true", "DOUBLE": "0.5", "INT": "1", "SHORT": "1", "LONG":
 
 
 class Tried(NamedTuple):
-    """A key on a broker. entry: as it describes it, None where it does not. broker, everywhere: why it refuses to set
-    it on itself, and for all brokers; "" where it does not."""
+    """A key as tried on a broker.
+
+    entry: the broker's description of the key; None if it has none. broker, everywhere: the error if a client sets the
+    key on this broker, and for all brokers; "" if it is accepted.
+    """
 
     entry: config.ConfigEntry | None
     broker: str
@@ -77,8 +80,9 @@ class Tried(NamedTuple):
 
 
 async def tried(addresses: Sequence[Address]) -> dict[str, Tried]:
-    """What a cluster's first broker says of every key of the tables and of every key that it describes. Changes
-    nothing."""
+    """Try every key of the tables, and every key that a cluster's first broker describes, on that broker. Changes
+    nothing.
+    """
     link = Link(ConnectionSettings(tuple(addresses)))
     try:
         id_ = min((await link.nodes()).brokers)
@@ -106,7 +110,7 @@ async def tried(addresses: Sequence[Address]) -> dict[str, Tried]:
 
 
 async def _described(link: Link, id_: int) -> dict[str, config.ConfigEntry]:
-    """A broker's keys in its own words: `describe_configs` corrects some."""
+    """Return a broker's keys as it describes them; `describe_configs` corrects some."""
     wanted = {"resources": [(codes.BROKER, str(id_), None)], "include_synonyms": False, "include_documentation": False}
     answer = await link.call("describe_configs", kafka_messages.with_fields(**wanted), to=broker(id_))
     return {
@@ -123,8 +127,11 @@ async def _described(link: Link, id_: int) -> dict[str, config.ConfigEntry]:
 
 
 def contradictions(found: Mapping[str, Tried]) -> Iterator[str]:
-    """Yield each key of which `update_mode` says something else than the broker does when it is asked to alter it. Of a
-    key that it does not know, and that is no dynamic one alone, a broker takes anything."""
+    """Yield a message for each key whose `update_mode` differs from the broker's answer to an alter request.
+
+    Skip keys that the broker does not describe, except dynamic-only keys and keys of listeners: brokers accept any
+    unknown key.
+    """
     dynamic_only = tables()["DYNAMIC_ONLY_KEYS"]
     for name, each in found.items():
         if each.entry is None and name not in dynamic_only and not name.startswith(_PREFIX):
@@ -145,14 +152,14 @@ def contradictions(found: Mapping[str, Tried]) -> Iterator[str]:
 
 
 def cluster_of(release: str) -> kafka_cluster.KafkaCluster:
-    """A broker of this release."""
+    """Return a cluster of one broker of this release."""
     return (zookeeper_cluster.ZooKeeperCluster if release == "2.8" else kafka_cluster.KafkaCluster)(
         VERSIONS[release], brokers=1
     )
 
 
 def as_text(found: dict[str, frozenset[str]]) -> str:
-    """The module."""
+    """Return the text of the module."""
     parts = [_HEAD]
     for table, names in found.items():
         lines = textwrap.fill(" ".join(sorted(names)), 116, break_on_hyphens=False, break_long_words=False)
@@ -163,7 +170,7 @@ def as_text(found: dict[str, frozenset[str]]) -> str:
 
 
 def main() -> int:
-    """Write the file, and try what it says."""
+    """Write the file, and try its keys. Return 1 if a broker contradicts it."""
     FILE.write_text(as_text(tables()))
     print(FILE)
     wrong = 0

@@ -1,7 +1,8 @@
-"""The levels of Kafka's features, as console/model/feature_levels.json.
+"""Records the levels of Kafka's features, as console/model/feature_levels.json.
 
-``python -m tests.support.record_feature_levels`` writes it anew from the jars of the releases: what each level is first
-the default of, whether the metadata log's format changed with it, and the other features that it needs.
+``python -m tests.support.record_feature_levels`` writes the file from the jars of the releases. It has, for each level,
+the first release with the level as its default, whether the metadata log's format changed with it, and the other
+features that it needs.
 """
 
 import json
@@ -17,13 +18,13 @@ from tests.support.patience import PATIENCE
 HERE = Path(__file__).parent
 FILE = HERE.parents[1] / "console" / "model" / "feature_levels.json"
 READ = tuple(dict.fromkeys((KAFKA_3_9, RELEASES["4.3"], RELEASES[NEWEST])))
-"""An older release has the levels that a newer one no longer supports."""
+"""The releases to read: an older release has the levels that a newer release no longer supports."""
 
 Levels = dict[str, dict[str, dict[str, Any]]]
 
 
 def levels_of(version: str) -> Levels:
-    """What FeatureLevels.java prints with the jars of a release. Raises RuntimeError where it fails."""
+    """Return the output of FeatureLevels.java with the jars of a release. Raises RuntimeError if it fails."""
     command = [java(), "-Xmx128m", "-XX:TieredStopAtLevel=1", *with_ours(HERE / "FeatureLevels.java", version)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:
@@ -33,7 +34,7 @@ def levels_of(version: str) -> Levels:
 
 
 def all_levels() -> Levels:
-    """The levels of all releases; of a level that several have, what the newest says."""
+    """Return the levels of all releases; if several have a level, the facts of the newest."""
     merged: Levels = {}
     for version in READ:
         for feature, levels in levels_of(version).items():
@@ -42,7 +43,7 @@ def all_levels() -> Levels:
 
 
 def as_text(levels: Levels) -> str:
-    """A level to a line."""
+    """Return the levels as JSON, one on each line."""
     parts = []
     for feature, each in levels.items():
         lines = ",\n".join(f"{json.dumps(level)}: {json.dumps(facts)}" for level, facts in each.items())

@@ -1,7 +1,7 @@
 """Writes `console/lake/harmless_configs.json`: the configs that Kafka defines and never hides.
 
-``python -m tests.support.record_harmless_configs`` makes it from what the jars of all releases define, of which
-`defined_configs.json` has names and types.
+``python -m tests.support.record_harmless_configs`` makes it from the definitions in the jars of all releases;
+`defined_configs.json` keeps their names and types.
 """
 
 import json
@@ -20,20 +20,20 @@ SECTIONS = {
     "group": "group",
     "client_metrics": "client-metrics",
 }
-"""What ConfigDefinitions.java calls a part -> the type that the history calls it."""
+"""Section of ConfigDefinitions.java -> the history's name for the type of entity."""
 DEFINED = Path(__file__).with_name("defined_configs.json")
 Defined = dict[str, dict[str, list[str]]]
-"""Section -> name -> the types that some release gives it, sorted."""
+"""Section -> name -> the config types in all releases, sorted."""
 
 
 def definitions() -> Defined:
-    """What some release defines, as it is kept."""
+    """Return the kept definitions of all releases."""
     found: Defined = json.loads(DEFINED.read_text())
     return found
 
 
 def defined_by(release: str) -> Defined:
-    """What a release defines, by its jars."""
+    """Return the definitions in the jars of a release."""
     told = json.loads(ask_kafka(release))
     return {
         section: {name: [definition["type"]] for name, definition in told.get(section, {}).items()}
@@ -42,7 +42,7 @@ def defined_by(release: str) -> Defined:
 
 
 def harmless() -> dict[str, list[str]]:
-    """Names by type, sorted: defined by some release, and a password in none."""
+    """Return the names by type of entity, sorted: defined by some release, and a password in no release."""
     found: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
     passwords: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
     for section, names in definitions().items():
@@ -53,8 +53,8 @@ def harmless() -> dict[str, list[str]]:
 
 
 def of_connectors() -> list[str]:
-    """The keys that Connect itself defines for each connector, and that no release defines as a password; those of
-    plugins are any plugin's.
+    """Return the keys that Connect itself defines for each connector, and that no release defines as a password. Keys
+    of plugins are not included, because a plugin may define any key.
     """
     types: dict[str, set[str]] = {}
     for file in sorted((ROOT / "console" / "embedded" / "data").glob("connect_*.json")):
@@ -75,7 +75,7 @@ def together(releases: list[Defined]) -> Defined:
 
 
 def as_lines(defined: Defined) -> str:
-    """A name with its types to a line."""
+    """Return the definitions as JSON with a line for each name."""
     parts = (
         f"{json.dumps(section)}: {{\n"
         + ",\n".join(f"{json.dumps(name)}: {json.dumps(types)}" for name, types in names.items())
@@ -86,7 +86,7 @@ def as_lines(defined: Defined) -> str:
 
 
 def as_text(names: dict[str, list[str]]) -> str:
-    """A name to a line."""
+    """Return the names as JSON, one on each line."""
     return json.dumps(names, indent=0) + "\n"
 
 

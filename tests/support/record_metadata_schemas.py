@@ -1,7 +1,7 @@
-"""The schemas of the records that Kafka's own parts keep, as data files: those of the metadata log (console/lake/kraft)
-and those of the coordinators' topics (console/model/internal_records).
+"""Records the schemas of Kafka's internal records as data files: those of the metadata log (console/lake/kraft) and
+those of the coordinators' topics (console/model/internal_records).
 
-``python -m tests.support.record_metadata_schemas`` writes both anew: each release has its own in its jars.
+``python -m tests.support.record_metadata_schemas`` writes both files from the jars of the releases.
 """
 
 import json
@@ -24,11 +24,11 @@ _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _OF_A_FIELD = ("type", "versions", "nullableVersions", "taggedVersions")
 _TOPICS = {"TransactionLog": "__transaction_state", "ShareSnapshot": "__share_group_state"}
 _TOPICS["ShareUpdate"] = _TOPICS["ShareSnapshot"]
-"""Name of a record -> its topic; `__consumer_offsets` has all others."""
+"""Name of a record type -> its topic; all other types are in `__consumer_offsets`."""
 
 
 def records(version: str) -> list[dict[str, Any]]:
-    """Every record type of a version of Kafka, by its number. Raises ValueError where the jar holds none."""
+    """Return every record type of a version of Kafka, by number. Raises ValueError if the jar has none."""
     with zipfile.ZipFile(jars(version) / f"kafka-metadata-{version}.jar") as jar:
         texts = [jar.read(name).decode() for name in jar.namelist() if _SCHEMA.fullmatch(name)]
     schemas = [json.loads(_COMMENT.sub("", text)) for text in texts]
@@ -39,7 +39,7 @@ def records(version: str) -> list[dict[str, Any]]:
 
 
 def record(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What decoding a record needs of its schema. Raises ValueError for one that is not flexible throughout."""
+    """Return the parts of a record's schema that decoding needs. Raises ValueError if a version is not flexible."""
     if schema["flexibleVersions"] != "0+":
         raise ValueError(f"{schema['name']} has versions that are not flexible: the decoder knows none such")
     return {
@@ -51,13 +51,15 @@ def record(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def field(schema: Mapping[str, Any], structs: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The same of a field: its name as in Kafka's JSON, and its parts. structs: those that several fields share."""
+    """Return these parts of a field's schema, with its name as in Kafka's JSON. structs: structures that several fields
+    share.
+    """
     name = schema["name"]
     made: dict[str, Any] = {"name": name[0].lower() + name[1:]}
     made |= {key: schema[key] for key in _OF_A_FIELD if key in schema}
     made.setdefault("versions", schema.get("taggedVersions"))
     if "tag" in schema:
-        made["tag"] = int(schema["tag"])  # 3.9 has some as text
+        made["tag"] = int(schema["tag"])  # 3.9 writes some tags as text
     parts = schema.get("fields") or (structs or {}).get(schema["type"].removeprefix("[]"))
     if parts:
         made["fields"] = [field(each, structs) for each in parts]
@@ -65,7 +67,7 @@ def field(schema: Mapping[str, Any], structs: Mapping[str, Any] | None = None) -
 
 
 def coordinator_records(release: str) -> list[dict[str, Any]]:
-    """Every record type of the coordinators' topics in a release, by topic and number."""
+    """Return every record type of the coordinators' topics in a release, by topic and number."""
     halves = dict(_halves(release))
     made = [
         {
@@ -84,8 +86,9 @@ def coordinator_records(release: str) -> list[dict[str, Any]]:
 
 
 def all_coordinator_records() -> list[dict[str, Any]]:
-    """The record types of the newest release, and what it no longer has of types and versions of values, as the last
-    release with them did."""
+    """Return the record types of all releases, as the newest release with them defines them. If a value's versions are
+    in an older release only, return its value.
+    """
     made: dict[tuple[str, int], dict[str, Any]] = {}
     for name in reversed(RELEASES):
         for each in coordinator_records(name):
@@ -108,7 +111,7 @@ def _halves(release: str) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]
 
 
 def _numbers(key: Mapping[str, Any]) -> Sequence[int]:
-    """The numbers that keys of a type begin with: up to 4.0 the versions of the key."""
+    """Return the numbers with which keys of a type begin: up to 4.0 the versions of the key."""
     return [key["apiKey"]] if "apiKey" in key else versions_of(key["validVersions"])
 
 
@@ -122,12 +125,12 @@ def _half(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_text(made: list[dict[str, Any]]) -> str:
-    """A record type to a line, so that releases can be compared."""
+    """Return the record types as JSON with a line for each, so that releases can be compared."""
     return "[\n" + ",\n".join(map(json.dumps, made)) + "\n]\n"
 
 
 def main() -> int:
-    """Write the files."""
+    """Write both files, and print their paths."""
     for file, made in ((DATA, records(RELEASES[NEWEST])), (COORDINATORS, all_coordinator_records())):
         file.write_text(as_text(made))
         print(file)

@@ -1,8 +1,8 @@
-"""Kafka's messages that are newer than kio's, as dataclasses in kio's style: the folder console/wire/newer.
+"""Records Kafka's messages that are newer than kio's, as dataclasses in kio's style: the folder console/wire/newer.
 
-``python -m tests.support.record_newer_messages`` writes it anew from the definitions in the newest release's jar of
-clients: a module for each version of an API that the embedded cluster answers and kio does not have, and their index.
-Once kio has them, there are none.
+``python -m tests.support.record_newer_messages`` writes it from the definitions in the newest release's clients jar: a
+module for each version of an API that the embedded cluster answers and kio lacks, and their index. Once kio has them
+all, the folder is empty.
 """
 
 import json
@@ -33,15 +33,16 @@ Definition = Mapping[str, Any]
 
 
 class Api(NamedTuple):
-    """The definitions of one API's request and response, as Kafka's JSON has them."""
+    """Kafka's JSON definitions of an API's request and response."""
 
     request: Definition
     response: Definition
 
 
 class Kind(NamedTuple):
-    """The type of a field. python: as it is written in a declaration. kafka: kio's name of it, "" for a structure.
-    imports: module -> names that the declaration needs."""
+    """The type of a field. python: as it is written in a declaration. kafka: kio's name of it; "" for a structure.
+    imports: module and name for each import that the declaration needs.
+    """
 
     python: str
     kafka: str
@@ -49,7 +50,7 @@ class Kind(NamedTuple):
 
 
 def definitions(version: str) -> dict[int, Api]:
-    """Every API of a version of Kafka, by its key."""
+    """Return every API of a version of Kafka, by its key."""
     found: dict[int, dict[str, Definition]] = {}
     with zipfile.ZipFile(jars(version) / f"kafka-clients-{version}.jar") as jar:
         for name in jar.namelist():
@@ -64,7 +65,9 @@ LEFT_OUT = frozenset({"txn_offset_commit"})
 
 
 def newer(apis: Mapping[int, Api]) -> Iterator[tuple[str, int, Api]]:
-    """Yield kio's name, the version and the definitions of each that kio lacks, of the APIs that are served here."""
+    """Yield kio's name, version and definitions of each message that kio lacks, for the APIs that the embedded cluster
+    serves.
+    """
     for key, api in sorted(apis.items()):
         name = api_key_map.get(key)
         if name in handled_apis() - LEFT_OUT:
@@ -74,9 +77,9 @@ def newer(apis: Mapping[int, Api]) -> Iterator[tuple[str, int, Api]]:
 
 
 def module_text(api: Api, version: int, *, whole: bool = False) -> str:
-    """Return the module of one version: its request, its response, and their structures.
+    """Return the module of a version: its request, its response, and their structures.
 
-    whole: also the structures that are as in kio's newest version; else these are named alone.
+    whole: whether to declare also the structures that equal those of kio's newest version, instead of importing them.
     """
     messages = [_Message(each, version, whole=whole) for each in api]
     names = [name for each in messages for name in each.classes]
@@ -95,8 +98,9 @@ def module_text(api: Api, version: int, *, whole: bool = False) -> str:
 
 
 class _Message:
-    """One message in one version, as lines of Python. classes: in the order in which they are declared. same: the
-    structures of kio's newest version."""
+    """A message in a version, as lines of Python. classes: in the order of their declaration. same: lines for the
+    structures that equal those of kio's newest version.
+    """
 
     def __init__(self, definition: Definition, version: int, *, whole: bool) -> None:
         self.classes: list[str] = []
@@ -129,7 +133,7 @@ class _Message:
         self.lines += ["", "@dataclass(frozen=True, slots=True, kw_only=True)"]
         self.lines += [f"class {name}({base}, {key}version={self._version}):", _docstring(about), ""]
         if type_ == "response" and self._definition["apiKey"] == _API_VERSIONS:
-            # Every client reads the header of the answer to ApiVersions, whatever its version.
+            # Every client can read the header of the response to ApiVersions, whatever its version.
             self.imports |= {("typing", "ClassVar"), (_PLAIN_HEADER, "ResponseHeader")}
             self.lines += ["    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader"]
         self.lines += [*declared, ""]
@@ -179,8 +183,9 @@ _NUMBERS = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint1
 
 
 def scalar(field: Definition, element: str) -> Kind:
-    """Return the type of a field, or of an array's elements, as kio declares it. Raises ValueError for one that no
-    message has had so far."""
+    """Return the type of a field, or of an array's elements, as kio declares it. Raises ValueError for a type that no
+    message has had so far.
+    """
     name = field["name"]
     if name == "ErrorCode" and element == "int16":
         return Kind("ErrorCode", "error_code", (("kio.schema.errors", "ErrorCode"),))
@@ -198,7 +203,7 @@ def scalar(field: Definition, element: str) -> Kind:
 
 
 def _default(field: Definition, kind: Kind, *, is_array: bool, is_nullable: bool, is_tagged: bool) -> str | None:
-    """Return the expression of a field's default, None for a field without one."""
+    """Return the expression of a field's default; None for a field without a default."""
     if is_array:
         return "()" if is_tagged or kind.kafka else None
     if "default" not in field:
@@ -232,7 +237,7 @@ def _range(versions: str) -> range:
 
 
 def index_text(found: list[tuple[str, int, Api]]) -> str:
-    """Return the package's own module: where each message is, in the form of kio's index."""
+    """Return the package's own module: the place of each message, in the form of kio's index."""
     lines = [f'"""Kafka {NEWEST}\'s messages that kio does not have, a module for each version of an API.', ""]
     lines += ["Written by ``python -m tests.support.record_newer_messages``.", '"""', ""]
     lines += ["from collections.abc import Mapping", "from typing import Final", ""]
@@ -255,7 +260,7 @@ def module_name(api: str, version: int) -> str:
 
 
 def texts() -> dict[str, str]:
-    """Return the files of the folder: their names, and what they hold."""
+    """Return the files of the folder: name -> text."""
     found = list(newer(definitions(RELEASES[NEWEST])))
     made = {f"{module_name(name, version)}.py": module_text(api, version) for name, version, api in found}
     return {name: _formatted(text) for name, text in {"__init__.py": index_text(found), **made}.items()}
@@ -269,7 +274,7 @@ def _formatted(text: str) -> str:
 
 
 def main() -> int:
-    """Write the folder."""
+    """Write the folder, and delete former modules."""
     made = texts()
     for former in set(FOLDER.glob("*.py")) - {FOLDER / name for name in made}:
         former.unlink()

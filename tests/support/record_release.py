@@ -1,7 +1,7 @@
-"""Writes anew all that is taken from a release of Kafka, one after the other.
+"""Records everything that kac takes from a release of Kafka, step by step.
 
 ``python -m tests.support.record_release RELEASE`` needs the release in `RELEASES` of `kafka_jars`, and its fixture in
-`tests/conftest.py`. It ends at the first step that fails. What the embedded cluster imitates is recorded for the
+`tests/conftest.py`. It ends at the first step that fails. Data for the embedded cluster is recorded only for the
 releases among its `RELEASE_NAMES`.
 """
 
@@ -21,11 +21,13 @@ TABLES = (
     "record_harmless_configs",
     "record_metadata_schemas",
 )
-"""Scripts for all releases together."""
+"""Modules that record all releases together."""
 
 
 def steps(release: str) -> Iterator[list[str]]:
-    """Modules with their arguments: first the definitions, of which others are made; what real brokers answer last."""
+    """Yield modules with their arguments: first the definitions, which later steps read; the answers of real brokers
+    last.
+    """
     is_imitated = release in RELEASE_NAMES
     yield [f"tests.support.{'record_config_definitions' if is_imitated else 'older_brokers'}", release]
     yield from ([f"tests.support.{name}"] for name in TABLES)
@@ -39,7 +41,9 @@ def steps(release: str) -> Iterator[list[str]]:
 
 
 def main() -> int:
-    """Run the steps of the named release, the newest by default."""
+    """Run the steps of the release in the arguments, by default the newest. Return the first exit code that is not 0,
+    else 0.
+    """
     release = sys.argv[1] if len(sys.argv) > 1 else NEWEST
     for step in steps(release):
         print(" ".join(step), flush=True)

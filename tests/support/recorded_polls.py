@@ -1,4 +1,4 @@
-"""Polls of a cluster, with all that was answered for them in a flight record."""
+"""Verdicts of live polls and of their replay from a flight record, compared."""
 
 import asyncio
 import json
@@ -29,13 +29,13 @@ from console.triage.observations import Observations, after, begin
 from console.triage.symptoms import Poll
 
 SHORT_SESSIONS = {"broker.session.timeout.ms": "4000"}
-"""Configs of brokers that are fenced soon after a crash, and not so soon that it could be a stop in order."""
+"""Configs of brokers that are fenced soon after a crash, but not so soon that it looks like a shutdown."""
 Step = Callable[[int], None]
-"""What is done after a poll: by its number."""
+"""A function that is called with the number of the poll that ended."""
 
 
 async def _polled(poller: Poller) -> Poll:
-    """A poll; another one if the machine stood still for so long that no broker seemed to answer."""
+    """Poll, again each time the machine paused so long that requests timed out."""
     while True:
         with suppress(RequestTimedOut):
             return await poller.poll(whole=True)
@@ -44,8 +44,10 @@ async def _polled(poller: Poller) -> Poll:
 async def watched(
     bootstrap: str, file: Path, polls: int, step: Step, settings: ConnectionSettings | None = None
 ) -> list[Verdict]:
-    """The verdicts of so many polls, all that was answered for them being recorded into a file. settings: how to reach
-    the cluster, where that takes more than addresses."""
+    """Poll a cluster, and record all responses into a file. Return the verdict of each poll.
+
+    step: called after each poll. settings: how to connect; by default with `bootstrap` alone.
+    """
     settings = settings or ConnectionSettings(parse_bootstrap(bootstrap))
     writer = FlightWriter(file, Header("", "watched", int(time.time() * 1000), "0"))
     client = AdminClient(settings, Tap(writer.add))
@@ -67,7 +69,7 @@ async def watched(
 
 
 def replayed(file: Path, times: Sequence[int]) -> list[Verdict]:
-    """The verdicts over a record at these times."""
+    """Return the verdicts of a record at these times in ms since 1970."""
 
     async def work() -> list[Verdict]:
         replay = Replay.of(FlightReader(file), str(file))
@@ -84,27 +86,33 @@ def replayed(file: Path, times: Sequence[int]) -> list[Verdict]:
 
 
 def timeless_data(data: dict[str, Any]) -> Any:
-    """JSON without times: they differ by what an answer takes from the socket to the poll, and so do rates in their
-    last digit, and what was under way."""
+    """Return a verdict's JSON without the values that differ between a live poll and its replay: times, rates, and
+    unfinished reads.
+    """
     data.pop("at")
     for cause in data["causes"]:
         cause["since"] = cause["since"] is not None
         for each in cause["evidence"]:
             each.pop("at")
     known = [each for each in data["unknowable"] if "not answered yet" not in each["what"]]
-    data["unknowable"] = sorted(known, key=lambda each: str(each["what"]))  # in the order in which reads ended
+    data["unknowable"] = sorted(known, key=lambda each: str(each["what"]))  # they are in the order in which reads ended
     text = re.sub(r"\d\d:\d\d:\d\d", "TIME", json.dumps(data))
     return json.loads(re.sub(r"[+-]?[\d,]+ (records|bytes)/s( over \d+ s)?", "RATE", text))
 
 
 def timeless(verdict: Verdict) -> Any:
-    """A verdict's JSON without its times, which differ by what an answer takes from the socket to the poll."""
+    """Return a verdict's JSON without its times, which differ by the time that an answer takes from the socket to the
+    poll.
+    """
     return timeless_data(dict(verdict_data(verdict)))
 
 
 def compare(live: list[Verdict], file: Path) -> None:
-    """Poll by poll the replayed verdict is the live one. While that changes, as when a broker comes back, the replayed
-    one may have heard an answer a poll sooner or later: then it names what the polls around it named."""
+    """Fail if a replayed verdict differs from the live one of the same poll.
+
+    While verdicts change, as when a broker comes back, the replay may see an answer a poll sooner or later: then it may
+    only have causes that the polls around it have, and must have those that all of them have.
+    """
     times = [math.ceil(each.at.timestamp() * 1000) for each in live]
     again, seen = replayed(file, times), [timeless(each) for each in live]
     assert len(again) == len(seen)

@@ -1,4 +1,4 @@
-"""Requests and answers as they were on the wire, kept to be looked at and sent again."""
+"""Requests and responses as bytes on the wire, recorded to be examined and sent again."""
 
 import asyncio
 import json
@@ -20,9 +20,9 @@ _SIZE = struct.Struct(">i")
 
 
 class Recorded(NamedTuple):
-    """One request and its answer, without their lengths; response None where there was none. at: Unix seconds.
+    """A request and its response, without their lengths. response: None if there was none. at: Unix seconds.
 
-    connection: the number of the connection, so that a replay sends what went over one over one.
+    connection: the number of the connection, so that a replay also sends its requests on one connection.
     """
 
     at: float
@@ -36,14 +36,15 @@ class Recorded(NamedTuple):
 
 
 class Recording:
-    """The last requests. Tokens of SASL are left out; values of configs and salted passwords are in it, so a file of it
-    is for its owner alone."""
+    """The last requests. SASL messages are left out; configs and salted passwords are in it, so its file is readable by
+    the owner only.
+    """
 
     def __init__(self, limit: int = 100_000) -> None:
         self._entries: deque[Recorded] = deque(maxlen=limit)
 
     def attach(self, pipeline: RequestPipeline) -> Callable[[], None]:
-        """Keep every request that passes a pipeline from now on, and return what ends that."""
+        """Record every request that passes a pipeline from now on. Return a function that ends the recording."""
         answer = pipeline.answer
 
         async def recorded(
@@ -60,7 +61,7 @@ class Recording:
         return lambda: vars(pipeline).pop("answer", None)
 
     def add(self, context: RequestContext, found: Messages, frame: bytes, data: bytes | None) -> None:
-        """Keep one request, and its answer with its length."""
+        """Record a request. data: its response with its length; None if there is none."""
         if found.api not in _WITH_SECRETS:
             self._entries.append(
                 Recorded(
@@ -82,7 +83,7 @@ class Recording:
         return len(self._entries)
 
     def save(self, path: Path) -> None:
-        """Write it as JSON lines, readable by the owner only. Raises OSError."""
+        """Write the requests as JSON lines, readable by the owner only. Raises OSError."""
         lines = []
         for entry in self:
             response = None if entry.response is None else b64encode(entry.response).decode()
@@ -92,7 +93,7 @@ class Recording:
 
 
 def load(path: Path) -> tuple[Recorded, ...]:
-    """What `save` wrote. Raises OSError, and ValueError for another file."""
+    """Read a file of `save`. Raises OSError, and ValueError for another file."""
     entries = []
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
@@ -108,10 +109,10 @@ def load(path: Path) -> tuple[Recorded, ...]:
 async def replay(
     entries: Iterable[Recorded], addresses: Mapping[int, tuple[str, int]], patience: float = 30.0
 ) -> tuple[Recorded, ...]:
-    """Send the requests again in their order, each after the answer to the one before, to the brokers of the same ids;
-    the result has the new answers, None where the connection ended. patience: seconds for one answer.
+    """Send the requests again, each after the response to the one before, to the brokers with the same ids.
 
-    Raises TimeoutError, KeyError for a broker that is not in addresses, and OSError where none listens.
+    patience: seconds to wait for a response. Returns the requests with the new responses; None if the connection ended.
+    Raises TimeoutError, KeyError for a broker that is not in addresses, and OSError if no broker listens.
     """
     streams: dict[tuple[int, int], tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
     answers: list[Recorded] = []

@@ -1,4 +1,4 @@
-"""The embedded schema registry on a socket, as bad as a test wants it."""
+"""The embedded schema registry on a socket, which gives wrong answers if a test asks for them."""
 
 import json
 import ssl
@@ -18,7 +18,7 @@ MEDIA = "application/vnd.schemaregistry.v1+json"
 
 
 class Asked(NamedTuple):
-    """A request: its path, who it said it is from, and its method."""
+    """A request: its path, its header Authorization, and its method."""
 
     path: str
     login: str
@@ -26,7 +26,7 @@ class Asked(NamedTuple):
 
 
 class Bad(NamedTuple):
-    """What is answered in place of a schema. size: bytes of the body, most of them blanks."""
+    """A wrong response. size: bytes of the body, most of them blanks. silent: whether to send no response."""
 
     status: int = 200
     headers: Mapping[str, str] = {}
@@ -36,8 +36,11 @@ class Bad(NamedTuple):
 
 
 class RegistryServer:
-    """What the tests see of it. asked: all requests. bad: path -> what is answered there instead. accepts: whether a
-    login, the header Authorization, may do everything; another one is refused, and repeated."""
+    """A running registry.
+
+    asked: all requests. bad: path -> the response to send instead. accepts: whether a login, the header Authorization,
+    may do everything; other logins are refused, with the login repeated in the message.
+    """
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -49,32 +52,32 @@ class RegistryServer:
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The registry's URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def settings(self) -> HttpSettings:
-        """How kac reaches it."""
+        """kac's settings for the registry."""
         return HttpSettings("127.0.0.1", self.port)
 
     def register(
         self, subject: str, text: str, kind: str = "AVRO", references: Sequence[Mapping[str, Any]] = ()
     ) -> int:
-        """Return the id of a schema under a subject, the one that it has already if it is the same."""
+        """Register a schema under a subject, and return its id; an equal schema keeps its id."""
         of = tuple(SchemaReference(each["name"], each["subject"], each["version"]) for each in references)
         return self.state.register(subject, SchemaSource(kind, text, of)).id
 
 
 @contextmanager
 def registry(tls: ssl.SSLContext | None = None) -> Iterator[RegistryServer]:
-    """Run one, until the end of the block. tls: of a server, for https."""
+    """Run a registry until the end of the block. tls: a server's context, for https."""
     made: list[RegistryServer] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            """Answer as the embedded registry, or as badly as a test wants it."""
+            """Answer as the embedded registry does, or as `bad` says."""
             (of,) = made
             data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             of.asked.append(Asked(self.path, self.headers.get("Authorization", ""), self.command))
@@ -106,16 +109,16 @@ def registry(tls: ssl.SSLContext | None = None) -> Iterator[RegistryServer]:
                 while more > 0:
                     more -= self.wfile.write(b" " * min(more, 1 << 20))
             except OSError:
-                # Who asked has read enough.
+                # The client has read enough and closed the connection.
                 self.close_connection = True
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     if tls is not None:
-        # The handshake is each request's own: one that fails stops no other.
+        # Each connection's thread does its handshake, so that a failed one stops no other.
         server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     made.append(RegistryServer(server.server_address[1]))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)

@@ -1,4 +1,4 @@
-"""The brokers' own request log (kafka.request.logger at DEBUG), read back as values."""
+"""The brokers' own request log (kafka.request.logger at DEBUG), parsed."""
 
 import json
 import re
@@ -14,14 +14,15 @@ _LINE = re.compile(r"^\[(?P<at>[^\]]+)\] \w+ Completed request:(?P<json>\{.*\}) 
 _POLL_SECONDS = 0.02
 
 Mark = Mapping[int, int]
-"""How far each broker's log had been written (bytes), by broker id."""
+"""Broker id -> the size of its log in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """One answered request. broker: who logged it. connection: the broker's name of the client's connection. forwarded:
-    a copy that one broker passed on to the controller, not what a client sent. request, response: the bodies, as the
-    broker writes them in JSON."""
+    """A request with its response. broker: the id of the broker that logged it. connection: the broker's name of the
+    client's connection. forwarded: whether a broker passed it on to the controller for a client. request, response: the
+    bodies, as the broker writes them in JSON.
+    """
 
     at: str
     broker: int
@@ -37,18 +38,18 @@ class LoggedRequest:
 
 
 class RequestLog:
-    """The request logs of all brokers of a cluster, path by broker id."""
+    """The request logs of all brokers of a cluster. paths: broker id -> its log."""
 
     def __init__(self, paths: Mapping[int, Path]) -> None:
         self._paths = dict(paths)
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The logs of all brokers."""
+        """The paths of all logs."""
         return tuple(self._paths.values())
 
     def mark(self) -> Mark:
-        """Where the logs end now."""
+        """Return the current ends of the logs."""
         return {broker: path.stat().st_size if path.exists() else 0 for broker, path in self._paths.items()}
 
     def read(
@@ -59,8 +60,11 @@ class RequestLog:
         client_id: str | None = None,
         forwarded: bool = False,
     ) -> tuple[LoggedRequest, ...]:
-        """What was logged since the mark, oldest first: of that API (``INCREMENTAL_ALTER_CONFIGS``) and that client,
-        any where None. forwarded: with the copies that brokers pass on."""
+        """Return the requests that were logged since the mark, oldest first.
+
+        api: such as ``INCREMENTAL_ALTER_CONFIGS``; None for any. client_id: None for any. forwarded: whether to include
+        the copies that brokers pass on.
+        """
         words = [json.dumps(word, ensure_ascii=False).encode() for word in (api, client_id) if word is not None]
         return tuple(
             entry
@@ -77,9 +81,9 @@ class RequestLog:
         client_id: str | None = None,
         timeout: float = PATIENCE,
     ) -> tuple[LoggedRequest, ...]:
-        """As read, once there are at least that many: a broker logs a request after it sent the answer.
+        """Read until there are at least `count` requests: a broker logs a request after it sent the answer.
 
-        Raises TimeoutError with what was there.
+        Raises TimeoutError with the requests so far.
         """
         deadline = time.monotonic() + timeout
         while len(found := self.read(api, since=since, client_id=client_id)) < count:
@@ -89,7 +93,9 @@ class RequestLog:
         return found
 
     def _entries(self, since: Mark, words: Collection[bytes]) -> list[LoggedRequest]:
-        """Of the lines with all of these words: to parse every line of a cluster that many tests use takes seconds."""
+        """Return the requests of the lines that contain all of these words. Parsing every line of a cluster that many
+        tests use would take seconds.
+        """
         entries: list[LoggedRequest] = []
         for broker, path in self._paths.items():
             if not path.exists():
@@ -104,7 +110,7 @@ class RequestLog:
 
 
 def parse_line(broker: int, line: str) -> LoggedRequest | None:
-    """One line of a request log; None where it is something else (a stack trace, another logger's)."""
+    """Parse a line of a request log. Return None for any other line (a stack trace, another logger's)."""
     found = _LINE.match(line)
     if found is None:
         return None

@@ -13,6 +13,6 @@ def request_type(api: str, version: int) -> Any:
 
 
 def readable_versions(key: int) -> tuple[int, int] | None:
-    """Return the lowest and highest version of a Kafka API that are known here, None for an unknown key."""
+    """Return the lowest and highest version of an API that kac has; None for an unknown key."""
     api = api_name(key)
     return None if api is None else version_range(api)

@@ -1,6 +1,6 @@
-"""What a broker of Kafka 4.4 says to somebody who may do nothing: a request of each API, and every error in its answer.
+"""The answers of a Kafka 4.4 broker to a user without rights: a request of each API, and every error in its answer.
 
-The topic SECRET is there, with one partition. The answers were read off a real broker, which a test asks again.
+The topic SECRET exists, with one partition. The answers come from a real broker, and a test compares them with it.
 """
 
 import re
@@ -15,7 +15,7 @@ from tests.support.kafka_messages import Build, with_fields
 SECRET = "secret-topic"
 GROUP = "secret-group"
 NO_PLACE = "-"
-"""Stands for the message where the answer has no place for one."""
+"""Stands for the message of an answer that has no field for a message."""
 ANOTHER_ID = UUID(int=7)
 TOPIC, BROKER, LOGGER, METRICS, GROUP_CONFIG = 2, 4, 8, 16, 32
 LITERAL, READ, ALLOW = 3, 3, 3
@@ -25,20 +25,20 @@ COMMITTED = [
         [{"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1, "committed_metadata": None}],
     )
 ]
-"""An offset of the topic's partition, as both requests that commit have it."""
+"""A committed offset of the topic's partition, for requests that commit offsets."""
 NONE, NO_TOPIC, NO_GROUP, NO_CLUSTER, NO_TRANSACTION = 0, 29, 30, 31, 53
 NO_TOKENS = 61
-"""The brokers have no key for tokens."""
+"""The error code of brokers without a key for tokens."""
 TOPIC_REFUSED, GROUP_REFUSED, CLUSTER_REFUSED = (
     f"{what} authorization failed." for what in ("Topic", "Group", "Cluster")
 )
 
 Error = tuple[str, int, str | None]
-"""Where in the answer (``topics.partitions``), which code, which message."""
+"""Path in the answer (``topics.partitions``), error code, message."""
 
 
 class Case(NamedTuple):
-    """One request, and what it is answered with."""
+    """A request, and the errors in its answer."""
 
     api: str
     version: int
@@ -47,12 +47,12 @@ class Case(NamedTuple):
 
     @property
     def build(self) -> Build:
-        """Makes the request."""
+        """A function that makes the request."""
         return with_fields(**self.fields)
 
 
 def errors_of(answer: Any, path: str = "") -> Iterator[Error]:
-    """Every error in an answer, with the codes that say that there is none, sorted at each place."""
+    """Yield every error in an answer, including codes that mean no error, sorted at each path."""
     names = {field.name for field in fields(answer)}
     if "error_code" in names:
         yield path, int(answer.error_code), _without_objects(getattr(answer, "error_message", NO_PLACE))
@@ -66,7 +66,7 @@ def errors_of(answer: Any, path: str = "") -> Iterator[Error]:
 
 
 def _without_objects(message: str | None) -> str | None:
-    """A message without the Java objects that brokers print into it."""
+    """Return a message without the Java objects that brokers print into it."""
     return message and re.sub(r"^Request Request\(.*\) (?=needs)", "it ", message, flags=re.DOTALL)
 
 
@@ -83,8 +83,9 @@ _DESCRIBABLE = (*_ALTERABLE, (LOGGER, "1"))
 
 
 def _config_errors(path: str, clusters: int = 3, without_message: int = 0) -> list[Error]:
-    """Errors of configs: of two topics, a group, and as many of the cluster's; those that a broker refuses itself have
-    no message."""
+    """Return the errors for the configs of two topics, a group, and `clusters` of the cluster's resources.
+    without_message: the number of errors from the broker itself, which have no message.
+    """
     return [
         *_each(path, NO_TOPIC, TOPIC_REFUSED, 2),
         (path, NO_GROUP, GROUP_REFUSED),
@@ -95,10 +96,10 @@ def _config_errors(path: str, clusters: int = 3, without_message: int = 0) -> li
 
 _FETCH: Mapping[str, Any] = {"max_wait": 1, "min_bytes": 1, "max_bytes": 1000, "forgotten_topics_data": []}
 _FETCHED = (0, -1, 0, -1, -1, 1000)
-"""A partition: its number, the epoch of its leader, from where on, the last epoch, where the log begins, bytes."""
+"""A partition: number, leader epoch, fetch offset, last fetched epoch, log start offset, maximum bytes."""
 _NEW = ("new", SECRET, "bad name", "twice", "twice")
 _SHARED = [(GROUP, [(SECRET, [0])]), ("another", None)]
-"""Of one group for a partition, of another for all."""
+"""A group's offsets of a partition, and another group's of all."""
 
 
 def _metadata(*names: str) -> Mapping[str, Any]:
@@ -462,7 +463,7 @@ _CASES: Sequence[Case] = (
 
 
 def cases(topic_id: UUID) -> Sequence[Case]:
-    """All of the table, and those that name SECRET by its id."""
+    """Return all cases of the table, and those that name SECRET by its id."""
     deleted = [(SECRET, None), ("nope", None), (None, ANOTHER_ID), (None, topic_id)]
     unknown = ("responses", 100, "This server does not host this topic ID.")
     refused = [("", NONE, NO_PLACE), ("responses.partitions", NO_TOPIC, NO_PLACE)]

@@ -1,4 +1,4 @@
-"""An embedded cluster with Connect next to it: a paused source, a sink that works, and one that has failed."""
+"""An embedded cluster with Connect: a paused source, a running sink, and a failed sink."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +43,7 @@ CONNECTORS: Sequence[dict[str, Any]] = (
 
 
 def with_connectors(cluster: brokers.ThreadedCluster) -> None:
-    """Create the topics and connectors, and wait until the sink has failed."""
+    """Create the topics and connectors, and wait until their states are as intended."""
     cluster.call(_add_topics)
     cluster.call(_write_lines)
     url = cluster.connect_urls[0]
@@ -72,7 +72,9 @@ def _states(url: str, name: str) -> list[str]:
 
 
 def connect_settings(cluster: brokers.ThreadedCluster, *others: str) -> tuple[ConnectSettings, ...]:
-    """The Connect cluster `main` of an embedded cluster, and others that do not answer, by their names."""
+    """Return the settings of the embedded cluster's Connect cluster `main`, and of others that do not answer, by their
+    names.
+    """
     ports = [int(url.rpartition(":")[2]) for url in cluster.connect_urls]
     workers = tuple(HttpSettings("127.0.0.1", port) for port in ports)
     gone = (ConnectSettings(name, (HttpSettings("127.0.0.1", free_ports(1)[0]),)) for name in others)
@@ -80,7 +82,7 @@ def connect_settings(cluster: brokers.ThreadedCluster, *others: str) -> tuple[Co
 
 
 def write_contexts(cluster: brokers.ThreadedCluster, file: Path, *others: str) -> None:
-    """Write a file with the context `dev`, which has Connect, and `plain`, which has none."""
+    """Write a configuration file with the contexts `dev`, which has Connect, and `plain`, which has not."""
     lines = ["[contexts.plain]", f'"bootstrap.servers" = "{cluster.bootstrap}"']
     lines += ["[contexts.dev]", f'"bootstrap.servers" = "{cluster.bootstrap}"']
     for each in connect_settings(cluster, *others):

@@ -1,5 +1,6 @@
-"""Stores with S3's API on loopback: gofakes3, which is built in seconds and takes any key, and versitygw, which takes
-minutes and checks signatures. Both honour If-None-Match and If-Match. Built once, with Go, and cached."""
+"""Stores with S3's API on loopback: gofakes3, which builds in seconds and accepts any key, and versitygw, which takes
+minutes to build and checks signatures. Both honour If-None-Match and If-Match. Built once, with Go, and cached.
+"""
 
 import os
 import shutil
@@ -25,17 +26,17 @@ STORES = tuple(_MODULES)
 
 
 class NoStoreError(RuntimeError):
-    """The store can't be built here; the text says why."""
+    """The store can't be built here; the text gives the reason."""
 
 
 class Store(NamedTuple):
-    """A store that runs. environ: how AWS' variables name it, with its keys."""
+    """A running store. endpoint: its URL."""
 
     name: str
     endpoint: str
 
     def environ(self, home: Path) -> dict[str, str]:
-        """AWS' variables, with no others and no files of this user's."""
+        """Return AWS' variables for the store, and a home without this user's files."""
         return {
             "HOME": str(home),
             "XDG_CACHE_HOME": str(home / "cache"),
@@ -47,7 +48,7 @@ class Store(NamedTuple):
 
 
 def program(name: str) -> Path:
-    """The store's program, built at the first call. Raises NoStoreError."""
+    """Return the store's program, built at the first call. Raises NoStoreError."""
     module = _MODULES[name]
     return (
         cached_folder(cache_home() / "s3" / f"{name}-{module.rpartition('@')[2]}", lambda at: _build(module, at)) / name
@@ -75,7 +76,9 @@ def _build(module: str, folder: Path) -> None:
 
 @contextmanager
 def running(name: str, folder: Path) -> Iterator[Store]:
-    """The store with an empty bucket `BUCKET`; ended with the context. folder: an empty one. Raises NoStoreError."""
+    """Run a store with an empty bucket `BUCKET` until the end of the block. folder: an empty folder. Raises
+    NoStoreError.
+    """
     (port,) = free_ports(1)
     at = f"{LOOPBACK}:{port}"
     (folder / "data" / BUCKET).mkdir(parents=True)

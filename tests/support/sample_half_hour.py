@@ -1,7 +1,7 @@
-"""A half hour as a console would have it that watched through it: the same each time, as pictures need it.
+"""The half hour that a console would have measured, with the same values each time, for pictures.
 
-A topic is written to at waves, a group falls behind and catches up, a broker goes and comes back, a disk fills. Its end
-is what the scenario *incident* shows as of now.
+Writes to a topic come in waves, a group falls behind and catches up, a broker goes and comes back, a disk fills. Its
+end is the current state of the scenario *incident*.
 """
 
 import math
@@ -24,10 +24,10 @@ from console.model.half_hour import (
 from console.present.graphs import Mark
 
 BEGAN, ENDED = 70, 96
-"""Samples at which a broker goes, and comes back."""
+"""The samples at which a broker goes, and comes back."""
 MIB = 2**20
 OUT_OF_SYNC = 12
-"""Partitions of which broker 2 has been out of the ISR all the time."""
+"""Partitions for which broker 2 is out of the ISR during the whole half hour."""
 LEADERS = {"1": 85, "2": 82, "3": 89}
 LAGS = {
     "billing": 403,
@@ -40,16 +40,16 @@ LAGS = {
     "warehouse": 36,
     "year-end-report": 3_166_200,
 }
-"""Group -> the records that it is behind by now; others by few."""
+"""Group -> its lag in records at the end; other groups have a small lag."""
 MEMBERS = {"billing": 3, "connect-cluster": 2, "search-index": 2, "warehouse": 2, "year-end-report": 0}
-"""Of groups that have not one."""
+"""Group -> its number of members; other groups have one."""
 WAITS = 2.0
-"""Seconds that the oldest of these records has waited by now."""
+"""Seconds that the oldest of these records has waited at the end."""
 
 
 @cache
 def half_hour(until: datetime) -> HalfHour:
-    """Samples of three brokers, up to a time; those of each topic, group and broker are `own_values`."""
+    """Return samples of three brokers up to a time; `own_values` has those of each topic, group and broker."""
     last, own_last = int(until.timestamp()) // EVERY, int(until.timestamp()) // OWN_EVERY
     return HalfHour(
         tuple(Sample(last - SLOTS + 1 + number, dict(_values(number))) for number in range(SLOTS)),
@@ -58,7 +58,7 @@ def half_hour(until: datetime) -> HalfHour:
 
 
 def own_values(samples: Sequence[OwnSample], kind: Kind, name: str) -> dict[str, dict[int, float]]:
-    """Values of any topic, group or broker, in place of those that a console has measured."""
+    """Return invented values for any topic, group or broker."""
     phase = sum(name.encode())
     found: dict[str, dict[int, float]] = {what: {} for what in OWN[kind]}
     for number, sample in enumerate(samples):
@@ -85,7 +85,9 @@ def own_values(samples: Sequence[OwnSample], kind: Kind, name: str) -> dict[str,
 
 
 def marks(until: datetime) -> list[Mark]:
-    """Return what changed: two settings, and many leaders when the broker went, which was trouble, and came back."""
+    """Return the marks: two changed settings, and many changed leaders when the broker went (as trouble) and came
+    back.
+    """
     began = until - timedelta(seconds=EVERY * SLOTS)
     places = [30, 52, *[BEGAN] * 6, *[ENDED + 1] * 6]
     return [Mark(began + timedelta(seconds=EVERY * place), place == BEGAN) for place in places]

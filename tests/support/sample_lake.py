@@ -1,6 +1,6 @@
-"""A small lake without Spark, the same each time but for its run's name: what the readers' tests and pictures show.
+"""A small lake, made without Spark, for tests and pictures of its readers. Only the name of its run differs each time.
 
-``python -m tests.support.sample_lake FOLDER`` makes one to look at.
+``python -m tests.support.sample_lake FOLDER`` makes a lake in a folder.
 """
 
 import math
@@ -32,10 +32,10 @@ def make_lake(
     hostile: bool = True,
     files: Filesystem | None = None,
 ) -> Lake:
-    """A lake of two clusters, of which `cluster_id` is the one with most in it; the last poll of it was `at`.
+    """Make a lake of two clusters; `cluster_id` has most of the rows. at: the time of its last poll.
 
-    prefix: of the topics' names. hostile: with names and values that would do harm to a terminal. files: of a lake that
-    is not on this machine.
+    prefix: of the topics' names. hostile: whether to include names and values that would harm a terminal. files: the
+    filesystem of a lake that is not on this machine.
     """
     lake = Lake.create(where, files)
     run = new_run_id()
@@ -53,7 +53,7 @@ def make_lake(
 
 
 def access(cluster_id: str, at: datetime) -> list[tuple[Any, ...]]:
-    """What authorizers decided in the hour of the last poll."""
+    """Return authorizers' decisions in the hour of the last poll."""
     hour = at.replace(minute=0, second=0, microsecond=0)
     first, last = hour, at
     read = ("READ", "TOPIC", "LITERAL", "orders")
@@ -69,13 +69,13 @@ def arrow(table: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
 
 
 def snapshots(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
-    """Polls of the clusters, an hour apart."""
+    """Return hourly polls of the first cluster, and a poll of the other."""
     polls = [(cluster, at - timedelta(hours=hours)) for hours in range(6)] + [(OTHER, at - timedelta(hours=2))]
     return [(each, when, "heartbeat", "topic", None, None, None, None, False) for each, when in polls]
 
 
 def history(cluster: str, at: datetime, prefix: str = "") -> list[tuple[Any, ...]]:
-    """Changes of every sort: by whom is known, by one of several, by nobody; hidden, deleted, unobserved."""
+    """Return changes of every sort: with a known author, an ambiguous one or none; hidden, deleted, unobserved."""
 
     def row(
         minutes: float,
@@ -136,7 +136,7 @@ def history(cluster: str, at: datetime, prefix: str = "") -> list[tuple[Any, ...
 
 
 def drift(cluster: str, at: datetime, prefix: str = "") -> list[tuple[Any, ...]]:
-    """Odd ones of each scope."""
+    """Return deviations of each scope."""
     return [
         (cluster, "broker", "broker:2", "log.cleaner.threads", "1", "4", 3, 1, at - 61 * _MINUTE, "medium"),
         (cluster, "broker", "broker:3", "log.dirs", "/data/kafka", "/mnt/kafka", 3, 1, None, "low"),
@@ -181,12 +181,12 @@ PAIRS: Sequence[tuple[str | None, str | None, str, float | None, int | None, flo
 
 
 def usage(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
-    """Two hours of five pairs on two brokers."""
+    """Return two hours of quota usage: five pairs of user and client on two brokers."""
     return list(_usage_rows(cluster, at))
 
 
 def suggestions(cluster: str) -> list[tuple[Any, ...]]:
-    """What these suggest; beside it what another limit of one of them had suggested."""
+    """Return a suggestion for each pair, and the suggestion for a former limit of the first pair."""
     found = [
         (cluster, key, user, client, limit, level, better, why)
         for user, client, key, limit, level, _, better, why in PAIRS
@@ -210,7 +210,7 @@ def _usage_rows(cluster: str, at: datetime) -> Iterator[tuple[Any, ...]]:
 
 
 def violations(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
-    """One that is, one that was."""
+    """Return a current violation and an ended one."""
     since = at - timedelta(hours=3)
     return [
         (cluster, "min-isr", "topic:payments", "min.insync.replicas", None, "at least 2", "high", since, None),

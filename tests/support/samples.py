@@ -1,4 +1,4 @@
-"""Pieces of clusters that tests are about, each with only what matters: ACLs, configs, directories, edits."""
+"""Small parts of clusters for tests, with only the relevant fields: ACLs, configs, directories, edits."""
 
 from collections.abc import Mapping
 
@@ -21,30 +21,30 @@ def acl(
     pattern: str = "LITERAL",
     host: str = "*",
 ) -> Acl:
-    """An ACL, by the names of its codes."""
+    """Return an ACL from the names of its codes."""
     resource = codes.AclResourceType.parse(on), name, codes.PatternType.parse(pattern)
     return Acl(*resource, principal, host, codes.AclOperation.parse(operation), codes.Permission.parse(permission))
 
 
 def own_entry(key: str, value: str, source: codes.ConfigSource, type_: int = 0) -> config.ConfigEntry:
-    """An entry as brokers describe it, which is the first of its synonyms. type_: the code of its type."""
+    """Return a config entry as brokers describe it, with itself as its first synonym. type_: the code of its type."""
     synonyms = (config.Synonym(key, value, source),)
     return config.ConfigEntry(key, value, source, type=codes.ConfigType(type_), synonyms=synonyms)
 
 
 def config_set(values: Mapping[str, str | None], source: codes.ConfigSource) -> config.ConfigSet:
-    """Entries with these values, all of one source."""
+    """Return entries with these values, all with the same source."""
     return config.ConfigSet(tuple(config.ConfigEntry(key, value, source) for key, value in values.items()))
 
 
 def held(*replicas: tuple[str, int, int], total: int = 10**9, usable: int = 9 * 10**8) -> cluster.LogDir:
-    """A directory with these replicas: topic, partition, bytes."""
+    """Return a log directory with these replicas: topic, partition, bytes."""
     sizes = cluster.ReplicaSizes([cluster.ReplicaSize(*each, 0, False) for each in replicas])
     return cluster.LogDir("/data", sizes, total, usable)
 
 
 def edits_of(*statements: str, snapshot: Snapshot | None = None) -> list[Edit]:
-    """The edits that statements mean."""
+    """Return the edits of statements."""
     found: list[Edit] = []
     for text in statements:
         (statement,) = parse(text)
@@ -54,5 +54,5 @@ def edits_of(*statements: str, snapshot: Snapshot | None = None) -> list[Edit]:
 
 
 def acls_of(*statements: str) -> list[Acl]:
-    """The ACLs that statements add or remove."""
+    """Return the ACLs that statements add or remove."""
     return [edit.acl for edit in edits_of(*statements)]  # type: ignore[attr-defined]

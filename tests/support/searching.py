@@ -19,7 +19,7 @@ def query(
     count: int = records.DEFAULT_COUNT,
     committed: bool = True,
 ) -> records.Search:
-    """So many records of one topic."""
+    """Return a search for `count` records of a topic."""
     if start is None or isinstance(start, records.Last):
         return records.Search((topic,), partition, replace(start or records.Last(), count=count), committed=committed)
     return records.Search((topic,), partition, start, None, count, committed)
@@ -32,7 +32,7 @@ async def read_records(
     decoder: RecordDecoder | None = None,
     halt: Halt | None = None,
 ) -> records.RecordsRead:
-    """The whole results."""
+    """Search, and return all results."""
     collected = Collected(wanted)
     async with aclosing(search(link, wanted, only, decoder, None, halt)) as portions:
         async for portion in portions:

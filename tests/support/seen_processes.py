@@ -1,4 +1,4 @@
-"""What others could learn of the processes that a test starts: their command lines and variables."""
+"""Observes the command lines and environments of the processes that a test starts, as other users could."""
 
 import threading
 from collections.abc import Iterator
@@ -6,29 +6,29 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 MARK = "KAC_TEST_OF"
-"""A variable that kac hands on to each process that it starts."""
+"""A variable that kac passes on to each process that it starts."""
 _SECONDS = 0.2
 
 
 class Seen:
-    """What was seen. lines: command lines; variables: whole environments; each with its NULs."""
+    """The observed processes. lines: command lines; variables: whole environments; each with its NULs."""
 
     def __init__(self) -> None:
         self.lines: set[bytes] = set()
         self.variables: set[bytes] = set()
 
     def of_programs(self, name: str) -> list[bytes]:
-        """Return the command lines that have that text."""
+        """Return the command lines that contain a text."""
         return [line for line in self.lines if name.encode() in line]
 
     def has(self, secret: bytes) -> bool:
-        """Return whether a secret was there for others to see."""
+        """Return whether a secret was in a command line or an environment."""
         return any(secret in each for each in (*self.lines, *self.variables))
 
 
 @contextmanager
 def seen(mark: str) -> Iterator[Seen]:
-    """Look at all processes with `MARK` and that value again and again, while the block lasts."""
+    """Observe all processes with `MARK` set to a value, repeatedly until the end of the block."""
     found, ended = Seen(), threading.Event()
     marked = f"{MARK}={mark}".encode()
 

@@ -1,4 +1,4 @@
-"""server.properties and the logging config of one broker, as text. Pure functions."""
+"""The server.properties and the logging configuration of a broker, as text. Pure functions."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,14 +14,15 @@ QUIET = {
     "num.io.threads": "2",
     "metadata.max.idle.interval.ms": "5000",
 }
-"""What makes brokers that nobody asks cost two thirds of the CPU time. There are a dozen of them while tests run."""
+"""Properties with which idle brokers take two thirds of the CPU time. A dozen brokers run during tests."""
 _LOGIN = "org.apache.kafka.common.security"
 
 
 @dataclass(frozen=True, slots=True)
 class NodePorts:
-    """Where one broker listens: clients (PLAINTEXT or SASL_SSL), the quorum, clients with certificates, and logins of
-    a plain cluster (SASL_PLAINTEXT)."""
+    """A broker's ports: for clients (PLAINTEXT or SASL_SSL), for the quorum, for clients with certificates, and for
+    logins of a plain cluster (SASL_PLAINTEXT).
+    """
 
     client: int
     controller: int
@@ -31,7 +32,9 @@ class NodePorts:
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """What the brokers of a secure cluster need: the authority, their identity, and PLAIN's users and passwords."""
+    """The certificates and logins of a secure cluster: the authority, the brokers' identity, and PLAIN's users and
+    passwords.
+    """
 
     authority: Authority
     identity: Identity
@@ -50,10 +53,11 @@ def server_properties(
     controllers: int | None = None,
     host: str = LOOPBACK,
 ) -> str:
-    """One broker's file: broker and controller in one process, StandardAuthorizer, internal topics small.
+    """Return the server.properties of a KRaft broker, with StandardAuthorizer and small internal topics.
 
-    users: name -> password, for the PLAIN logins of a plain cluster. controllers: how many nodes are controllers too,
-    the first ones; None: all. host: the name by which the broker is advertised; it listens on loopback.
+    users: name -> password, for the PLAIN logins of a plain cluster. controllers: the number of nodes, from the first
+    on, that are also controllers; None for all. host: the name by which the broker is advertised; it listens on
+    loopback.
     """
     mine = ports[node]
     voting = list(ports.items())[:controllers]
@@ -65,7 +69,7 @@ def server_properties(
         "controller.quorum.voters": voters,
         "controller.listener.names": "CONTROLLER",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        # A killed broker is missed after 6 s instead of 9.
+        # The controller fences a killed broker after 6 s instead of 9.
         "broker.session.timeout.ms": "6000",
         "broker.heartbeat.interval.ms": "1000",
     }
@@ -88,12 +92,14 @@ def zookeeper_mode_properties(
     allow_everyone: bool,
     extra: Mapping[str, str],
 ) -> str:
-    """The same for a broker that keeps its cluster in the ZooKeeper at that port (Kafka before 4), AclAuthorizer."""
+    """Return the server.properties of a broker with AclAuthorizer that keeps its metadata in ZooKeeper (Kafka before
+    4). zookeeper: port.
+    """
     properties = {
         "broker.id": str(node),
         "zookeeper.connect": f"{LOOPBACK}:{zookeeper}",
         "zookeeper.connection.timeout.ms": "60000",
-        # A broker that gets no processor for a while is still there.
+        # A broker without CPU time for a while must not lose its session.
         "zookeeper.session.timeout.ms": "45000",
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     }
@@ -106,7 +112,7 @@ def zookeeper_mode_properties(
 
 
 def zoo_cfg(data: Path, port: int) -> str:
-    """The configuration of one ZooKeeper on loopback."""
+    """Return the configuration of a ZooKeeper server on loopback."""
     properties = {
         "tickTime": "3000",
         "dataDir": str(data),
@@ -119,12 +125,12 @@ def zoo_cfg(data: Path, port: int) -> str:
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """A file of properties."""
+    """Return the text of a properties file."""
     return "".join(f"{key}={value}\n" for key, value in properties.items())
 
 
 def properties_of(file: Path) -> dict[str, str]:
-    """Read such a file."""
+    """Read a properties file."""
     lines = (line for line in file.read_text().splitlines() if line and not line.startswith("#"))
     return dict(line.split("=", 1) for line in lines)
 
@@ -176,7 +182,7 @@ def _secure_listeners(mine: NodePorts, tls: ServerTls) -> dict[str, str]:
         "advertised.listeners": f"SASL_SSL://{LOOPBACK}:{mine.client},SSL://{LOOPBACK}:{mine.mtls}",
         "listener.security.protocol.map": "SASL_SSL:SASL_SSL,SSL:SSL,CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name": "SSL",
-        # ANONYMOUS is who speaks on the controller's plain loopback listener: the brokers themselves.
+        # The brokers themselves are ANONYMOUS on the controller's plain loopback listener.
         "super.users": f"User:admin;User:CN=admin;User:CN={tls.identity.name};User:ANONYMOUS",
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(tls.identity.pem),
@@ -187,7 +193,7 @@ def _secure_listeners(mine: NodePorts, tls: ServerTls) -> dict[str, str]:
         jaas.format("plain"): _plain_login(tls.users),
         jaas.format("scram-sha-256"): scram,
         jaas.format("scram-sha-512"): scram,
-        # Unsecured tokens, which Kafka takes where no validator is named: whoever the token says it is.
+        # Unsecured tokens: without a configured validator, Kafka accepts any name in the token.
         jaas.format("oauthbearer"): f"{_LOGIN}.oauthbearer.OAuthBearerLoginModule required "
         f'unsecuredLoginStringClaim_sub="{tls.identity.name}";',
     }
@@ -196,13 +202,15 @@ def _secure_listeners(mine: NodePorts, tls: ServerTls) -> dict[str, str]:
 LOGS_OF_THEIR_OWN = {"request": "kafka.request.logger", "authorizer": "kafka.authorizer.logger"}
 """Name of a file, without its `.log` -> the logger that writes it."""
 _USUALLY = {"request": "warn", "authorizer": "info"}
-"""Their levels in Kafka's own configuration."""
+"""The loggers' levels in Kafka's own configuration."""
 
 
 def log4j2_properties(folder: Path, *, logged: Collection[str] = (), rotate_at: str | None = None) -> str:
-    """Kafka 4's logging: server.log, request.log and authorizer.log. logged: of the last two, those with everything,
-    at DEBUG. rotate_at: the size at which a request log becomes request.log.1.gz, which was .1.gz becomes .2.gz, and so
-    on; None: never."""
+    """Return Kafka 4's logging configuration, with server.log, request.log and authorizer.log.
+
+    logged: which of the last two log everything, at DEBUG. rotate_at: the size at which request.log becomes
+    request.log.1.gz, .1.gz becomes .2.gz, and so on; None for never.
+    """
     lines = ["status = warn"]
     for name in ("server", *LOGS_OF_THEIR_OWN):
         rotates = rotate_at is not None and name == "request"
@@ -235,7 +243,7 @@ def log4j2_properties(folder: Path, *, logged: Collection[str] = (), rotate_at: 
 
 
 def log4j_properties(folder: Path, *, logged: Collection[str] = ()) -> str:
-    """The same for Kafka 3, which logs through log4j 1's API."""
+    """Return Kafka 3's logging configuration, in the format of log4j 1."""
     lines = ["log4j.rootLogger=INFO, server"]
     for name in ("server", *LOGS_OF_THEIR_OWN):
         lines += [
@@ -251,7 +259,7 @@ def log4j_properties(folder: Path, *, logged: Collection[str] = ()) -> str:
 
 
 def client_properties(mechanism: str, user: str, password: str, authority: Authority) -> str:
-    """Java's properties for a client of the SASL_SSL listener (PLAIN or SCRAM)."""
+    """Return Java's properties for a client of the SASL_SSL listener (PLAIN or SCRAM)."""
     module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
     return "".join(
         f"{line}\n"

@@ -1,4 +1,4 @@
-"""What a cell on the screen says, read back as the value that JSON has."""
+"""Compares the text of a cell on the screen with the value in JSON."""
 
 import math
 from typing import Any
@@ -13,8 +13,11 @@ UNKNOWN = ("", "·", NOTHING)
 
 
 def says(column: Column[Any], text: str, value: Any) -> bool:
-    """Whether a cell's text says the value of its column: a number to its last figure where it has a unit; blank, a
-    dash or a dot where it is unknown or none; a flag by being there. Objects and words are not read back."""
+    """Return whether a cell's text shows the value of its column.
+
+    A number with a unit has to be right to its last figure; an unknown or absent value is blank, a dash or a dot; a
+    flag is true if the cell has a text. Objects and words are not compared.
+    """
     if column.type == "number":
         return _says_number(column, text.removesuffix(" ?").removeprefix("≈ ").removeprefix("≥ "), value)
     if column.type in ("object", "word"):
@@ -24,7 +27,7 @@ def says(column: Column[Any], text: str, value: Any) -> bool:
     if value is None:
         return text in (*UNKNOWN, HIDDEN)
     shown = clean(str(value))
-    # A value of a config has its human form behind it.
+    # A config's value is followed by its human-readable form.
     return text == shown or text.startswith(f"{shown}  ") or (value == "" and text.startswith(EMPTY))
 
 

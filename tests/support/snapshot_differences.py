@@ -1,10 +1,10 @@
-"""Where two snapshots differ, in lines that can be read when a test fails."""
+"""The differences between two snapshots, as readable lines for a failing test."""
 
 from console.model.snapshot import Snapshot
 
 
 def differences(left: Snapshot, right: Snapshot) -> list[str]:
-    """What differs, one line for each place, so that a failure can be read."""
+    """Return a line for each difference."""
     found = []
     for resource in sorted({*left.configs, *right.configs}):
         a, b = left.configs.get(resource), right.configs.get(resource)

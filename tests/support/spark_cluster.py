@@ -27,7 +27,7 @@ PYTHONPATH="$PYTHONPATH:{packages}" exec {python} -S "$@"
 
 @dataclass
 class SparkCluster:
-    """A running one. url: of its master. folder: its logs, and the work of each worker in `worker-N`."""
+    """A running cluster. url: of its master. folder: its logs, and the work of each worker in `worker-N`."""
 
     url: str
     folder: Path
@@ -36,13 +36,13 @@ class SparkCluster:
 
     @property
     def executors(self) -> list[int]:
-        """How many executors each worker has run."""
+        """The number of executors that each worker has run."""
         return [len(list(path.glob("app-*/*"))) for path in sorted(self.folder.glob("worker-*[0-9]"))]
 
     def submit(
         self, script: Path, arguments: Sequence[str], *, zips: Path, jars: Sequence[Path] = ()
     ) -> subprocess.CompletedProcess[str]:
-        """Run a script with `spark-submit`, by a Python that does not know this checkout."""
+        """Run a script by `spark-submit`, with a Python that can't import this checkout."""
         command = [str(SPARK / "bin" / "spark-submit"), "--master", self.url, "--py-files", str(zips)]
         command += ["--jars", ",".join(map(str, jars))] if jars else []
         command += ["--executor-memory", "512m", "--conf", "spark.ui.enabled=false"]
@@ -63,7 +63,7 @@ class SparkCluster:
 
 @contextlib.contextmanager
 def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
-    """A master and workers with a core each; all of it has ended afterwards."""
+    """Run a master, and workers with a core each, until the end of the block."""
     java = find_java(os.environ)
     python = folder / "python"
     packages = SPARK.parent
@@ -106,7 +106,9 @@ def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
 
 
 def _start(cluster: SparkCluster, name: str, arguments: Sequence[str]) -> Path:
-    """Its log. spark-class becomes the Java that it starts, so that the pid is Java's."""
+    """Start a master or worker, and return the path of its log. spark-class becomes the Java that it starts, so the pid
+    is Java's.
+    """
     log = cluster.folder / f"{name}.log"
     role = arguments[0]
     command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{role.lower()}.{role}"]
@@ -125,14 +127,16 @@ def _start(cluster: SparkCluster, name: str, arguments: Sequence[str]) -> Path:
 
 
 def _quiet(folder: Path) -> Path:
-    """A folder of settings, so that none of this machine's are taken."""
+    """Return an empty folder for settings, so that Spark reads none of this machine's settings."""
     conf = folder / "conf"
     conf.mkdir(exist_ok=True)
     return conf
 
 
 def _said(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
-    """What a log says, once it does."""
+    """Wait until a line of a log matches a pattern, and return its first group. Raises AssertionError if the process
+    ends, or after `PATIENCE` seconds.
+    """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if found := re.search(pattern, log.read_text(errors="replace")):

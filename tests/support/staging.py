@@ -1,4 +1,4 @@
-"""Edits staged as commands are."""
+"""Stages scripts of edits in a session, as commands do."""
 
 from console.language.grammar import parse
 from console.language.interpret import to_edits
@@ -11,7 +11,7 @@ from console.session.session import Session
 
 
 async def staged(session: Session, text: str) -> StageReport:
-    """Stage a script of edits, once what they need is read."""
+    """Read everything that a script of edits needs, then stage it."""
     statements = parse(text)
     await read_needs(session, needs_of_script(statements))
     edits: list[Edit] = []

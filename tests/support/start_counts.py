@@ -1,7 +1,7 @@
-"""What a start of ``kac`` makes: its own modules that are imported, and the classes in them by what makes them.
+"""Counts kac's own modules that a start of ``kac`` imports, and the classes in them by how they are made.
 
-Each dataclass takes about a millisecond on Python 3.11 (it is generated and compiled as text), a NamedTuple a sixth of
-that, a Struct of msgspec a fiftieth; so start-up time is these numbers first of all.
+On Python 3.11 a dataclass takes about a millisecond (it is generated and compiled as text), a NamedTuple a sixth of
+that, a Struct of msgspec a fiftieth; so start-up time depends on these numbers above all.
 """
 
 import json
@@ -18,7 +18,7 @@ from tests.support.terminal import Terminal
 
 OWN = ("console", "widgets", "themes")
 WAIT = 60.0
-"""Seconds; a watchdog, far from what a start takes."""
+"""Seconds; a watchdog, far longer than a start takes."""
 
 _COUNTED = """
 import os, sys
@@ -51,8 +51,11 @@ sys.exit(code)
 
 
 class StartCounts(NamedTuple):
-    """modules: own ones that were imported. dataclasses, structs, named_tuples, others: own classes, by what made
-    them; an enum or an exception is one of the others."""
+    """The counts of a start.
+
+    modules: kac's own modules that were imported. dataclasses, structs, named_tuples, others: kac's own classes by
+    kind; enums and exceptions are among the others.
+    """
 
     modules: frozenset[str]
     dataclasses: tuple[str, ...]
@@ -62,7 +65,7 @@ class StartCounts(NamedTuple):
 
 
 def counts() -> str:
-    """What this process has made so far, as JSON."""
+    """Return the modules and classes of this process as JSON."""
     names = sorted(name for name in sys.modules if name.split(".")[0] in OWN)
     made: dict[str, list[str]] = {"dataclasses": [], "structs": [], "named_tuples": [], "others": []}
     for name in names:
@@ -81,7 +84,7 @@ def _kind(made: type[Any]) -> str:
 
 
 def of_command(*argv: str) -> StartCounts:
-    """What ``kac`` with these arguments has made at its end. Raises CalledProcessError where it fails."""
+    """Return the counts at the end of ``kac`` with these arguments. Raises CalledProcessError if it fails."""
     with _folder() as folder:
         command, environ = _counting(folder, argv)
         subprocess.run(command, env={**os.environ, **environ}, check=True, stdout=subprocess.DEVNULL, timeout=WAIT)
@@ -89,7 +92,7 @@ def of_command(*argv: str) -> StartCounts:
 
 
 def of_screen(bootstrap: str, row: str) -> StartCounts:
-    """What the screen has made when it draws a row with this text. Raises TimeoutError."""
+    """Return the counts at the time when the screen draws a row with this text. Raises TimeoutError."""
     with _folder() as folder:
         command, environ = _counting(folder, ("-b", bootstrap))
         environ = {"HOME": str(folder), "PATH": os.environ["PATH"], "COUNTED_ROW": row, **environ}
@@ -105,7 +108,7 @@ def _folder() -> Iterator[Path]:
 
 
 def _counting(folder: Path, argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The command, and what it needs in its environment."""
+    """Return the command that runs kac and counts, and its variables."""
     root = Path(__file__).resolve().parents[2]
     return [sys.executable, "-c", _COUNTED, *argv], {"COUNTS": str(folder / "counts"), "PYTHONPATH": str(root)}
 

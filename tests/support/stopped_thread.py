@@ -1,7 +1,7 @@
-"""One thread of another process is stopped while the others go on: Linux, root.
+"""Stops a thread of another process while its other threads continue. Needs Linux and root.
 
-``python -m tests.support.stopped_thread TID`` stops it until standard input ends. Only the thread that traces another
-may let it go, so that this is a process of its own; however it ends, the kernel lets go what it stopped.
+``python -m tests.support.stopped_thread TID`` stops the thread until standard input ends. Only the thread that traces
+another thread may release it, so this is a separate process; however it ends, the kernel releases the stopped thread.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ _STOPPED = "stopped"
 
 @contextmanager
 def stopped_thread(thread: int) -> Iterator[None]:
-    """Inside, a thread does nothing. thread: its id in Linux. Raises OSError where it can't be stopped."""
+    """Stop a thread inside the block. thread: its id in Linux. Raises OSError if it can't be stopped."""
     command = [sys.executable, "-m", "tests.support.stopped_thread", str(thread)]
     with Child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -39,10 +39,10 @@ def stopped_thread(thread: int) -> Iterator[None]:
 
 
 def java_thread(process: int, name: str, output: Callable[[], str]) -> int:
-    """The id in Linux of a thread of Java that waits for work. output: what the process wrote so far.
+    """Return the id in Linux of a Java thread that waits for work. output: returns the process' output so far.
 
-    SIGQUIT makes Java write all threads with their native ids. One that is busy is asked for again: stopped between two
-    safepoints it would stop the others too.
+    SIGQUIT makes Java write all threads with their native ids. Ask again while the thread is busy: if it were stopped
+    between two safepoints, it would also stop the others. Raises OSError if it does not wait in time.
     """
     pattern = re.compile(rf'^"{re.escape(name)}" .*?nid=(\w+) (.*)$', re.MULTILINE)
     deadline = time.monotonic() + PATIENCE
@@ -58,7 +58,7 @@ def java_thread(process: int, name: str, output: Callable[[], str]) -> int:
 
 
 def main() -> int:
-    """Stop the thread, say so, and wait."""
+    """Stop the thread, report it, and wait for the end of standard input."""
     thread = int(sys.argv[1])
     kernel = ctypes.CDLL(None, use_errno=True)
     kernel.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)

@@ -1,4 +1,4 @@
-"""A program in a pseudo-terminal of its own: what it writes, and keys for it."""
+"""A program in its own pseudo-terminal: its output, and keys for it."""
 
 import contextlib
 import fcntl
@@ -20,7 +20,7 @@ _ESCAPES = re.compile(rb"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[P
 
 
 class Terminal:
-    """Runs a command with standard input and output on a terminal of columns × rows; ends it at the end."""
+    """Runs a command with standard input, output and error on a terminal of columns × rows; kills it at the end."""
 
     def __init__(
         self, command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], columns: int = 80, rows: int = 24
@@ -51,33 +51,33 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """All that was written so far, without its escape sequences."""
+        """The whole output so far, without escape sequences."""
         return _ESCAPES.sub(b"", bytes(self.written)).decode(errors="replace")
 
     def hang_up(self) -> None:
-        """Take the terminal away, as a connection that is lost does."""
-        with contextlib.suppress(OSError):  # it was before
+        """Close the terminal, as a lost connection does."""
+        with contextlib.suppress(OSError):  # closed before
             os.close(self._master)
 
     def send(self, keys: str) -> None:
-        """Type."""
+        """Send keys as input."""
         os.write(self._master, keys.encode())
 
     def wait_for(self, text: str, timeout: float = PATIENCE, times: int = 1) -> None:
-        """Read until this text was written in one piece, so many times. Raises TimeoutError with what was."""
+        """Read until this text was written `times` times in one piece. Raises TimeoutError with the output."""
         deadline = time.monotonic() + timeout
         while self.text.count(text) < times:
             if not self._read(deadline):
                 raise TimeoutError(f"{text!r} did not appear within {timeout:g} s; there was:\n{self.text[-2000:]}")
 
     def read_for(self, seconds: float) -> None:
-        """Take what it writes meanwhile: a program whose terminal is full stands still."""
+        """Read output for a time: a program whose terminal is full stops."""
         deadline = time.monotonic() + seconds
         while self._read(deadline):
             pass
 
     def wait_for_end(self) -> int:
-        """Read until the program ends; its exit code. Raises TimeoutError."""
+        """Read until the program ends, and return its exit code. Raises TimeoutError."""
         deadline = time.monotonic() + PATIENCE
         while self._read(deadline):
             pass
@@ -86,9 +86,9 @@ class Terminal:
         return self.process.wait(PATIENCE)
 
     def _read(self, deadline: float) -> bool:
-        """More of its output; False at its end or at the deadline."""
+        """Read more output. Return False at its end or at the deadline."""
         readable, _, _ = select.select([self._master], [], [], max(0.0, deadline - time.monotonic()))
-        # Linux answers EIO when the last program on the other side is gone.
+        # Linux returns EIO once the last program on the other side has ended.
         with contextlib.suppress(OSError):
             if readable and (part := os.read(self._master, 65_536)):
                 self.written += part

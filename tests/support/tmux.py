@@ -1,4 +1,4 @@
-"""A program in a terminal of tmux, of which a test sees what stands on the screen. On a server of its own."""
+"""Runs a program in a tmux terminal, on a separate tmux server, so that tests can read the screen."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ def has_tmux() -> bool:
 
 
 class Tmux:
-    """A terminal of 80×24. A context manager. folder: for its socket. environ: of what runs in it."""
+    """A terminal, 80×24 by default; a context manager. folder: for its socket. environ: variables of its programs."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str], columns: int = 80, rows: int = 24) -> None:
         self._socket = folder / "tmux"
@@ -35,32 +35,33 @@ class Tmux:
         self._call("kill-server", check=False)
 
     def run(self, command: Sequence[str]) -> int:
-        """Start a program in a new window; its process id."""
+        """Start a program in a new window, and return its process id."""
         self._call("-f", "/dev/null", "new-session", "-d", *self._size, f"exec {join(command)}")
         return int(self._call("list-panes", "-F", "#{pane_pid}"))
 
     def kill(self, pid: int) -> None:
-        """End a program as kill -9 does, and wait until its window is gone."""
+        """Kill a program (-9), and wait until its window is gone."""
         os.kill(pid, signal.SIGKILL)
         self._until(lambda: not self._call("list-sessions", check=False), "the window did not close")
 
     def press(self, *keys: str) -> None:
-        """Keys by tmux' names, or text."""
+        """Send keys by tmux' names, or texts."""
         self._call("send-keys", *keys)
 
     def type(self, text: str) -> None:
-        """A text, as it is, and Enter."""
+        """Type a text literally, and Enter."""
         self._call("send-keys", "-l", text)
         self._call("send-keys", "Enter")
 
     @property
     def screen(self) -> str:
-        """What stands on the screen."""
+        """The text on the screen."""
         return self._call("capture-pane", "-p")
 
     def shows(self, text: str, never: str = "") -> str:
-        """Wait until a text is on the screen; the screen. Raises TimeoutError with what was there; AssertionError where
-        `never` is seen meanwhile."""
+        """Wait until a text is on the screen, and return the screen. Raises TimeoutError with the screen, or
+        AssertionError if the text `never` appears.
+        """
 
         def is_there() -> bool:
             screen = self.screen

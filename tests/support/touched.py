@@ -1,9 +1,9 @@
-"""The fast tests of what was changed: ``python -m tests.support.touched [COMMIT]`` runs them, of what is not committed
-yet, or differs from that commit.
+"""Runs the fast tests for changed files: ``python -m tests.support.touched [COMMIT]``. Without COMMIT these are the
+uncommitted changes.
 
-A test file is taken where it was changed itself, is named after a changed module, imports one, or names a changed page;
-what holds the shape of the whole is always there. It is for a first answer within a minute: `make test-fast` has what
-this can't see, such as a test of a screen that stands on a changed function three rooms below.
+It runs a test file that was changed, is named after a changed module, imports one, or names a changed page, and always
+the tests of the structure of the whole. The result takes less than a minute. `make test-fast` also finds indirect
+effects, such as on a test of a screen that depends on a changed function through three packages.
 """
 
 import ast
@@ -17,15 +17,15 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parents[2]
 ALWAYS = tuple(f"tests/unit/test_{name}.py" for name in ("house", "import_circles", "pages", "plain_words"))
 MOST = 30
-"""Files of tests next to those: they take about a minute on two cores."""
+"""Greatest number of further test files: they take about a minute on two cores."""
 NEAR = ("tests/unit", "tests/language", "tests/wire", "tests/files")
-"""Whose tests take milliseconds: they come first where there are too many."""
+"""Folders whose tests take milliseconds; they come first if there are too many files."""
 SLOW = tuple(f"tests/{name}" for name in ("broker", "faults", "nights", "lake", "collecting", "packaging", "contract"))
-"""Whose tests are not fast, or not few."""
+"""Folders whose tests are slow or many."""
 
 
 def changed(commit: str) -> list[str]:
-    """Return the paths that differ from a commit, new files that git does not know yet among them."""
+    """Return the paths that differ from a commit, including untracked files."""
     asked = (["diff", "--name-only", commit], ["ls-files", "--others", "--exclude-standard"])
     said = [
         subprocess.run(["git", *each], cwd=ROOT, capture_output=True, text=True, check=True).stdout for each in asked
@@ -35,7 +35,7 @@ def changed(commit: str) -> list[str]:
 
 @cache
 def imported(source: str) -> frozenset[str]:
-    """Return the modules that a module imports, and what it takes of them as if that were modules."""
+    """Return the modules that a module imports, and the names that it imports from them, as if these were modules."""
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
     return frozenset(
         name for each in nodes for name in (f"{each.module}", *(f"{each.module}.{of.name}" for of in each.names))
@@ -43,7 +43,9 @@ def imported(source: str) -> frozenset[str]:
 
 
 def weight(test: str, source: str, path: str) -> tuple[int, int]:
-    """Return how much a test file is about a changed path: 0 not at all, 3 it is it; and how often it names it."""
+    """Return how closely a test file is related to a changed path: 0 not at all, 1 imports or names it, 2 is named
+    after it, 3 is the path; and how often it names the module.
+    """
     stem = PurePosixPath(path).stem.removesuffix(".tcss")
     names = re.search(rf"\b{re.escape(PurePosixPath(path).name if not path.endswith('.py') else stem)}\b", source)
     if path == test:
@@ -56,7 +58,7 @@ def weight(test: str, source: str, path: str) -> tuple[int, int]:
 
 
 def for_changes(paths: Sequence[str], root: Path) -> tuple[list[str], int]:
-    """Return the test files for changed paths, those that are most about them first, and how many were left out."""
+    """Return the test files for changed paths, the most closely related first, and the number of files left out."""
     found: dict[str, tuple[int, bool, int]] = {}
     for file in (root / "tests").rglob("test_*.py"):
         test, source = file.relative_to(root).as_posix(), file.read_text("utf-8")
@@ -68,7 +70,7 @@ def for_changes(paths: Sequence[str], root: Path) -> tuple[list[str], int]:
 
 
 def main() -> int:
-    """Run them; pytest's exit code."""
+    """Run the tests, and return pytest's exit code."""
     paths = changed(sys.argv[1] if len(sys.argv) > 1 else "HEAD")
     if not paths:
         print("nothing is changed; SINCE=COMMIT says since when")

@@ -1,4 +1,5 @@
-"""A transactional producer that does what it is told, also what no client does: it sends records outside a transaction.
+"""A transactional producer for single protocol steps. It can also send records outside a transaction, as no real client
+does.
 
 On a broker with transaction.partition.verification.enable=false such records open a transaction that no coordinator
 knows (KIP-890): it hangs.
@@ -15,7 +16,7 @@ from tests.support.kafka_messages import with_fields
 
 _TRANSACTION = 1
 _PRODUCE, _ADD, _END, _INIT, _ADD_OFFSETS, _COMMIT_OFFSETS, _FETCH_OFFSETS = 9, 3, 3, 4, 3, 3, 8
-"""Versions of the first protocol of transactions: clients name each partition to the coordinator."""
+"""Versions of the first protocol of transactions, in which clients name each partition to the coordinator."""
 _SECONDS = timedelta(seconds=30)
 
 
@@ -24,7 +25,7 @@ class Refused(Exception):
 
 
 class TransactionalClient:
-    """A context manager. addresses: of the brokers by id. login: user and password."""
+    """A producer; a context manager. addresses: of the brokers by id. login: user and password."""
 
     def __init__(
         self,
@@ -48,8 +49,9 @@ class TransactionalClient:
             client.close()
 
     def begin(self, *, goes_on: bool = False) -> None:
-        """Get a producer id, or its next epoch, which ends what the last one left open. goes_on: as the same producer
-        (KIP-360)."""
+        """Get a producer id, or its next epoch, which ends an open transaction. goes_on: whether to continue as the
+        same producer (KIP-360).
+        """
         mine = {"producer_id": self.producer_id, "producer_epoch": self.epoch} if goes_on else {}
         answer = self._coordinator(
             "init_producer_id",
@@ -60,7 +62,7 @@ class TransactionalClient:
         self._sequences.clear()
 
     def add(self, topic: str, *partitions: int) -> None:
-        """Name partitions of the transaction to the coordinator, which starts it."""
+        """Name partitions of the transaction to the coordinator; the first ones start the transaction."""
         answer = self._coordinator(
             "add_partitions_to_txn",
             _ADD,
@@ -76,7 +78,7 @@ class TransactionalClient:
                 _expect(part.partition_error_code, "add_partitions_to_txn")
 
     def write(self, topic: str, partition: int, *values: bytes, times: Sequence[int] = ()) -> int:
-        """Write a transactional batch, whether the coordinator knows of it or not; the offset of its first record."""
+        """Write a transactional batch, without asking the coordinator. Return the offset of its first record."""
         place = topic, partition
         sequence = self._sequences.get(place, 0)
         data = batch(*values, times=times, producer=(self.producer_id, self.epoch, sequence), transactional=True)
@@ -86,7 +88,7 @@ class TransactionalClient:
             timeout=_SECONDS,
             topic_data=[{"name": topic, "partition_data": [{"index": partition, "records": data}]}],
         )
-        while True:  # a leader of a new topic may not know yet that it is one
+        while True:  # the leader of a new topic may not know yet that it leads
             answer = self._clients[self._leader(topic, partition)].ask("produce", _PRODUCE, asked)
             part = answer.responses[0].partition_responses[0]
             if part.error_code != _NOT_LEADER:
@@ -96,19 +98,21 @@ class TransactionalClient:
         return int(part.base_offset)
 
     def add_offsets(self, group: str) -> None:
-        """Name a group to the coordinator."""
+        """Name a group of the transaction to the coordinator."""
         answer = self._coordinator("add_offsets_to_txn", _ADD_OFFSETS, with_fields(**self._mine, group_id=group))
         _expect(answer.error_code, "add_offsets_to_txn")
 
     def commit_offset(self, group: str, topic: str, offset: int, version: int = _COMMIT_OFFSETS) -> None:
-        """Commit the offset of partition 0 of a topic in the transaction."""
+        """Commit an offset for partition 0 of a topic in the transaction."""
         topics = [{"name": topic, "partitions": [_offset(offset)]}]
         asked = with_fields(**self._mine, group_id=group, topics=topics)
         answer = self._at_group("txn_offset_commit", version, group, asked)
         _expect(answer.topics[0].partitions[0].error_code, "txn_offset_commit")
 
     def offset(self, group: str, topic: str, *, stable: bool = True) -> int:
-        """The committed offset of partition 0 of a topic; -1 without one, 88 below 0 if it is not stable."""
+        """Return the committed offset of partition 0 of a topic; -1 if there is none, the negative error code (-88 if
+        the offset is not stable) if the broker refuses.
+        """
         topics = [{"name": topic, "partition_indexes": [0]}]
         asked = with_fields(groups=[{"group_id": group, "topics": topics}], require_stable=stable)
         answer = self._at_group("offset_fetch", _FETCH_OFFSETS, group, asked)
@@ -124,7 +128,7 @@ class TransactionalClient:
         }
 
     def _at_group(self, api: str, version: int, group: str, build: Any) -> Any:
-        """Ask the coordinator of a group; again while it moves or loads."""
+        """Ask the coordinator of a group, and repeat while it moves or loads."""
         while True:
             any_ = next(iter(self._clients.values()))
             found = any_.ask("find_coordinator", 4, with_fields(key_type=0, coordinator_keys=[group])).coordinators[0]
@@ -137,8 +141,10 @@ class TransactionalClient:
                 return answer
 
     def end(self, *, commit: bool = True, version: int = _END, epoch: int | None = None) -> int:
-        """End the transaction that the coordinator knows, and wait until its markers are written; the epoch that the
-        answer has since version 5, else -1. epoch: another one than the producer's."""
+        """End the transaction that the coordinator knows, and wait until its markers are written.
+
+        epoch: None for the producer's. Return the epoch in the response since version 5, else -1.
+        """
         answer = self._coordinator(
             "end_txn",
             version,
@@ -155,12 +161,12 @@ class TransactionalClient:
         return int(getattr(answer, "producer_epoch", -1))
 
     def state(self) -> str:
-        """The state of the transactional id, as its coordinator describes it."""
+        """Return the state of the transactional id, as its coordinator describes it."""
         answer = self._coordinator("describe_transactions", 0, with_fields(transactional_ids=[self.transactional_id]))
         return str(answer.transaction_states[0].transaction_state)
 
     def _coordinator(self, api: str, version: int, build: Any) -> Any:
-        """Ask the coordinator; again while it moves, loads or ends the former transaction."""
+        """Ask the coordinator, and repeat while it moves, loads or ends the former transaction."""
         while True:
             any_ = next(iter(self._clients.values()))
             found = any_.ask(

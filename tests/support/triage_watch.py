@@ -1,4 +1,4 @@
-"""Watches a cluster as the pane of causes does, until a verdict is the one that is waited for."""
+"""Watches a cluster as the pane of causes does, until a verdict meets a condition."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -33,21 +33,21 @@ class Watching:
 
     @property
     def facts(self) -> Facts:
-        """What was read beside the snapshot."""
+        """The facts of the last poll that are not in the snapshot."""
         return Facts() if self.observations is None else self.observations.last.facts
 
     def replica_logs(self, topic: str, partition: int) -> ReplicaLogs | None:
-        """What the replicas of a partition without a leader hold, once it was read."""
+        """Return the logs of the replicas of a partition without a leader; None if they were not read."""
         return (
             None if self.observations is None else self.observations.last.snapshot.replica_logs.get((topic, partition))
         )
 
     def knows_configs_of(self, topic: str) -> bool:
-        """Whether a poll had the configs of a topic."""
+        """Return whether the last poll had the configs of a topic."""
         return self.observations is not None and topic_resource(topic) in self.observations.last.snapshot.configs
 
     async def reads_configs_of(self, *topics: str) -> None:
-        """Read the configs of topics now, as a pane that shows them does: triage reads them every 5 s."""
+        """Read the configs of topics now, as a pane that shows them does. Triage itself reads them every 5 s."""
         await self._session.read_configs([topic_resource(topic) for topic in topics])
 
     async def poll(self) -> Verdict:
@@ -57,7 +57,7 @@ class Watching:
         return self.verdict
 
     async def until(self, holds: Callable[[Verdict], bool], what: str) -> Verdict:
-        """Poll until a verdict is as wanted."""
+        """Poll until a verdict meets a condition, and return it. Raises AssertionError after `PATIENCE` seconds."""
         deadline = asyncio.get_running_loop().time() + PATIENCE
         while not holds(verdict := await self.poll()):
             assert asyncio.get_running_loop().time() < deadline, f"no verdict with {what}: {verdict}"
@@ -65,14 +65,14 @@ class Watching:
         return verdict
 
     async def names(self, cause: str, subject: Subject) -> Named:
-        """Poll until this cause is named, and return it."""
+        """Poll until a verdict names this cause, and return it."""
         verdict = await self.until(lambda v: found(v, cause, subject) is not None, f"{cause} of {subject}")
         named = found(verdict, cause, subject)
         assert named is not None
         return named
 
     async def poll_times(self, count: int) -> Verdict:
-        """So many polls more, with the time of their parts between them."""
+        """Poll `count` times more, `EVERY` seconds apart, and return the last verdict."""
         for _ in range(count):
             await asyncio.sleep(EVERY)
             verdict = await self.poll()
@@ -84,7 +84,7 @@ def found(verdict: Verdict, cause: str, subject: Subject) -> Named | None:
 
 
 def causes(verdict: Verdict) -> set[tuple[str, Subject]]:
-    """What a verdict names."""
+    """Return the causes and subjects of a verdict."""
     return {(named.claim.cause, named.claim.subject) for named in verdict.causes}
 
 
@@ -92,7 +92,7 @@ def causes(verdict: Verdict) -> set[tuple[str, Subject]]:
 async def watching(
     settings: ConnectionSettings, request_logs: Sequence[Path] = (), *, journal: bool = False
 ) -> AsyncIterator[Watching]:
-    """Watch a cluster, after a first poll. request_logs: of its brokers. journal: read this host's."""
+    """Yield the polls of a cluster. request_logs: its brokers' logs. journal: whether to read this host's journal."""
     client = AdminClient(settings)
     client.start()
     try:
@@ -104,5 +104,5 @@ async def watching(
 
 
 def bootstrap(addresses: Iterable[tuple[str, int]]) -> ConnectionSettings:
-    """The settings for plain brokers."""
+    """Return the settings for brokers without logins."""
     return ConnectionSettings(bootstrap=tuple(addresses))

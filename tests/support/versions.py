@@ -1,8 +1,9 @@
-"""What works with which release of Kafka, tried on real brokers and kept: the table in docs/versions.md is made of it.
+"""The features of kac that work with each release of Kafka, tried on real brokers and recorded; docs/versions.md has
+them as a table.
 
-``python -m tests.support.versions [RELEASE …]`` starts a cluster of each release (all of them without arguments), tries
-everything on it, and writes the results and the table again. `tests/broker/test_old_versions.py` tries it too and
-compares with what is kept; `tests/unit/test_pages.py` compares the table.
+``python -m tests.support.versions [RELEASE …]`` starts a cluster of each of these releases (by default of all), tries
+all features on it, and writes the results and the table. `tests/broker/test_old_versions.py` also tries them and
+compares the results with the recorded ones; `tests/unit/test_pages.py` compares the table.
 """
 
 import asyncio
@@ -175,11 +176,13 @@ TRIED: Mapping[str, Try] = {
     "brokers that are down are listed": _fenced,
     "brokers are unregistered": _unregister,
 }
-"""What is tried, by its row of the table."""
+"""Row of the table -> the function that tries it."""
 
 
 async def tried_on(kafka: KafkaCluster) -> dict[str, bool]:
-    """Row -> whether this cluster has it. Raises whatever else goes wrong: what is there has to work."""
+    """Return row -> whether this cluster has the feature. Raises any error but Unsupported: an existing feature has to
+    work.
+    """
     link = Link(ConnectionSettings(kafka.addresses))
     found = {}
     try:
@@ -195,19 +198,21 @@ async def tried_on(kafka: KafkaCluster) -> dict[str, bool]:
 
 
 def cluster_of(release: str) -> KafkaCluster:
-    """A cluster of one broker of this release, 2.8 with ZooKeeper, not started yet. Raises BrokersUnavailableError."""
+    """Return a cluster of one broker of this release, 2.8 with ZooKeeper, not yet started. Raises
+    BrokersUnavailableError.
+    """
     version = RELEASES[release]
     return ZooKeeperCluster(version, brokers=1) if release == "2.8" else KafkaCluster(version, brokers=1)
 
 
 def kept() -> dict[str, dict[str, bool]]:
-    """Release -> row -> whether it works, as tried last."""
+    """Return the recorded results: release -> row -> whether it works."""
     found: dict[str, dict[str, bool]] = json.loads(KEPT.read_text())
     return found
 
 
 def table(results: Mapping[str, Mapping[str, bool]]) -> str:
-    """The table in Markdown."""
+    """Return the table in Markdown."""
     releases = [release for release in RELEASES if release in results]
     lines = [f"| | {' | '.join(releases)} |", f"|---|{'---|' * len(releases)}"]
     for row in TRIED:
@@ -217,13 +222,13 @@ def table(results: Mapping[str, Mapping[str, bool]]) -> str:
 
 
 def in_page(text: str) -> str:
-    """The table that stands in the page's text. Raises ValueError where its marks are missing."""
+    """Return the table in the page's text. Raises ValueError if its marks are missing."""
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     return text[begin:end]
 
 
 def main() -> None:
-    """Try the releases and write what was found."""
+    """Try the releases, and write the results and the table."""
     results = kept() if KEPT.exists() else {}
     for release in sys.argv[1:] or RELEASES:
         with cluster_of(release) as kafka:

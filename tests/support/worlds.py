@@ -1,7 +1,7 @@
-"""The worlds that tests begin with, each as a fixture: an embedded cluster, and what asks a cluster.
+"""Fixtures that many tests start from: embedded clusters, and clients of a cluster.
 
-A module says in a line what it wants: ``cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("t", 6, 3))`` and
-``client = worlds.client("cluster")``. What asks a cluster is given the name of its fixture, embedded or real.
+A module declares a fixture in a line: ``cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("t", 6, 3))`` and
+``client = worlds.client("cluster")``. Fixtures of clients take the name of a cluster's fixture, embedded or real.
 """
 
 import os
@@ -37,7 +37,7 @@ from tests.support.patience import PATIENCE
 ROOT = Path(__file__).parents[2]
 
 Seed = Callable[[EmbeddedCluster], object]
-"""Puts something into a cluster."""
+"""Puts content into a cluster."""
 Scope = Literal["function", "module"]
 
 
@@ -45,7 +45,7 @@ Scope = Literal["function", "module"]
 
 
 def running(make: Callable[[], AbstractContextManager[Any]], scope: Scope = "function") -> Any:
-    """The fixture of what a context manager gives."""
+    """Return a fixture that enters a context manager and provides its value."""
 
     @pytest.fixture(scope=scope)
     def fixture() -> Iterator[Any]:
@@ -62,12 +62,12 @@ def cluster(
     after: Callable[[ThreadedCluster], object] = lambda cluster: None,
     scope: Scope = "function",
 ) -> Any:
-    """The fixture of a cluster that runs in a thread of its own.
+    """Return a fixture of a cluster that runs in its own thread.
 
     Args:
-        seeds: what is put into it once it runs, in this order.
+        seeds: called with the running cluster, in this order.
         down: the brokers that crash after that.
-        after: what clients do to it at the end.
+        after: called at the end of the preparation, for changes by clients.
     """
 
     @pytest.fixture(scope=scope)
@@ -84,7 +84,7 @@ def cluster(
 
 
 def embedded(spec: ClusterSpec | None = None, *seeds: Seed) -> Any:
-    """The fixture of a cluster that runs in the loop of the test. seeds: what is put into it once it runs."""
+    """Return a fixture of a cluster that runs in the event loop of the test. seeds: called with the running cluster."""
 
     @pytest.fixture
     async def fixture() -> AsyncIterator[EmbeddedCluster]:
@@ -103,24 +103,24 @@ def topic(
     brokers: Sequence[int] = (1, 2, 3),
     **more: Any,
 ) -> Seed:
-    """Puts a topic.
+    """Return a seed that adds a topic.
 
     Args:
-        places: the replicas of each partition, or how many partitions there are, spread over the brokers.
-        replication: how many replicas each of those has.
-        brokers: those that are alive.
-        more: what else `new_topic` takes.
+        places: the replicas of each partition, or the number of partitions, spread over the brokers.
+        replication: the number of replicas of each partition, if `places` is a number.
+        brokers: the ids of the brokers that are alive.
+        more: further arguments of `new_topic`.
     """
     replicas = striped(list(brokers), places, replication) if isinstance(places, int) else places
     return lambda cluster: cluster.state.put_topic(new_topic(name, replicas, brokers, **more))
 
 
 def group(name: str, at: Mapping[tuple[str, int], int], **more: Any) -> Seed:
-    """Puts a group without members, and the topic in which coordinators keep what it committed.
+    """Return a seed that adds a group without members, and the coordinators' topic for its offsets.
 
     Args:
         at: topic and partition -> the committed offset.
-        more: what else `Group` takes.
+        more: further fields of `Group`.
     """
 
     def put(cluster: EmbeddedCluster) -> None:
@@ -140,7 +140,7 @@ def acl(
     host: str = "*",
     permission: str = "ALLOW",
 ) -> Acl:
-    """An ACL, from the names that Kafka's tools have for its parts."""
+    """Return an ACL from the names that Kafka's tools use."""
     return Acl(
         AclResourceType.parse(kind),
         name,
@@ -152,17 +152,18 @@ def acl(
     )
 
 
-# -- what asks a cluster -----------------------------------------------------------------------------------------------
+# -- clients of a cluster ----------------------------------------------------------------------------------------------
 
 
 def settings(cluster: Any, known: int | None = None, **changes: Any) -> ConnectionSettings:
-    """What connects to a cluster, embedded or real. known: how many of its brokers; None for all."""
+    """Return the settings for a cluster, embedded or real. known: the number of its brokers in them; None for all."""
     return ConnectionSettings(parse_bootstrap(cluster.bootstrap)[:known], **changes)
 
 
 def _asks(names: tuple[str, ...], made: Callable[..., Any]) -> Any:
-    """The fixture that a generator yields, whose arguments are the fixtures of these names: pytest has to see them,
-    as tests are grouped by the clusters that they ask for."""
+    """Return the fixture of a generator whose arguments are the fixtures of these names. pytest has to see the names,
+    because tests are grouped by the clusters that they use.
+    """
     fixture: Any
     if isasyncgenfunction(made):
 
@@ -180,7 +181,7 @@ def _asks(names: tuple[str, ...], made: Callable[..., Any]) -> Any:
 
 @asynccontextmanager
 async def linked(to: ConnectionSettings) -> AsyncIterator[Link]:
-    """A link, closed at the end."""
+    """Yield a link, and close it at the end."""
     link = Link(to)
     try:
         yield link
@@ -190,7 +191,7 @@ async def linked(to: ConnectionSettings) -> AsyncIterator[Link]:
 
 @contextmanager
 def session_on(where: Any, front_end: str = "test", **changes: Any) -> Iterator[Session]:
-    """A session on a cluster, or on what these settings lead to. changes: of its context."""
+    """Yield a session on a cluster, or on these settings. changes: of its context."""
     to = where if isinstance(where, ConnectionSettings) else settings(where)
     with AdminClient(to) as client:
         yield Session(client, Context("test", "tests", to, **changes), front_end)
@@ -198,14 +199,14 @@ def session_on(where: Any, front_end: str = "test", **changes: Any) -> Iterator[
 
 @asynccontextmanager
 async def poller_on(where: Any) -> AsyncIterator[Poller]:
-    """What polls a cluster, as the console does."""
+    """Yield a poller of a cluster, as the console has it."""
     with session_on(where, "console") as session:
         async with Poller(session) as poller:
             yield poller
 
 
 def client(cluster: str, **changes: Any) -> Any:
-    """The fixture of a client of the cluster that a fixture gives. changes: of its settings."""
+    """Return a fixture of a client. cluster: the name of the cluster's fixture. changes: of its settings."""
 
     def made(on: Any) -> Iterator[AdminClient]:
         with AdminClient(settings(on, **changes)) as client:
@@ -215,7 +216,7 @@ def client(cluster: str, **changes: Any) -> Any:
 
 
 def session(cluster: str, journal: bool = True, **changes: Any) -> Any:
-    """The fixture of a session on the cluster that a fixture gives. changes: of its settings."""
+    """Return a fixture of a session. cluster: the name of the cluster's fixture. changes: of its settings."""
 
     def made(on: Any) -> Iterator[Session]:
         with session_on(settings(on, **changes), journal=journal) as session:
@@ -225,8 +226,9 @@ def session(cluster: str, journal: bool = True, **changes: Any) -> Any:
 
 
 def link(cluster: str, after: Callable[[Any], object] = lambda cluster: None, **changes: Any) -> Any:
-    """The fixture of a link to the cluster that a fixture gives. after: what is done to it at the end. changes: of its
-    settings."""
+    """Return a fixture of a link. cluster: the name of the cluster's fixture. after: called with the cluster at the
+    end. changes: of the settings.
+    """
 
     async def made(on: Any) -> AsyncIterator[Link]:
         async with linked(settings(on, **changes)) as link:
@@ -237,12 +239,12 @@ def link(cluster: str, after: Callable[[Any], object] = lambda cluster: None, **
 
 
 def mend(cluster: ThreadedCluster) -> None:
-    """Take every fault away."""
+    """Remove all faults."""
     cluster.call(lambda one: one.faults.clear())
 
 
 class Ran(NamedTuple):
-    """A command that has ended."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -253,7 +255,7 @@ Kac = Callable[..., Ran]
 
 
 def process(*words: str, text: str = "", **environ: str) -> Ran:
-    """A command in a process of its own. text: its standard input. environ: besides the environment of the test."""
+    """Run a command in a new process. text: its standard input. environ: added to the environment of the test."""
     done = subprocess.run(
         [sys.executable, "-m", "console", *words],
         input=text,
@@ -267,7 +269,7 @@ def process(*words: str, text: str = "", **environ: str) -> Ran:
 
 
 async def script(cluster: Any, text: str, output: str = "text", **changes: Any) -> tuple[str, int]:
-    """What a script prints on a cluster, and its exit code. changes: of the context."""
+    """Run a script on a cluster. Return its output and its exit code. changes: of the context."""
     out = StringIO()
     with session_on(settings(cluster, schemas=changes.pop("schemas", None)), "run", **changes) as session:
         runner = Runner(session, text, Printer(output, out))
@@ -278,7 +280,7 @@ async def script(cluster: Any, text: str, output: str = "text", **changes: Any) 
 def commands_on(
     cluster: Any, capsys: pytest.CaptureFixture[str], looks_at: Callable[[str], object] = lambda text: None
 ) -> Kac:
-    """Runs a command on a cluster in this process. looks_at: is given all that it writes."""
+    """Return a function that runs commands on a cluster, in this process. looks_at: called with all output."""
 
     def run(command: str, *arguments: str) -> Ran:
         code = cli.run([command, "-b", cluster.bootstrap, *arguments])
@@ -290,7 +292,7 @@ def commands_on(
 
 
 def commands(cluster: str = "cluster") -> Any:
-    """The fixture of what runs commands on the cluster that a fixture gives."""
+    """Return a fixture of a function that runs commands. cluster: the name of the cluster's fixture."""
 
     def made(on: Any, capsys: pytest.CaptureFixture[str]) -> Iterator[Kac]:
         yield commands_on(on, capsys)

@@ -1,4 +1,6 @@
-"""A real Kafka cluster that keeps itself in ZooKeeper, as up to Kafka 3: one ZooKeeper and brokers 1…n on loopback."""
+"""A real Kafka cluster that keeps its metadata in ZooKeeper, as up to Kafka 3: a ZooKeeper server and brokers 1…n on
+loopback.
+"""
 
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -9,7 +11,7 @@ from tests.support.free_ports import LOOPBACK, free_ports
 
 
 class ZooKeeperCluster(kafka_cluster.KafkaCluster):
-    """As KafkaCluster, plain only; ``cluster_id`` is the one that the first broker chose, once started."""
+    """A plain KafkaCluster with ZooKeeper; the first broker chooses its ``cluster_id`` at the start."""
 
     def __init__(
         self,
@@ -42,7 +44,7 @@ class ZooKeeperCluster(kafka_cluster.KafkaCluster):
         self.cluster_id = stored["cluster.id"]
 
     def forget_controller(self) -> None:
-        """Have the brokers elect a controller anew: whichever is first, the old one among them."""
+        """Make the brokers elect a controller again; the former controller may win."""
         arguments = ("-server", f"{LOOPBACK}:{self._zookeeper_port}", "delete", "/controller")
         done = self.run_tool("org.apache.zookeeper.ZooKeeperMain", *arguments)
         if done.returncode:
@@ -58,7 +60,7 @@ class ZooKeeperCluster(kafka_cluster.KafkaCluster):
         )
 
     def _prepare(self, nodes: Iterable[int]) -> None:
-        """Brokers wait for ZooKeeper on their own."""
+        """Start ZooKeeper, and write the brokers' files. Brokers wait for ZooKeeper themselves."""
         folder = self.directory / f"zookeeper-{self._zookeeper_port}"
         folder.mkdir()
         (folder / "zoo.cfg").write_text(server_properties.zoo_cfg(folder / "data", self._zookeeper_port))

@@ -1,9 +1,9 @@
-"""Neighbours: clusters that are well and look like one with a fault. Each has the fault's symptom, and differs in the
-one fact that decides. Written from what operators have, never from what triage says.
+"""Neighbours: healthy clusters that resemble a cluster with a fault. Each has the fault's symptom, and differs in the
+deciding fact. They follow from clusters of operators, never from triage's answers.
 
-A neighbour is given as polls, from a model (`modelled`) or from the embedded cluster (`embedded`), in two forms: well,
-and ill, which is the same with the deciding fact as the fault has it. The well one must stay without a trouble at every
-poll; the ill one must be named, which shows that nothing else keeps the well one quiet.
+A neighbour consists of polls, from a model (`modelled`) or from the embedded cluster (`embedded`), in two forms: well,
+and ill, in which the deciding fact is that of the fault. Triage must name no trouble of the well form at any poll. It
+must name the fault of the ill form, which shows that nothing else keeps the well form quiet.
 """
 
 from __future__ import annotations
@@ -42,12 +42,11 @@ WELL, ILL = "well", "ill"
 
 
 class Neighbour(Struct, frozen=True, kw_only=True):
-    """A cluster that is well and looks like a fault.
+    """A healthy cluster that resembles a fault.
 
-    name: of the neighbour; fault: the name of the fault in `benchmarks.faults.catalogue`, or of the cause where none is
-    made there. how: what the cluster is; decides: the one fact in which the ill one differs. ill: what is named of
-    that. told: causes that say without alarm what the well one is (`info`), and have to. within: polls of `embedded`
-    at the ill one at most.
+    name: of the neighbour. fault: the name of the fault in `benchmarks.faults.catalogue`, or of the cause if there is
+    no such fault. how: a description of the cluster. decides: the deciding fact of the ill form. ill: the cause to name
+    for the ill form. told: informative causes (`info`) that triage has to name for the well form.
     """
 
     name: str
@@ -60,7 +59,7 @@ class Neighbour(Struct, frozen=True, kw_only=True):
 
 
 async def tried(neighbour: Neighbour, *, ill: bool) -> Trial:
-    """All that is named in the polls of a neighbour, or at its ill twin until it is named."""
+    """Poll a neighbour, and the ill form until its cause is named. Return all named causes."""
     names, observations, first = Names(), None, None
     polls = neighbour.polls(ill)
     try:
@@ -85,12 +84,12 @@ async def tried(neighbour: Neighbour, *, ill: bool) -> Trial:
 
 
 def troubles(trial: Trial) -> tuple[str, ...]:
-    """What of it is a trouble: causes that are more than told, possible ones too, and symptoms without a cause."""
+    """Return the troubles of a trial: causes above `info`, including possible ones, and symptoms without a cause."""
     alarms = [str(Name(told.cause, told.subject)) for told in trial.told if told.severity != Severity.INFO.value]
     return (*alarms, *(f"unexplained {symptom}" for symptom in trial.unexplained))
 
 
-# -- where polls come from ---------------------------------------------------------------------------------------------
+# -- sources of polls --------------------------------------------------------------------------------------------------
 
 
 def modelled(
@@ -101,8 +100,9 @@ def modelled(
     facts: Callable[[int, bool], Facts] = lambda _tick, _ill: Facts(),
     before: Callable[[], Snapshot] = healthy,
 ) -> Polls:
-    """Polls of a cluster of values: what `change` makes of `before` at each tick, the first one too. Trends of groups
-    follow from the lags."""
+    """Return the polls of a model: `change` makes a snapshot from that of `before` at each tick, including the first.
+    Trends of groups follow from the lags.
+    """
 
     async def polls(ill: bool) -> AsyncIterator[Poll]:
         base = before()
@@ -117,8 +117,9 @@ def modelled(
 
 
 async def _seen(poller: Poller) -> Poll:
-    """The next poll. One in which no broker answered in time, as on a busy machine, is taken again, as the console
-    does."""
+    """Return the next poll. Repeat it if no broker answered in time, as on a busy machine; the console does the
+    same.
+    """
     for _ in range(2):
         try:
             return await poller.poll(whole=True)
@@ -136,9 +137,11 @@ def embedded(
     settings: Callable[[str], ConnectionSettings] = lambda at: ConnectionSettings(parse_bootstrap(at)),
     meant: frozenset[ConfigPlace] = frozenset(),
 ) -> Polls:
-    """The console's polls of the embedded cluster. seed: fills it before; step: what is done before each poll, by its
-    number; either may be a coroutine. settings: how the console connects, by the addresses. meant: throttles that the
-    context of the well one declares."""
+    """Return the console's polls of the embedded cluster.
+
+    seed: fills the cluster at the start. step: called before each poll with its number. Either may be a coroutine.
+    settings: returns the settings for the addresses. meant: throttles that the context of the well form declares.
+    """
 
     async def taken(ill: bool) -> AsyncIterator[Poll]:
         made = spec if isinstance(spec, ClusterSpec) else spec(ill)
@@ -161,6 +164,6 @@ def embedded(
 
 
 async def _made(result: object) -> None:
-    """End what a step began."""
+    """Await the result of a step if it is awaitable."""
     if inspect.isawaitable(result):
         await result

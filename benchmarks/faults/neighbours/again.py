@@ -1,5 +1,6 @@
-"""Look at all neighbours again, and keep what was named: ``python -m benchmarks.faults.neighbours.again``; then
-``python -m benchmarks.faults.table`` writes it into docs/triage-measured.md. Names as arguments: those alone."""
+"""Polls all neighbours again, and stores the named causes: ``python -m benchmarks.faults.neighbours.again [NAME …]``.
+Then ``python -m benchmarks.faults.table`` writes them into docs/triage-measured.md.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from benchmarks.watch import commit
 
 
 async def again(names: Collection[str]) -> None:
-    """Look at each, well and ill."""
+    """Poll each of these neighbours, well and ill."""
     for name in names:
         for ill in (False, True):
             trial = await tried(NEIGHBOURS[name], ill=ill)

@@ -1,4 +1,4 @@
-"""All neighbours. Each module has those of one sort of faults, as `benchmarks.faults` has the faults."""
+"""All neighbours. A module has those of one sort of faults, as in `benchmarks.faults`."""
 
 from __future__ import annotations
 

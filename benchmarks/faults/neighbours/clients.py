@@ -46,7 +46,7 @@ def _logs(tick: int, stable: int, end: int, grows: int) -> ObservedLogs:
 
 
 def _long_transaction(tick: int, ill: bool) -> Facts:
-    """A job that writes for an hour in one transaction, as long as its timeout allows; nobody knows the ill one."""
+    """A job writes for an hour in one transaction, which its timeout allows. No coordinator knows the ill one."""
     producer = Producer(77, 3, 9, now_ms(0) - 3_600_000 if ill else now_ms(tick), 2, 100)
     open_ = OpenTransaction(*PLACE, producer, confirmed=True)
     known = Transaction("export", 77, "Ongoing", 1, 3, 7_200_000, now_ms(0) - 3_000_000, frozenset({PLACE}))
@@ -60,8 +60,10 @@ def _committed_reader(snapshot: Snapshot, tick: int, _ill: bool) -> Snapshot:
 
 
 def _idle_transactional(cluster: EmbeddedCluster, ill: bool) -> None:
-    """Transactions are ended by markers: the group has read all records, and its offset is before the last marker. In
-    the ill one what the producer wrote last has none, and no coordinator knows it."""
+    """A group has read all records, but its offset is before the marker that ended the last transaction.
+
+    In the ill form, the last transaction has no marker, and no coordinator knows it.
+    """
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     for name in (GROUP_TOPIC, TRANSACTION_TOPIC):
         ensure_topic(state, name)
@@ -82,7 +84,9 @@ def _idle_transactional(cluster: EmbeddedCluster, ill: bool) -> None:
 
 
 def _at_its_limit(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A client reads nearly as much as its quota allows, which is all that is written."""
+    """A client reads nearly as much as its quota allows, which is everything that is written. In the ill form, more is
+    written.
+    """
     written, read = (100, 45) if ill else (45, 45)
     sizes = ReplicaSizes([ReplicaSize("orders", 0, 10_000, 0, False)])
     dirs = {broker: (LogDir("/data", sizes, 10**9, 9 * 10**8),) for broker in (1, 2, 3)}
@@ -101,7 +105,7 @@ def _hundred_records(tick: int, _ill: bool) -> Facts:
 
 
 def _throttled(_tick: int, ill: bool) -> Facts:
-    """A request log with throttled requests of clients: few of a burst, or one after the other."""
+    """A request log has throttled requests of clients: a few in a burst; in the ill form most."""
     few, some = (Client(name, "User:app", "FETCH") for name in ("c", "d"))
     much = {few: Throttled(50, 40 if ill else 2, 900), some: Throttled(120, 6, 2_000)}
     return Facts(request_logs=RequestLogs(much, ("kafka-request.log",)))
@@ -113,7 +117,7 @@ PASSWORD = Secret("of alice")
 
 
 def _few_rights(cluster: EmbeddedCluster, ill: bool) -> None:
-    """A principal that may describe all that triage reads, and nothing else."""
+    """A principal may describe everything that triage reads, and nothing else; in the ill form not the cluster."""
     state = cluster.state
     state.put_topic(new_topic("orders", striped([1, 2, 3], 3, 3), [1, 2, 3]))
     for type_, name in (("TOPIC", "*"), ("GROUP", "*"), ("TRANSACTIONAL_ID", "*")):
@@ -140,7 +144,7 @@ DENIED = Acl(
 
 
 def _denied(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A right is taken while a job is done with its work; of another topic where it is well."""
+    """A right is removed when a job has just finished; in the well form for another topic."""
     at = {**snapshot.read_at, "acls": START + tick * TICK}
     acl = DENIED if ill else DENIED._replace(resource_name="invoices")
     return replace(snapshot, acls=(acl,) if tick >= 4 else (), read_at=at)
@@ -158,7 +162,9 @@ def _written_until_then(tick: int, _ill: bool) -> Facts:
 
 
 def _coordinators_move(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """The leaders of the offsets' topic change from poll to poll, as in a rolling restart; the ill one has none."""
+    """The leaders of the offsets' topic change from poll to poll, as in a rolling restart. In the ill form it has no
+    leader.
+    """
     leader = -1 if ill else 1 + tick % 3
     ids = (leader, *(each for each in (1, 2, 3) if each != leader)) if leader > 0 else (1, 2, 3)
     partition = Partition(0, leader, ids, ids if leader > 0 else (1,), leader_epoch=tick)
@@ -175,12 +181,13 @@ def _no_group_yet(cluster: EmbeddedCluster, _ill: bool) -> None:
     cluster.state.put_topic(new_topic("orders", striped([1], 3, 1), [1]))
 
 
-# -- many of them ------------------------------------------------------------------------------------------------------
+# -- many groups -------------------------------------------------------------------------------------------------------
 
 
 def _hundreds_of_dead_groups(cluster: EmbeddedCluster, ill: bool) -> None:
-    """As after years of consoles and tests: groups without members, whose records retention deleted. One of the ill
-    cluster's has a member."""
+    """Hundreds of groups have no members, and retention deleted their records. In the ill form, one more group has a
+    member.
+    """
     state = cluster.state
     ensure_topic(state)
     state.put_topic(new_topic("orders", striped([1, 2, 3], 3, 3), [1, 2, 3]))
@@ -203,8 +210,9 @@ _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 
 
 def _tokens(cluster: EmbeddedCluster, *tokens: tuple[int, int, int], renewers: tuple[str, ...] = ()) -> None:
-    """Keep tokens of alice: each with the milliseconds since it was made, until it ends, and until it can be renewed
-    no more."""
+    """Add tokens of alice. tokens: for each, the milliseconds since its issue, until its expiry, and until its last
+    renewal.
+    """
     now = int(cluster.clock.time() * 1000)
     for number, (age, left, at_most) in enumerate(tokens):
         id_ = f"token-{number}"
@@ -213,7 +221,7 @@ def _tokens(cluster: EmbeddedCluster, *tokens: tuple[int, int, int], renewers: t
 
 
 def _renewed_token(cluster: EmbeddedCluster, ill: bool) -> None:
-    """Six days old, and renewed every twelve hours."""
+    """A token is six days old, and renewed every twelve hours. In the ill form it expires in ten minutes."""
     _tokens(cluster, (6 * _DAY_MS, _HOUR_MS // 6 if ill else 10 * _HOUR_MS, _DAY_MS), renewers=("User:flink",))
 
 

@@ -12,34 +12,36 @@ from tests.unit.test_triage import moved
 
 
 def _deployed(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A member leaves, its successor joins; in the ill one they never stop."""
+    """A member leaves and its successor joins. In the ill form, rebalances never end."""
     moves = tick % 2 == 1 and (ill or tick < 5)
     state = "PreparingRebalance" if moves else "Stable"
     return moved(snapshot, {0: (100 + tick, 100 + tick)}, state=state)
 
 
 def _dead(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Offsets of records that are deleted."""
+    """A group has committed offsets of deleted records. In the ill form it has a member."""
     members = {"state": "Stable", "member": "m1"} if ill else {"state": "Empty", "member": ""}
     snapshot = moved(snapshot, {0: (0, 11), 1: (0, 10)}, **members)
     return replace(snapshot, log_ranges={("orders", 0): LogRange(10, 11), ("orders", 1): LogRange(10, 10)})
 
 
 def _mirrored(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Offsets are copied from a cluster with longer logs, and go on."""
+    """Offsets are copied from a cluster with longer logs, and advance. In the ill form a member has the partition, and
+    they stay.
+    """
     state, member = ("Stable", "m1") if ill else ("Empty", "")
     return moved(snapshot, {0: (50_000 + (0 if ill else 40 * min(tick, 4)), 100)}, state=state, member=member)
 
 
 def _asleep(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A group that was given up, whose topic goes on; the ill one had a member until a moment ago."""
+    """A group without members lags behind a topic that grows. In the ill form, it had a member until a moment ago."""
     there = ill and tick < 2
     state, member = ("Stable", "m1") if there else ("Empty", "")
     return moved(snapshot, {0: (100, 150 + 50 * tick)}, state=state, member=member)
 
 
 def _another_topic(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A group reads one topic, and has offsets of another from before, to which records are written still."""
+    """A group reads a topic, and has old offsets of another topic, which still grows."""
     old = PartitionLag("retired", 0, 5, 900 + 90 * tick, 895 + 90 * tick, "m1" if ill and tick < 2 else "")
     now = PartitionLag("orders", 0, 100 + 9 * tick, 100 + 9 * tick, 0, "m1")
     snapshot = moved(snapshot, {0: (0, 0)})
@@ -47,7 +49,7 @@ def _another_topic(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _by_the_minute(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Commits come once a minute, as those of a connector; in the ill one they came each 5 s before."""
+    """A group commits once per minute, as connectors do. In the ill form, it committed every 5 s before."""
     end = 100 + 50 * tick
     minute = 100 + 50 * (tick - tick % 12)
     commits = (100 + 50 * min(tick, 8), end) if ill else (minute, minute)
@@ -55,7 +57,7 @@ def _by_the_minute(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _after_a_burst(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Many records at once, which are read in time; in the ill one they go on."""
+    """Many records arrive at once, and are read in time. In the ill form, they keep arriving."""
     written = 100 + (2_000 * tick if ill else 4_000 * min(tick, 1))
     return moved(snapshot, {0: (min(written, 100 + 500 * tick), written)})
 

@@ -24,7 +24,7 @@ from tests.unit.test_triage import START, TICK, healthy, set_by, without_broker
 
 
 def _on(snapshot: Snapshot, *replicas: int) -> Snapshot:
-    """The topic on these brokers alone, the first of them leading in turn."""
+    """Return the snapshot with the topic on these brokers only, which lead its partitions in turn."""
     topic = snapshot.topics["orders"]
     lists = [tuple(replicas[(n + k) % len(replicas)] for k in range(len(replicas))) for n in range(6)]
     partitions = tuple(Partition(n, mine[0], mine, mine) for n, mine in enumerate(lists))
@@ -32,18 +32,18 @@ def _on(snapshot: Snapshot, *replicas: int) -> Snapshot:
 
 
 def _without(snapshot: Snapshot, *gone: int) -> Snapshot:
-    """These brokers are not in the cluster's list."""
+    """Return the snapshot without these brokers."""
     brokers = tuple(each for each in snapshot.cluster.brokers if each.id not in gone)
     return replace(snapshot, cluster=replace(snapshot.cluster, brokers=brokers))
 
 
 def _removed(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Broker 3 goes for good; in the ill one replicas are there still."""
+    """Broker 3 is removed for good. In the ill form it still has replicas."""
     return _without(snapshot if ill else _on(snapshot, 1, 2), *((3,) if tick >= 2 else ()))
 
 
 def _scaled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Broker 4 comes and goes, as one of a group that is scaled."""
+    """Broker 4 comes and goes, as part of a group that is scaled. In the ill form it has replicas."""
     snapshot = _on(snapshot, 1, 2, 4) if ill else snapshot
     there = (*snapshot.cluster.brokers, Broker(4, "127.0.0.1", 9004, "rack-1"))
     snapshot = replace(snapshot, cluster=replace(snapshot.cluster, brokers=there))
@@ -51,7 +51,7 @@ def _scaled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _handed_over(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Another controller leads after a restart; in the ill one another again and again."""
+    """Another controller leads after a restart. In the ill form, the leader changes at each poll."""
     assert snapshot.quorum is not None
     times = tick if ill else int(tick >= 3)
     quorum = replace(snapshot.quorum, leader_id=1 + times % 3, leader_epoch=7 + times)
@@ -59,13 +59,13 @@ def _handed_over(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _on_zookeeper(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Nobody leads a metadata log; without ZooKeeper there has to be one."""
+    """No controller leads a metadata log, as with ZooKeeper. In the ill form there is a metadata log."""
     assert snapshot.quorum is not None
     return replace(snapshot, quorum=replace(snapshot.quorum, leader_id=-1) if ill else None)
 
 
 def _rack_given_up(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """All brokers of a rack go; in the ill one with their replicas."""
+    """All brokers of a rack are removed. In the ill form they have replicas."""
     racks = {each.id: each.rack for each in snapshot.cluster.brokers}
     mine = [broker for broker, rack in racks.items() if rack == "rack-1"]
     if not ill:
@@ -76,7 +76,9 @@ def _rack_given_up(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _led_elsewhere(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """One of the partitions is led by another than its preferred replica; in the ill one all of broker 3's are."""
+    """Another broker than the preferred one leads one of the partitions. In the ill form this is so for all partitions
+    that prefer broker 3.
+    """
     topic = snapshot.topics["orders"]
     mine = [each.number for each in topic.partitions if each.leader == 3][: None if ill else 1]
     led = tuple(each._replace(leader=each.replicas[1]) if each.number in mine else each for each in topic.partitions)
@@ -84,7 +86,7 @@ def _led_elsewhere(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _observed(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Broker 3 is in no ISR; of the well one the topic says that it is not meant to be."""
+    """Broker 3 is in no ISR. In the well form, the topic's placement makes it an observer."""
     topic = snapshot.topics["orders"]
     out = tuple(each._replace(replicas=(1, 2, 3) if each.number % 2 else (2, 1, 3)) for each in topic.partitions)
     out = tuple(each._replace(leader=each.replicas[0], isr=each.replicas[:2]) for each in out)
@@ -96,7 +98,7 @@ def _observed(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _single(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """A leader is alone in the ISR of its partitions; in the well one it is their only replica."""
+    """A leader is alone in the ISR of its partitions. In the well form it has their only replica."""
     topic = snapshot.topics["orders"]
     alone = tuple(
         each._replace(replicas=each.replicas if ill else each.replicas[:1], isr=each.replicas[:1])
@@ -108,7 +110,7 @@ def _single(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _fewer_fetchers(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Broker 2 has one fetcher, the others four; in the ill one it does not keep up."""
+    """Broker 2 has one fetcher, the others have four. In the ill form broker 2 does not keep up."""
     snapshot = set_by(snapshot, **{"num.replica.fetchers": "1"})
     if not ill:
         return snapshot
@@ -121,7 +123,7 @@ def _fewer_fetchers(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _clean_election(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Another replica leads after a few polls: of the well one it was in sync."""
+    """Another replica leads after a few polls. In the well form it was in sync."""
     topic = snapshot.topics["orders"]
     first, *rest = topic.partitions
     brokers = snapshot.cluster.brokers
@@ -139,7 +141,7 @@ def _clean_election(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _late_answers(tick: int, ill: bool) -> Facts:
-    """Broker 2 answers with the leaders of before; in the well one for a poll."""
+    """Broker 2 answers with former leaders. In the well form it does so for one poll."""
     topic = Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
     old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
     views = Views()
@@ -157,7 +159,7 @@ def _late_answers(tick: int, ill: bool) -> Facts:
 
 
 def _certificates(_tick: int, ill: bool) -> Facts:
-    """One that ends within a day: of the well one it lives for a day, and is renewed."""
+    """A certificate ends within a day. In the well form it is valid for a day in total, and renewed."""
     lives = timedelta(days=365 if ill else 1)
     ends = START + timedelta(hours=16)
     listener = Listener(1, "127.0.0.1", 9001)
@@ -165,7 +167,7 @@ def _certificates(_tick: int, ill: bool) -> Facts:
 
 
 def _slow_hello(running: EmbeddedCluster, ill: bool) -> None:
-    """Every broker takes its time for a new connection; of the ill one broker 3 never answers."""
+    """Every broker is slow to answer on a new connection. In the ill form broker 3 never answers."""
     running.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3]))
     running.faults.add(Fault(Delay(0.4), api="api_versions"))
     if ill:

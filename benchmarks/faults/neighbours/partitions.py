@@ -19,7 +19,9 @@ DYNAMIC_BROKER = ConfigSource(2)
 
 
 def _copying(snapshot: Snapshot, tick: int, to: int = 4) -> Snapshot:
-    """orders/0 goes from 3 to another broker, and bytes arrive."""
+    """Return the snapshot with a move of orders/0 from broker 3 to another broker, with the bytes that have arrived by
+    a tick.
+    """
     topic = snapshot.topics["orders"]
     first, *rest = topic.partitions
     first = first._replace(replicas=(1, 2, to, 3), isr=(1, 2, 3), leader=1)
@@ -38,7 +40,7 @@ def _copying(snapshot: Snapshot, tick: int, to: int = 4) -> Snapshot:
 
 
 def _throttled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Replication is throttled: of the well one for a move that runs."""
+    """Replication is throttled. In the well form this is for a running move."""
     snapshot = snapshot if ill else _copying(snapshot, tick)
     rates = ("follower.replication.throttled.rate", "leader.replication.throttled.rate")
     replicas = ("follower.replication.throttled.replicas", "leader.replication.throttled.replicas")
@@ -54,7 +56,7 @@ def _throttled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 KEPT = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-"""The configs of a throttle that an operator keeps, so that no move may ever use the whole network."""
+"""The configs of a permanent throttle, which keeps moves from using the whole network."""
 
 
 def _kept_throttle(cluster: EmbeddedCluster, _ill: bool) -> None:
@@ -65,20 +67,21 @@ def _kept_throttle(cluster: EmbeddedCluster, _ill: bool) -> None:
 
 
 def _moved(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A partition moves to broker 4; of the ill one that is down."""
+    """A partition moves to broker 4. In the ill form broker 4 is down."""
     snapshot = _copying(snapshot, 0 if ill else tick)
     return without_broker(snapshot, [4]) if ill else snapshot
 
 
 def _all_wanted(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Every replica has to be in sync for a write; of the ill one more than there are."""
+    """Every replica has to be in sync for a write. In the ill form, more replicas have to be than exist."""
     wanted = "4" if ill else "3"
     return replace(snapshot, configs={topic_resource("orders"): config("min.insync.replicas", wanted, 1)})
 
 
 def _one_fewer(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A broker is taken out, and its replicas before; of the ill one they are there still, and all have to be in
-    sync."""
+    """A broker is removed after its replicas were moved away. In the ill form it still has replicas, and all have to be
+    in sync.
+    """
     configs = {topic_resource("orders"): config("min.insync.replicas", "3" if ill else "2", 1)}
     snapshot = replace(snapshot, configs=configs)
     if ill:

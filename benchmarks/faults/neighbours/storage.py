@@ -1,4 +1,4 @@
-"""Neighbours of faults of disks and of what is kept on them."""
+"""Neighbours of faults of disks and their content."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def _with_dir(snapshot: Snapshot, broker: int, log_dir: LogDir) -> Snapshot:
 
 
 def _cordoned(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """A directory takes no new replicas; of the ill one since its disk fails."""
+    """A directory takes no new replicas. In the ill form the reason is a failed disk."""
     failure = Failure("KAFKA_STORAGE_ERROR", "disk error") if ill else None
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 900, failure, cordoned=not ill))
 
 
 def _saw(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Usable bytes fall, and rise again when segments are deleted; in the ill one they only fall."""
+    """Usable bytes fall, and rise again when segments are deleted. In the ill form they only fall."""
     falls = 25 * (tick if ill else tick % 4)
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 600 - falls))
 
 
 def _came_back(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Usable bytes fall, nearly all comes back, and they fall as far again; in the ill one nothing comes back."""
+    """Usable bytes fall, nearly all of them come back, and they fall as far again. In the ill form none come back."""
     falls = 25 * tick if ill or tick < 6 else 10 + 19 * (tick - 6)
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 600 - falls))
 
@@ -49,13 +49,13 @@ OWN: Own = {ORDERS: {"retention.ms": str(DAY_MS)}}
 
 
 def _default_cut(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """The default retention of all brokers is cut; of the well one the topic has its own."""
+    """The default retention of all brokers is cut. In the well form the topic has its own."""
     own: Own = {} if ill else OWN
     return configured(snapshot, {**own, **CUT} if tick >= 3 else own)
 
 
 def _cut_and_mended(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A topic's retention is cut, and in the well one mended before a log is cut off by the usual retention."""
+    """A topic's retention is cut, and in the well form restored before the broker deletes records."""
     cut: Own = {ORDERS: {"retention.ms": "60000"}}
     return configured(snapshot, cut if tick >= 2 and (ill or tick < 4) else {})
 
@@ -65,7 +65,7 @@ def _deletes_at(when: int) -> Callable[[int, bool], Facts]:
 
 
 def _read(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """A program deletes what it has read; of the ill one its group has not read that far."""
+    """A program deletes the records that it has read. In the ill form its group has not read that far."""
     committed = 40 if ill else 95
     lag = GroupLag((PartitionLag("orders", 0, committed, 100, 100 - committed, "m1"),))
     return replace(kept_for(snapshot, DAY_MS), lags={"billing": lag})
@@ -77,8 +77,9 @@ def _deleted(tick: int, _ill: bool) -> Facts:
 
 
 def _compacted(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """A replica of a compacted partition is several times as large as the others; of the well one by what is less than
-    two segments, which no cleaner looks at."""
+    """A replica of a compacted partition is several times as large as the others; in the well form by less than two
+    segments, which no cleaner handles yet.
+    """
     entries = (("cleanup.policy", "compact"), ("segment.bytes", "1000000"))
     values = tuple(ConfigEntry(key, value, ConfigSource(1)) for key, value in entries)
     large = 9_000_000 if ill else 900_000
@@ -90,7 +91,7 @@ def _compacted(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _ahead(tick: int, ill: bool) -> Facts:
-    """The clock of a producer is ahead, of the well one by half an hour."""
+    """The clock of a producer is ahead; in the well form by half an hour, in the ill form by two days."""
     minutes = 2 * 24 * 60 if ill else 30
     newest = {("orders", 0): Newest(now_ms(0) + minutes * 60_000, 7)}
     return Facts(logs_at(tick, {0: LogOffsets(0, 100, 100)}), newest=newest)

@@ -1,1 +1,1 @@
-"""Programs that nights start: services and tools that do what librdkafka's clients would not do."""
+"""Programs that nights start: services and tools that librdkafka's clients can't imitate."""

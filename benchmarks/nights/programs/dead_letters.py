@@ -1,4 +1,4 @@
-"""A service that reads topics by a pattern, and writes what it can't work on to the topic of dead letters.
+"""A service that reads topics by a pattern, and writes records that it can't process to a topic of dead letters.
 
 ``python -m benchmarks.nights.programs.dead_letters BOOTSTRAP PATTERN GROUP DEAD_LETTERS``
 """
@@ -17,7 +17,7 @@ _WORK = 0.004
 
 
 def main() -> None:
-    """Work until the end."""
+    """Work until the process is ended."""
     bootstrap, pattern, group, dead_letters = sys.argv[1:5]
     settings: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "client.id": f"{group}-service"}
     producer = Producer(settings)

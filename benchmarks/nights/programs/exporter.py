@@ -1,4 +1,4 @@
-"""An exporter of metrics that asks for a list of topics that it once saw, by name.
+"""An exporter of metrics that requests metadata of a topic that it once saw, by name.
 
 ``python -m benchmarks.nights.programs.exporter BOOTSTRAP TOPIC``
 """
@@ -12,11 +12,11 @@ import time
 from benchmarks.nights.programs.raw import Connection, address
 
 EVERY = 2.0
-"""Seconds between two scrapes: 15 to 60 outside of a benchmark."""
+"""Seconds between two scrapes; usually 15 to 60."""
 
 
 def main() -> None:
-    """Ask until the end; what is told of the topic is a line of the output."""
+    """Ask until the process is ended, and print a line for each answer."""
     bootstrap, topic = sys.argv[1:3]
     while True:
         try:

@@ -1,7 +1,7 @@
-"""A reader that chooses its partitions itself, instead of being a member of its group, and commits what it has done.
+"""A reader that chooses its partitions itself, without being a member of its group, and commits its offsets.
 
 ``python -m benchmarks.nights.programs.hand_reader BOOTSTRAP TOPIC GROUP PARTITIONS RECORDS_PER_SECOND [--from-first]``
-with partitions as ``0,1,2``.
+with partitions such as ``0,1,2``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BATCH = 20
 
 
 def main() -> None:
-    """Read until the end."""
+    """Read until the process is ended."""
     bootstrap, topic, group, partitions, rate = sys.argv[1:6]
     first = OFFSET_BEGINNING if "--from-first" in sys.argv else OFFSET_STORED
     consumer = Consumer(

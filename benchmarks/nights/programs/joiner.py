@@ -1,5 +1,5 @@
-"""A service that joins two topics by key, partition by partition: where their numbers of partitions differ, it ends,
-and is started again, as a container is.
+"""A service that joins two topics by key, partition by partition. If their numbers of partitions differ, it fails and
+is started again, like a container.
 
 ``python -m benchmarks.nights.programs.joiner BOOTSTRAP GROUP LEFT RIGHT``
 """
@@ -12,9 +12,9 @@ import time
 from confluent_kafka import Consumer, KafkaException
 
 _AGAIN = 4.0
-"""Seconds until it is started again."""
+"""Seconds until the service is started again."""
 _REFRESH_MS = 5_000
-"""How often it looks for new partitions: every five minutes by default."""
+"""Milliseconds between two looks for new partitions; the default is five minutes."""
 
 
 class NotJoinableError(RuntimeError):
@@ -22,7 +22,7 @@ class NotJoinableError(RuntimeError):
 
 
 def _join(bootstrap: str, group: str, topics: list[str]) -> None:
-    """Join until it fails. Raises KafkaException and NotJoinableError."""
+    """Join until an error. Raises KafkaException and NotJoinableError."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -51,7 +51,7 @@ def _join(bootstrap: str, group: str, topics: list[str]) -> None:
 
 
 def main() -> None:
-    """Work until the end."""
+    """Work until the process is ended."""
     bootstrap, group, *topics = sys.argv[1:5]
     while True:
         try:

@@ -16,7 +16,7 @@ def ship(broker: tuple[str, int], topic: str, partitions: list[int], rate: float
     """Write chunks to the partitions that one broker leads, each by a new producer, until the process ends.
 
     Args:
-        rate: chunks a second.
+        rate: chunks per second.
     """
     with Connection(broker, "log-shipper") as connection:
         due = time.monotonic()
@@ -27,7 +27,7 @@ def ship(broker: tuple[str, int], topic: str, partitions: list[int], rate: float
 
 
 def main() -> None:
-    """Ship until the end."""
+    """Ship until the process is ended."""
     bootstrap, topic, rate = sys.argv[1], sys.argv[2], float(sys.argv[3])
     with Connection(address(bootstrap), "log-shipper") as connection:
         brokers, topics = connection.metadata([topic])

@@ -1,7 +1,7 @@
-"""A mirror between two clusters, as MirrorMaker 2 is one, whose both ends are this cluster.
+"""A mirror between two clusters, like MirrorMaker 2, with this cluster at both ends.
 
-It makes topic ``ALIAS.name`` for each topic ``name`` that has none, and copies its records there. Its offsets are not
-kept in a group. ``python -m benchmarks.nights.programs.mirror BOOTSTRAP ALIAS SECONDS [--knows-its-own]``
+It creates topic ``ALIAS.name`` for each topic ``name`` that has none, and copies records into it. It keeps no offsets
+in a group. ``python -m benchmarks.nights.programs.mirror BOOTSTRAP ALIAS SECONDS [--knows-its-own]``
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Mirror:
     """Copies topics under another name.
 
     Attributes:
-        knows_its_own: it leaves out topics that have its alias already, as a mirror does that sees a cycle.
+        knows_its_own: whether it leaves out topics with its own alias, as a mirror does to prevent cycles.
     """
 
     def __init__(self, bootstrap: str, alias: str, *, knows_its_own: bool) -> None:
@@ -33,7 +33,7 @@ class Mirror:
         self._places: set[tuple[str, int]] = set()
 
     def refresh(self) -> None:
-        """Make the missing topics of the other end, and copy from all that have one."""
+        """Create missing topics of the other end, and begin to copy new partitions."""
         found = self._admin.list_topics(timeout=10).topics
         if HEARTBEATS not in found:
             self._create(HEARTBEATS, 1)
@@ -50,7 +50,7 @@ class Mirror:
                 self._consumer.incremental_assign([TopicPartition(*place, OFFSET_BEGINNING) for place in new])
 
     def copy(self, seconds: float) -> None:
-        """Copy what is written for some time, with a heartbeat a second."""
+        """Copy new records for some seconds, with a heartbeat each second."""
         until = time.monotonic() + seconds
         beat = 0.0
         while (now := time.monotonic()) < until:
@@ -65,7 +65,7 @@ class Mirror:
             self._producer.poll(0)
 
     def _create(self, name: str, partitions: int) -> None:
-        """Make a topic, as another mirror may have done."""
+        """Create a topic. Print the error if it exists already, or can't be created."""
         try:
             replicas = min(3, len(self._admin.list_topics(timeout=10).brokers))
             self._admin.create_topics([NewTopic(name, partitions, replicas)])[name].result(10)
@@ -74,7 +74,7 @@ class Mirror:
 
 
 def main() -> None:
-    """Mirror until the end."""
+    """Mirror until the process is ended."""
     bootstrap, alias, seconds = sys.argv[1:4]
     mirror = Mirror(bootstrap, alias, knows_its_own="--knows-its-own" in sys.argv)
     while True:

@@ -1,4 +1,4 @@
-"""An agent of an appliance that writes metrics with the protocol of its year, and tries again whatever comes back.
+"""An appliance's agent that writes metrics with the protocol of its year, and retries after any error.
 
 ``python -m benchmarks.nights.programs.old_agent BOOTSTRAP TOPIC``
 """
@@ -15,7 +15,7 @@ AGAIN = 0.5
 
 
 def main() -> None:
-    """Write until the end; each failure is a line of the output."""
+    """Write until the process is ended, and print a line for each failure."""
     bootstrap, topic = sys.argv[1:3]
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Kafka's protocol by hand, for clients that are older or more careless than any library at hand."""
+"""Kafka's protocol by hand, for clients that are older or more careless than any available library."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PATIENCE = 10.0
 
 
 def text(value: str | None) -> bytes:
-    """A string with its length before it, or null."""
+    """Encode a string with its length, or null."""
     return struct.pack(">h", -1) if value is None else struct.pack(">h", len(value)) + value.encode()
 
 
 def _varint(value: int) -> bytes:
-    """A number in zigzag, seven bits a byte."""
+    """Encode a number as a zigzag varint."""
     rest, out = (value << 1) ^ (value >> 63), bytearray()
     while rest > 0x7F:
         out.append((rest & 0x7F) | 0x80)
@@ -30,7 +30,7 @@ def _varint(value: int) -> bytes:
 
 
 def batch(value: bytes, producer: int, epoch: int = 0, sequence: int = 0) -> bytes:
-    """A record batch (version 2) with one record without a key, by an idempotent producer."""
+    """Encode a record batch (version 2) with one record without a key, by an idempotent producer."""
     record = b"\0" + _varint(0) + _varint(0) + _varint(-1) + _varint(len(value)) + value + _varint(0)
     now = int(time.time() * 1000)
     summed = struct.pack(">hiqqqhii", 0, 0, now, now, producer, epoch, sequence, 1) + _varint(len(record)) + record
@@ -40,33 +40,33 @@ def batch(value: bytes, producer: int, epoch: int = 0, sequence: int = 0) -> byt
 
 @dataclass(frozen=True)
 class Topic:
-    """What Metadata tells of a topic: an error code, and the leader of each partition."""
+    """A topic in a Metadata response: an error code, and the leader of each partition."""
 
     error: int
     leaders: dict[int, int]
 
 
 class Reader:
-    """Reads an answer from its beginning on."""
+    """Reads a response from its beginning on."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
 
     def take(self, code: str) -> int:
-        """The next number, of a `struct` code."""
+        """Return the next number, for a `struct` code."""
         (value,) = struct.unpack_from(f">{code}", self._data, self._at)
         self._at += struct.calcsize(f">{code}")
         return int(value)
 
     def text(self) -> str:
-        """The next string; null is empty."""
+        """Return the next string; ``""`` for null."""
         length = max(self.take("h"), 0)
         self._at += length
         return self._data[self._at - length : self._at].decode()
 
 
 class Connection:
-    """A connection to one broker, with one request at a time."""
+    """A connection to a broker, with one request at a time."""
 
     def __init__(self, address: tuple[str, int], client: str) -> None:
         self._socket = socket.create_connection(address, timeout=PATIENCE)
@@ -79,7 +79,7 @@ class Connection:
         self._socket.close()
 
     def ask(self, api: int, version: int, body: bytes) -> Reader:
-        """Send a request and wait for its answer. Raises OSError if the broker closes the connection."""
+        """Send a request and wait for its response. Raises OSError if the broker closes the connection."""
         self._number += 1
         request = struct.pack(">hhi", api, version, self._number) + text(self._client) + body
         self._socket.sendall(struct.pack(">i", len(request)) + request)
@@ -87,7 +87,7 @@ class Connection:
         return Reader(self._exactly(length)[4:])
 
     def _exactly(self, count: int) -> bytes:
-        """So many bytes. Raises OSError if the broker ends the connection before."""
+        """Read `count` bytes. Raises OSError if the broker closes the connection before."""
         data = b""
         while len(data) < count:
             more = self._socket.recv(count - len(data))
@@ -97,10 +97,10 @@ class Connection:
         return data
 
     def metadata(self, topics: Sequence[str]) -> tuple[dict[int, tuple[str, int]], dict[str, Topic]]:
-        """Ask for topics by name, as version 1 does: brokers that may create topics create those that are missing.
+        """Request topics by name with version 1, with which brokers create missing topics if they may.
 
         Returns:
-            The address of each broker, and what is told of each topic.
+            The address of each broker, and the answer for each topic.
         """
         body = struct.pack(">i", len(topics)) + b"".join(map(text, topics))
         answer = self.ask(METADATA, 1, body)
@@ -126,7 +126,7 @@ class Connection:
         return brokers, found
 
     def producer_id(self) -> tuple[int, int]:
-        """A new producer id and its epoch."""
+        """Request a new producer id, and return it with its epoch. Raises OSError if the broker refuses."""
         answer = self.ask(INIT_PRODUCER_ID, 1, text(None) + struct.pack(">i", 60_000))
         answer.take("i")
         if error := answer.take("h"):
@@ -134,7 +134,9 @@ class Connection:
         return answer.take("q"), answer.take("h")
 
     def produce(self, topic: str, batches: dict[int, bytes]) -> None:
-        """Write a batch to each of some partitions, acknowledged by all in sync. Raises OSError if one is refused."""
+        """Write a batch to each of these partitions, acknowledged by all in-sync replicas. Raises OSError if one is
+        refused.
+        """
         parts = b"".join(struct.pack(">ii", number, len(data)) + data for number, data in batches.items())
         head = text(None) + struct.pack(">hii", -1, 30_000, 1) + text(topic) + struct.pack(">i", len(batches))
         answer = self.ask(PRODUCE, 7, head + parts)
@@ -157,6 +159,6 @@ class Connection:
 
 
 def address(bootstrap: str) -> tuple[str, int]:
-    """The first address of ``host:port,…``."""
+    """Return the first address of ``host:port,…``."""
     host, _, port = bootstrap.split(",")[0].rpartition(":")
     return host, int(port)

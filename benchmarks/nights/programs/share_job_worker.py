@@ -1,8 +1,8 @@
-"""A worker of a share group that takes some jobs, does them at once, which takes its time, and takes the next, which
-tells the brokers that the former are done.
+"""A worker of a share group that takes some jobs, works on all of them for some time, and takes the next, which
+acknowledges the former ones.
 
-``python -m benchmarks.nights.programs.share_job_worker BOOTSTRAP TOPIC GROUP NAME JOBS SECONDS``: so many jobs at a
-time, and so many seconds for them.
+``python -m benchmarks.nights.programs.share_job_worker BOOTSTRAP TOPIC GROUP NAME JOBS SECONDS``: the number of jobs at
+a time, and the seconds for them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException, ShareConsumer
 
 
 def main() -> None:
-    """Work until the end; each batch is a line of the output."""
+    """Work until the process is ended, and print a line for each batch."""
     bootstrap, topic, group, name, jobs, seconds = sys.argv[1:7]
     consumer = ShareConsumer(
         {"bootstrap.servers": bootstrap, "group.id": group, "client.id": name, "max.poll.records": int(jobs)}

@@ -1,4 +1,4 @@
-"""A worker of a share group, which is started again whenever it fails, as a container is.
+"""A worker of a share group that is started again whenever it fails, like a container.
 
 ``python -m benchmarks.nights.programs.share_worker BOOTSTRAP TOPIC GROUP NAME``
 """
@@ -15,7 +15,7 @@ _AGAIN = 2.0
 
 
 def _work(bootstrap: str, topic: str, group: str, name: str) -> None:
-    """Do jobs until it fails. Raises KafkaException."""
+    """Do jobs until an error. Raises KafkaException."""
     consumer = ShareConsumer({"bootstrap.servers": bootstrap, "group.id": group, "client.id": name})
     try:
         consumer.subscribe([topic])
@@ -28,7 +28,7 @@ def _work(bootstrap: str, topic: str, group: str, name: str) -> None:
 
 
 def main() -> None:
-    """Work until the end."""
+    """Work until the process is ended."""
     bootstrap, topic, group, name = sys.argv[1:5]
     while True:
         try:

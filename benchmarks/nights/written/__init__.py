@@ -1,1 +1,1 @@
-"""The nights, a module each."""
+"""The nights, a module for each."""

@@ -1,4 +1,4 @@
-"""ACLs are tightened to one host, and the service is on another: its next request is refused."""
+"""ACLs are restricted to one host, but the service runs on another: its next request is refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def _allow(field: Field, host: str) -> None:
 
 @asynccontextmanager
 async def _tightened(field: Field, host: str) -> AsyncIterator[Begin]:
-    """Alice's services may do their work from everywhere, until only one host is left."""
+    """Alice's services may work from every host, until the ACLs are restricted to one."""
     await field.topic("payments", partitions=3)
     await field.topic("orders", partitions=3)
     await _allow(field, "*")
@@ -45,7 +45,7 @@ async def _tightened(field: Field, host: str) -> AsyncIterator[Begin]:
         await field.reads("billing", "orders")
 
         async def begin() -> None:
-            """Another operator adds ACLs with an address, and takes away those for every host."""
+            """Another operator adds ACLs with an address, and removes those for every host."""
             await _allow(field, host)
             for role in (("--producer",), ("--consumer", "--group", "booking")):
                 await field.tool(
@@ -66,14 +66,14 @@ async def _tightened(field: Field, host: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The address is one from which alice does not come."""
+    """Alice's services do not run on the allowed host."""
     async with _tightened(field, ELSEWHERE) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The address is the one from which alice comes."""
+    """Alice's services run on the allowed host."""
     async with _tightened(field, HERE) as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""A broker advertises the address of another one to its clients: they ask the wrong one for a third of everything."""
+"""A broker advertises the address of another broker: clients ask the wrong broker for a third of everything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _clients(field: Field) -> AsyncIterator[None]:
-    """Clients on the listener with logins; the brokers among themselves use the other one."""
+    """Run clients on the listener with logins; brokers use the other listener among themselves."""
     await field.topic("orders", partitions=6)
     async with (
         field.producer("orders", rate=120, user="alice", message_timeout_ms=10_000),
@@ -26,11 +26,11 @@ async def _clients(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Broker 3 gets the listeners of broker 2's file."""
+    """Broker 3 gets the addresses from broker 2's file."""
     async with _clients(field):
 
         async def begin() -> None:
-            """Another operator copies a line, and restarts the broker."""
+            """Copy the line, and restart the broker."""
             (_, client), (host, login) = field.cluster.addresses[2], field.cluster.login_addresses[1]
             advertised = f"PLAINTEXT://{host}:{client},SASL_PLAINTEXT://{host}:{login}"
             await field.set(3, {"advertised.listeners": advertised})
@@ -42,11 +42,11 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Broker 3 gets another setting, and is restarted as well."""
+    """Broker 3 gets a harmless setting, and is also restarted."""
     async with _clients(field):
 
         async def begin() -> None:
-            """Another operator changes a setting, and restarts the broker."""
+            """Change a setting, and restart the broker."""
             await field.set(3, {"log.retention.check.interval.ms": "200000"})
             await field.restart(3)
             await field.settled()  # wait until broker 3 leads a third of the partitions again
@@ -79,7 +79,7 @@ NIGHT = Night(
         r"reset group",
     ),
     security="logins",
-    # In the night and in the twin, broker 3 is away for the seconds of its restart.
+    # In the night and in the twin, broker 3 is down for some seconds during its restart.
     fine=(r"broker 3\b.*(away|down|gone|restart|stopped|left)|under.?replicated|out of sync|not in sync",),
     watch=70.0,
 )

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """What changes here is the client, not the brokers: a writer that they understand is followed by one that they
-    don't, which looks the same from the brokers' side as an upgrade of them under the second one."""
+    """An agent that the brokers understand is replaced by an older one that they refuse.
+
+    In the report the brokers were upgraded under an old agent; for the brokers both look the same.
+    """
     await field.topic("adc.metrics", partitions=2)
     async with (
         AsyncExitStack() as later,
@@ -54,7 +56,7 @@ async def _in_bursts(writer: Client) -> None:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """An agent that collects for a while and then writes: most of the time it is silent."""
+    """An agent collects for a while and then writes: most of the time it is silent."""
     await field.topic("adc.metrics", partitions=2)
     async with (
         field.producer("adc.metrics", rate=50, name="adc-agent") as agent,

@@ -17,10 +17,10 @@ WORK_MS = 25.0
 
 @asynccontextmanager
 async def _rolled(field: Field, assignor: str) -> AsyncIterator[Begin]:
-    """Two pods with the range assignor; the first one is replaced, and the update waits until the new one is ready.
+    """Two pods use the range assignor. One of them is replaced, and the update waits until the new pod is ready.
 
     Args:
-        assignor: of the new pod.
+        assignor: the new pod's assignor.
     """
     await field.topic("orders", partitions=4)
 
@@ -44,14 +44,14 @@ async def _rolled(field: Field, assignor: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The new pod knows another assignor only."""
+    """The new pod only knows another assignor."""
     async with _rolled(field, "cooperative-sticky") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The new pod has the assignor of the old ones."""
+    """The new pod has the same assignor as the old pods."""
     async with _rolled(field, "range") as begin:
         yield begin
 
@@ -65,8 +65,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The same pod is replaced by one with the same assignor.",
     twin=_twin,
-    # Only the client sees the refusal. The console can see that the group has one member less than before, and that
-    # none replaced it; the rest is in the log of the missing member.
+    # Only the client sees the refusal. The console can see that the group has one member fewer than before, and that no
+    # other replaced it; the reason is in the log of the missing member.
     cause=Words(
         (
             r"billing",

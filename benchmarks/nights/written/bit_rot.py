@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 LEADER, FOLLOWER = 1, 3
 AWAY = 6.0
-"""Seconds for which the follower is away while the leader continues to write."""
+"""Seconds for which the follower is down while the leader continues to write."""
 
 
 def _segment(field: Field, broker: int) -> Path:
-    """The one segment of ledger-0 on a broker."""
+    """Return the only segment of ledger-0 on a broker."""
     (file,) = field.cluster.directory.glob(f"broker-{broker}/data-*/ledger-0/{0:020d}.log")
     return file
 
 
 def _damage(file: Path, start: int) -> None:
-    """Change some bytes of the first value after a position. Raises LookupError if there is none."""
+    """Overwrite four bytes of the first value after a position. Raises LookupError if there is none."""
     with file.open("r+b") as log:
         log.seek(start)
         at = log.read().find(b"v" * 50)
@@ -37,7 +37,7 @@ def _damage(file: Path, start: int) -> None:
 
 @asynccontextmanager
 async def _services(field: Field) -> AsyncIterator[None]:
-    """Topics of three replicas with writers and a reader that is up to date."""
+    """Run writers to topics of three replicas, and a reader without lag."""
     await field.topic("ledger", on=[(1, 2, 3)])
     await field.topic("orders", partitions=3)
     async with (
@@ -52,7 +52,7 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """While a follower is restarted, bytes that it does not have yet rot on the leader's disk."""
+    """While a follower restarts, bytes that it does not have yet are damaged on the leader's disk."""
     async with _services(field):
 
         async def begin() -> None:
@@ -67,7 +67,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The follower is restarted, and catches up."""
+    """The follower restarts, and catches up."""
     async with _services(field):
 
         async def begin() -> None:

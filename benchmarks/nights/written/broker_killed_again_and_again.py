@@ -1,4 +1,4 @@
-"""A broker is killed each time soon after it is back: each look at the cluster finds it up, or down, and no more."""
+"""A broker is killed again and again soon after each start: each look at the cluster only finds it up or down."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 BROKER = 3
 UP, DOWN = 8.0, 3.0
-"""Seconds for which the broker is up, and for which it stays down."""
+"""Seconds for which the broker is up, and seconds for which it is down."""
 
 
 @asynccontextmanager
 async def _serving(field: Field) -> AsyncIterator[None]:
-    """A topic on all brokers with a writer and a reader."""
+    """Run a writer and a reader of a topic on all brokers."""
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=60), field.consumer("orders", "billing"):
         await field.reads("billing", "orders")
@@ -37,7 +37,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
             await asyncio.wait_for(ended.wait(), seconds)
 
     async def go_on() -> None:
-        """Start it and kill it in turns."""
+        """Start and kill the broker in turns."""
         while True:
             await pause(DOWN)
             if ended.is_set():
@@ -51,7 +51,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
     async with _serving(field):
 
         async def begin() -> None:
-            """Kill it the first time."""
+            """Kill the broker for the first time."""
             await field.kill(BROKER)
             rounds.add(asyncio.create_task(go_on()))
 
@@ -64,7 +64,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """An operator restarts the broker in order, with a new setting, and again as the setting was wrong."""
+    """An operator restarts the broker in order for a new setting, and again to correct the setting."""
     async with _serving(field):
 
         async def begin() -> None:

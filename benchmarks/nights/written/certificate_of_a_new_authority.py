@@ -1,4 +1,6 @@
-"""Brokers get certificates of a new authority: connected clients stay connected, restarted ones do not trust them."""
+"""Brokers get certificates of a new authority: connected clients stay connected, but restarted clients do not trust
+them.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,16 @@ if TYPE_CHECKING:
 
 KEYSTORE = "listener.name.ssl.ssl.keystore.location"
 _NAME = "kafka.example"
-"""The name in the old and the new certificates: a broker accepts a new certificate for a running listener only if the
-names stay the same."""
+"""The name in the old and the new certificates. A running listener accepts a new certificate only with the same
+names.
+"""
 
 
 async def _listen(field: Field, certificate: Path) -> str:
-    """Give each broker a listener with TLS beside the others.
+    """Give each broker an additional listener with TLS.
 
     Returns:
-        ``host:port,…`` of it.
+        ``host:port,…`` of these listeners.
     """
     ports = free_ports(len(field.cluster.broker_ids))
     addresses = zip(field.cluster.broker_ids, field.cluster.addresses, field.cluster.controller_addresses, strict=True)
@@ -46,15 +49,15 @@ async def _listen(field: Field, certificate: Path) -> str:
 
 @asynccontextmanager
 async def _renewing(field: Field, *, same_authority: bool) -> AsyncIterator[Begin]:
-    """Services that trust the authority of today; the brokers' certificates are renewed, and the services restarted.
+    """Services trust the current authority. The brokers' certificates are renewed, and the services restarted.
 
     Args:
-        same_authority: who signs the new certificates.
+        same_authority: whether the same authority signs the new certificates.
     """
     folder = field.cluster.directory
     authority = await asyncio.to_thread(Authority, folder / "authority")
     old = await asyncio.to_thread(authority.issue, _NAME, LOOPBACK)
-    # Use another folder, as the file of a certificate is named after its subject.
+    # Use another folder, because a certificate's file is named after its subject.
     other = await asyncio.to_thread(Authority, folder / "new-authority", "authority of the year after")
     where = folder / "renewed"
     await asyncio.to_thread(where.mkdir)
@@ -93,14 +96,14 @@ async def _renewing(field: Field, *, same_authority: bool) -> AsyncIterator[Begi
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A new authority signs, which nobody's trust store has yet."""
+    """A new authority signs, which no trust store has yet."""
     async with _renewing(field, same_authority=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The authority that everybody trusts signs the new certificates too."""
+    """The authority that everybody trusts also signs the new certificates."""
     async with _renewing(field, same_authority=True) as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""The commits of a job that runs now and then expire between two runs."""
+"""The commits of a job that rarely runs expire between two runs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 TOO_LONG, SHORT = 80.0, 20.0
-"""Seconds between two runs. Here brokers keep the commits of an empty group for one minute; in the report it was
-a day."""
+"""Seconds between two runs. Here brokers keep the commits of an empty group for one minute; in the report they kept
+them for a day.
+"""
 
 
 @asynccontextmanager
 async def _away_for(field: Field, seconds: float) -> AsyncIterator[Begin]:
-    """A job ends, and is started again after some time; another group reads all the while."""
+    """A job ends, and is started again after some time; another group reads all the time."""
     await field.topic("invoices", partitions=3)
     async with (
         field.producer("invoices", rate=40),
@@ -39,14 +40,14 @@ async def _away_for(field: Field, seconds: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """It is away for longer than brokers keep what it committed."""
+    """The job is away for longer than brokers keep its commits."""
     async with _away_for(field, TOO_LONG) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """It is back in time, and reads what was written meanwhile."""
+    """The job is back in time, and reads the records that were written meanwhile."""
     async with _away_for(field, SHORT) as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""cleanup.policy=compact on a topic whose producer writes without keys: each record is refused from then on."""
+"""cleanup.policy=compact on a topic whose producer writes without keys: brokers refuse all further records."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _compacting(field: Field, key: Key) -> AsyncIterator[Begin]:
-    """A topic that is written and read, and becomes compacted.
-
-    Args:
-        key: the keys of the producer.
-    """
+    """A topic with a writer and a reader becomes compacted."""
     await field.topic("sessions", partitions=3)
     await field.topic("orders", partitions=3)
     async with (
@@ -33,7 +29,7 @@ async def _compacting(field: Field, key: Key) -> AsyncIterator[Begin]:
         await asyncio.sleep(10)
 
         async def begin() -> None:
-            """Somebody wants only the newest record of each session."""
+            """Compact the topic, to keep only the newest record of each session."""
             await field.tool(
                 "kafka-configs",
                 *("--alter", "--entity-type", "topics", "--entity-name", "sessions"),
@@ -45,14 +41,14 @@ async def _compacting(field: Field, key: Key) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A producer without keys."""
+    """The producer writes without keys."""
     async with _compacting(field, None) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A producer with keys."""
+    """The producer writes with keys."""
     async with _compacting(field, "spread") as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""max.connections.per.ip on one broker: it closes every new connection, and everything that was connected goes on."""
+"""max.connections.per.ip on one broker: it closes every new connection, and existing connections continue."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _limiting(field: Field, limit: int) -> AsyncIterator[Begin]:
-    """A limit of connections on broker 2; afterwards the clients are deployed anew.
+    """Broker 2 gets a limit of connections; afterwards the clients are deployed again.
 
     Args:
-        limit: connections from one address, which is the same for all here, as behind a proxy.
+        limit: number of connections from an address. All clients have the same address, as behind a proxy.
     """
     await field.topic("orders", partitions=6)
     async with (
@@ -29,7 +29,7 @@ async def _limiting(field: Field, limit: int) -> AsyncIterator[Begin]:
         await field.settled()
 
         async def begin() -> None:
-            """Set the limit, and start the clients again."""
+            """Set the limit, and restart the clients."""
             await field.tool(
                 "kafka-configs",
                 *("--alter", "--entity-type", "brokers", "--entity-name", "2"),
@@ -46,14 +46,14 @@ async def _limiting(field: Field, limit: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Fewer than the other brokers have to it already."""
+    """The limit is smaller than the number of connections from the other brokers."""
     async with _limiting(field, 2) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """More than will ever be."""
+    """The limit is larger than the number of connections will ever be."""
     async with _limiting(field, 1000) as begin:
         yield begin
 
@@ -86,7 +86,7 @@ NIGHT = Night(
         r"delete (group|topic|records)",
         r"set broker [13] .*max\.connections",
     ),
-    # In the twin too, one broker has a setting that the others lack, which is worth a hint.
+    # In the twin, too, one broker has a setting that the others lack, which deserves a hint.
     fine=(r"max\.connections\.per\.ip.*(differ|only|others)|(differ|only|others).*max\.connections\.per\.ip",),
     stands=True,
 )

@@ -1,4 +1,4 @@
-"""A program leaks connections until the listener's limit is reached: a service that is restarted does not come in."""
+"""A program leaks connections until the listener's limit is reached: a restarted service can't connect."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ for port in sys.argv[2:]:
 time.sleep(3600)
 """
 TAKES = 4.0
-"""Seconds until the program's connections are made."""
+"""Seconds until the program has opened its connections."""
 
 
 @asynccontextmanager
 async def _deployed(field: Field, leaked: int) -> AsyncIterator[Begin]:
-    """A service that reads, one that writes, and a probe that opens connections and forgets them.
+    """Run a service that writes and one that reads. A probe opens connections and never closes them, then the reader is
+    restarted.
 
     Args:
-        leaked: how many to each broker.
+        leaked: number of connections to each broker.
     """
     await field.topic("orders", partitions=3)
     async with AsyncExitStack() as later, field.producer("orders", rate=50, user="alice"):
@@ -53,14 +54,14 @@ async def _deployed(field: Field, leaked: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The probe takes all that the listener has."""
+    """The probe takes all connections of the listener."""
     async with _deployed(field, 2 * LIMIT) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """It takes two of each broker, and the service is restarted all the same."""
+    """The probe takes two connections to each broker, and the service is also restarted."""
     async with _deployed(field, 2) as begin:
         yield begin
 
@@ -75,7 +76,7 @@ NIGHT = Night(
     twin_story="The same restart while the probe has a few connections: the service is back in seconds.",
     twin=_twin,
     # Brokers report the number of connections only through JMX; the limit is a config that can be read. A correct
-    # answer is that the group lost its members and none comes back, and to look at the errors in its clients' logs.
+    # answer says that the group lost its members and none came back, and refers to the errors in its clients' logs.
     cause=Words(
         (
             r"billing|group",

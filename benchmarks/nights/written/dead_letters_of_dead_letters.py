@@ -1,4 +1,4 @@
-"""A service's pattern fits its own dead letters: it reads them, fails, and writes them there again."""
+"""A service's pattern matches its topic of dead letters: it reads them, fails, and writes them there again."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ BAD = 12
 
 @asynccontextmanager
 async def _serving(field: Field, pattern: str) -> AsyncIterator[Begin]:
-    """A service works on orders, and nothing failed so far.
+    """A service processes orders without failures.
 
     Args:
-        pattern: of the topics that it reads.
+        pattern: of the topics that the service reads.
     """
     await field.topic("orders", partitions=3)
     await field.topic("orders.DLT", partitions=1)
@@ -43,14 +43,14 @@ async def _serving(field: Field, pattern: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The pattern is for the orders of all countries, and the dead letters begin like them."""
+    """The pattern is meant for the orders of all countries, but also matches the topic of dead letters."""
     async with _serving(field, "^orders.*") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The pattern ends where the name does: the dead letters lie in their topic, for somebody to look at."""
+    """The pattern only matches orders: the dead letters stay in their topic until an operator looks at them."""
     async with _serving(field, "^orders$") as begin:
         yield begin
 

@@ -15,14 +15,14 @@ GROUPS = ("billing", "fraud-check", "search-index")
 
 
 async def _limit_all(field: Field, bytes_a_second: int) -> None:
-    """Set how fast each client id may read from a broker, for all that have no quota of their own."""
+    """Limit the bytes per second that each client id without its own quota may read from a broker."""
     change = ("--entity-type", "clients", "--entity-default", "--add-config", f"consumer_byte_rate={bytes_a_second}")
     await field.tool("kafka-configs", "--alter", *change)
 
 
 @asynccontextmanager
 async def _services(field: Field) -> AsyncIterator[None]:
-    """Three groups read 100 kB a second each, and have no lag."""
+    """Run three groups that read 100 kB per second each, and have no lag."""
     await field.topic("orders", partitions=3)
     async with (
         field.producer("orders", rate=200, value_bytes=500),
@@ -37,7 +37,7 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The default was meant in kilobytes."""
+    """The value of the default was meant in kilobytes."""
     async with _services(field):
 
         async def begin() -> None:
@@ -48,7 +48,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A default far above of what anybody reads."""
+    """The default is far above the rate of any client."""
     async with _services(field):
 
         async def begin() -> None:

@@ -18,7 +18,7 @@ _TOPIC = "legacy.audit"
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """An operator deletes it twice; it is there again within seconds, with one partition on one broker."""
+    """An operator deletes a topic twice; it is back within seconds, with one partition on one broker."""
     await field.topic(_TOPIC, partitions=6)
     await field.topic("orders", partitions=3)
     async with (
@@ -40,7 +40,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A topic that nobody uses any more is deleted, and stays away."""
+    """An unused topic is deleted, and does not come back."""
     await field.topic(_TOPIC, partitions=6)
     await field.topic("orders", partitions=3)
     async with (
@@ -88,8 +88,8 @@ NIGHT = Night(
         must=(r"auto\.create\.topics\.enable|allow\.auto\.create|auto.?creat|exporter|(stop|find) .{0,40}client",)
     ),
     wrong=(r"delete topic orders", r"delete\.topic\.enable=false", r"reset group billing"),
-    # It is true that a topic was deleted, and an operator may want to know it.
+    # It is true that a topic was deleted, and an operator may want to know that.
     fine=(r"legacy\.audit.*(delet|\bgone\b|remov)",),
-    # Both are Kafka's defaults; default.replication.factor is 1 by default too.
+    # Both are Kafka's defaults; default.replication.factor is also 1 by default.
     properties={"auto.create.topics.enable": "true", "num.partitions": "1"},
 )

@@ -1,4 +1,4 @@
-"""A DENY is meant for the topics of one team, and its prefix fits another's too: no ALLOW helps against it."""
+"""A DENY for the topics of one team has a prefix that also matches another team's topic: no ALLOW helps against it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 _PATIENCE_MS = 10_000
-"""Milliseconds after which a member whose requests are refused has left its group."""
+"""Milliseconds after which the coordinator removes a member whose requests are refused."""
 
 
 @asynccontextmanager
 async def _shutting_out(field: Field, prefix: str) -> AsyncIterator[Begin]:
-    """Bob writes and reads the payroll, where another one writes too, and Alice has the payments. Bob must not see
-    those any more.
+    """Bob writes and reads payroll, to which another user also writes; Alice uses pay.transfers. Then an ACL denies Bob
+    all topics with a prefix.
 
     Args:
-        prefix: of the topics that are denied to him.
+        prefix: of the topics that are denied to Bob.
     """
     for topic, user in (("payroll", "bob"), ("pay.transfers", "alice")):
         await field.topic(topic, partitions=3)
@@ -48,14 +48,14 @@ async def _shutting_out(field: Field, prefix: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The prefix lacks its dot, and the payroll begins with it."""
+    """The prefix lacks its dot, so it also matches payroll."""
     async with _shutting_out(field, "pay") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The prefix has its dot: it fits no topic that Bob uses."""
+    """The prefix has its dot: it matches no topic that Bob uses."""
     async with _shutting_out(field, "pay.") as begin:
         yield begin
 

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _release(field: Field, protocol: Literal["classic", "consumer"]) -> AsyncIterator[Begin]:
-    """A cluster whose software is new and whose group.version is not, and a new release of the one who reads."""
-    # In an upgraded cluster whose feature levels were not raised, group.version is 0; in a new cluster it is 1, so
+    """The brokers run a new release, but group.version is 0. A new release of the reading service is deployed.
+
+    Args:
+        protocol: the group protocol of the service's new release.
+    """
+    # group.version is 0 in an upgraded cluster whose feature levels were not raised. In a new cluster it is 1, so
     # downgrade it.
     await field.tool("kafka-features", "downgrade", "--feature", "group.version=0")
     await field.topic("orders", partitions=3)
@@ -35,14 +39,14 @@ async def _release(field: Field, protocol: Literal["classic", "consumer"]) -> As
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The new release asks for the new protocol."""
+    """The service's new release uses the new protocol."""
     async with _release(field, "consumer") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The new release is as the former one."""
+    """The service's new release uses the classic protocol, as the former one."""
     async with _release(field, "classic") as begin:
         yield begin
 
@@ -66,7 +70,7 @@ NIGHT = Night(
     symptom=Words((r"billing", r"empty|no (active )?member|\blag|behind|nobody reads")),
     step=Words((r"group\.version|features?\b|group\.protocol|classic",)),
     wrong=(r"reset group", r"delete group", r"delete topic", r"downgrade"),
-    # This is true for the twin too, and useful: the level can be raised.
+    # This is also true for the twin, and useful: the level can be raised.
     fine=(r"group\.version|feature",),
     versions=("4.3", "4.4"),
 )

@@ -1,4 +1,4 @@
-"""The first ACL of a topic, on a cluster that allows what has no ACL, locks its clients out."""
+"""The first ACL of a topic locks its clients out, on a cluster that allows everything without ACLs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _open_cluster(field: Field) -> AsyncIterator[None]:
-    """No topic has an ACL, so everybody may do everything: alice's service writes and reads, another one writes too."""
+    """No topic has an ACL, so every user may do everything: alice's service writes and reads, another service also
+    writes.
+    """
     await field.topic("orders", partitions=3)
     async with (
         field.producer("orders", rate=20, name="web-shop"),
@@ -32,7 +34,7 @@ async def _allow_bob(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Somebody grants a new reader what it has already, and takes it from all others by that."""
+    """An operator grants a new reader a right that it has already, and thereby takes it from all others."""
     async with _open_cluster(field):
 
         async def begin() -> None:
@@ -43,7 +45,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same, after those who use the topic got their own ACL."""
+    """The users of the topic get their own ACL first."""
     async with _open_cluster(field):
 
         async def begin() -> None:

@@ -1,4 +1,6 @@
-"""A tool applies a file of ACLs and deletes all that are not in it: a group's right was given by hand."""
+"""A tool applies a file of ACLs and deletes all others, among them a group's right that an operator had granted by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 _PATIENCE_MS = 10_000
-"""A member that is refused is gone after this time."""
+"""Milliseconds after which the coordinator removes a member whose requests are refused."""
 
 
 async def _acl(field: Field, verb: str, user: str, operation: str, *resource: str) -> None:
@@ -24,11 +26,11 @@ async def _acl(field: Field, verb: str, user: str, operation: str, *resource: st
 
 @asynccontextmanager
 async def _applied(field: Field, user: str, group: str) -> AsyncIterator[Begin]:
-    """Two teams and a user that left; then a file is applied, which has all but one of the ACLs.
+    """Two teams and a former user have ACLs. A file with all ACLs but one is applied.
 
     Args:
-        user: whose ACL is not in the file.
-        group: of which that ACL is.
+        user: the user whose ACL is not in the file.
+        group: the group of that ACL.
     """
     await field.topic("payments", partitions=3)
     await field.topic("parcels", partitions=3)
@@ -48,7 +50,7 @@ async def _applied(field: Field, user: str, group: str) -> AsyncIterator[Begin]:
         await field.reads("labels", "parcels")
 
         async def begin() -> None:
-            """The tool adds what is new in the file, and deletes what is not there."""
+            """Add the ACLs that are new in the file, and delete those that it lacks."""
             await _acl(field, "--add", "bob", "Write", "--topic", "parcels.returned")
             await _acl(field, "--remove", user, "Read", "--group", group)
 
@@ -57,14 +59,14 @@ async def _applied(field: Field, user: str, group: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The file knows alice's topic; her group was allowed with a command, once."""
+    """The file has alice's topic; the right for her group was once granted by a command."""
     async with _applied(field, "alice", "booking") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The file does not know of somebody who left, whose group is not there any more."""
+    """The file lacks a user who left, and whose group no longer exists."""
     async with _applied(field, "carol", "audit-2019") as begin:
         yield begin
 

@@ -1,4 +1,6 @@
-"""The ACL for all groups is written again as a prefix: a star is a letter there, and no group begins with it."""
+"""The ACL for all groups is replaced by a prefixed ACL with a star, which is a plain character there: no group begins
+with it.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,10 @@ _OF_ALICE = ("--allow-principal", "User:alice")
 
 @asynccontextmanager
 async def _prefix_of_groups(field: Field, prefix: str) -> AsyncIterator[Begin]:
-    """Alice's services may use every group, until a tool writes her ACL again.
+    """Alice's services may use every group, until a tool replaces her ACL by a prefixed one.
 
     Args:
-        prefix: of the groups that she may use from then on.
+        prefix: of the groups that she may use afterwards.
     """
     await field.topic("orders", partitions=3)
     for operation in ("Read", "Write"):
@@ -45,14 +47,14 @@ async def _prefix_of_groups(field: Field, prefix: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The tool takes a star for a pattern."""
+    """The tool takes the star for a pattern."""
     async with _prefix_of_groups(field, "*") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same change with what the names of her groups begin with."""
+    """The prefix is that of her groups' names."""
     async with _prefix_of_groups(field, "bill") as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""A service makes up its group's name at each start: each start reads all there is, and leaves a group behind."""
+"""A service invents its group's name at each start: each start reads all records, and leaves a group behind."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ STARTS = (
     "search-index-c41e7d06-58b9",
     "search-index-9a2f60cb-d317",
 )
-"""The name of each start; the last one runs on."""
+"""The group of each start; the last one keeps running."""
 BY_HAND = ("search-index-eu", "search-index-us", "search-index-asia")
 
 
 @asynccontextmanager
 async def _articles(field: Field) -> AsyncIterator[None]:
-    """A topic that some services read, each region in a group of its own."""
+    """Several regions read a topic, each in its own group."""
     await field.topic("articles", partitions=3)
     await field.writes("articles", 6_000)
     async with AsyncExitStack() as regions, field.producer("articles", rate=40):
@@ -37,10 +37,10 @@ async def _articles(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _started(field: Field, groups: Sequence[str]) -> AsyncIterator[Begin]:
-    """A service that is deployed again and again.
+    """A service is deployed again and again.
 
     Args:
-        groups: its group at each start.
+        groups: the service's group at each start.
     """
     async with _articles(field), AsyncExitStack() as running:
 
@@ -51,7 +51,7 @@ async def _started(field: Field, groups: Sequence[str]) -> AsyncIterator[Begin]:
         await start(groups[0])
 
         async def begin() -> None:
-            """Deploy, let it work for a while, and deploy again."""
+            """Deploy the service, let it work for a while, and deploy it again."""
             for group in groups[1:]:
                 await asyncio.sleep(8)
                 await running.aclose()
@@ -62,14 +62,14 @@ async def _started(field: Field, groups: Sequence[str]) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Its library adds a random part to the name, which differs each time."""
+    """The service's library adds a different random part to the name each time."""
     async with _started(field, STARTS) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The name is a fixed one, and the service goes on where it was."""
+    """The name is always the same, and the service continues from its offsets."""
     async with _started(field, ("search-index-all",) * len(STARTS)) as begin:
         yield begin
 
@@ -105,7 +105,7 @@ NIGHT = Night(
         r"delete (topic|records)",
         r"set topic articles",
     ),
-    # Four deployments within a minute are true of the twin, too.
+    # The four deployments within a minute also happen in the twin.
     fine=(r"search-index-all\b.*(rebalanc|join|restart|came|member)",),
     watch=60.0,
 )

@@ -1,4 +1,6 @@
-"""A firewall drops what comes in to one broker: the controller hears it, and nobody reaches it."""
+"""A firewall drops incoming connections to one broker: the controller gets its heartbeats, but no client can
+reach it.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ CHUNK = 65_536
 
 
 class Firewall:
-    """What stands before a broker's listener, at the address that it advertises; what the broker itself opens does not
-    come by here."""
+    """Stands before a broker's listener, at the address that the broker advertises. Connections that the broker itself
+    opens do not pass through it.
+    """
 
     def __init__(self, outside: int, inside: int) -> None:
         self._outside, self._inside = outside, inside
@@ -30,7 +33,7 @@ class Firewall:
 
     @asynccontextmanager
     async def standing(self) -> AsyncIterator[None]:
-        """Let connections pass until this is left."""
+        """Let connections pass until the end of the block."""
         server = await asyncio.start_server(self._serve, LOOPBACK, self._outside)
         try:
             yield
@@ -41,11 +44,11 @@ class Firewall:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def drop(self) -> None:
-        """Drop everything from now on, without a word to either side."""
+        """Drop everything from now on, without a sign to either side."""
         self._lets_pass.clear()
 
     def cut(self) -> None:
-        """End the connections of this moment; new ones pass."""
+        """Close the current connections; new ones pass."""
         for writer in list(self._writers):
             writer.close()
 
@@ -82,7 +85,7 @@ class Firewall:
 
 @asynccontextmanager
 async def _behind_firewall(field: Field) -> AsyncIterator[Firewall]:
-    """Put broker 2 behind a firewall, at the address that it had, with topics and clients."""
+    """Put broker 2 behind a firewall at its former address, and run topics and clients."""
     _, port = field.cluster.addresses[BROKER - 1]
     _, controller = field.cluster.controller_addresses[BROKER - 1]
     (inside,) = free_ports(1)
@@ -101,7 +104,7 @@ async def _behind_firewall(field: Field) -> AsyncIterator[Firewall]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A rule of the firewall changes: nothing comes in to broker 2, everything goes out from it."""
+    """A rule of the firewall changes: connections to broker 2 fail, connections from it work."""
     async with _behind_firewall(field) as firewall:
 
         async def begin() -> None:
@@ -112,7 +115,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The firewall fails over to its spare: all connections to broker 2 end, and are made again."""
+    """The firewall fails over to its spare: all connections to broker 2 end, and are opened again."""
     async with _behind_firewall(field) as firewall:
 
         async def begin() -> None:

@@ -1,4 +1,4 @@
-"""One hot key: 95 % of the writes go into one of three partitions, and one of three members can't keep up."""
+"""A hot key: 95 % of the writes go into one of three partitions, and one of three members can't keep up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORK_MS = 25.0
 
 @asynccontextmanager
 async def _settling(field: Field) -> AsyncIterator[None]:
-    """Three members, a partition each."""
+    """Run three members with a partition each."""
     await field.topic("payments", partitions=3)
     async with AsyncExitStack() as members:
         for name in ("settling-a", "settling-b", "settling-c"):
@@ -30,7 +30,9 @@ async def _settling(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Sixty records a second under many keys; then the same number, nearly all of them under one key."""
+    """A producer writes sixty records per second under many keys; then the same number, nearly all of them under one
+    key.
+    """
     async with (
         _settling(field),
         field.producer("payments", rate=60, name="payments-api") as many,
@@ -39,7 +41,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
         await asyncio.sleep(8)
 
         async def begin() -> None:
-            """A large customer's import begins; the others are few."""
+            """Begin a large customer's import; other customers write few records."""
             await many.tell(rate=5)
             await one.tell(rate=55)
 
@@ -48,7 +50,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Records without keys: the client fills one partition for some seconds, then another; each gets its third."""
+    """A producer without keys fills a partition for some seconds, then another; each gets a third of the records."""
     # The sticky partitioner keeps a partition for a batch or for this time; seconds instead of milliseconds make that
     # visible.
     async with (

@@ -1,4 +1,4 @@
-"""Two processes use the same group.instance.id and take turns in putting each other out of the group."""
+"""Two processes use the same group.instance.id, and each in turn fences the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SESSION_MS = 180_000
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A deployment starts its new pod before the old one has ended; both have the id that the deployment gives."""
+    """A deployment starts its new pod before the old one has ended; both have the instance id of the deployment."""
     await field.topic("requests", partitions=4)
     async with (
         AsyncExitStack() as later,
@@ -42,7 +42,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Each static member is restarted once, the next one after the last one is back."""
+    """Each static member is restarted once, the second after the first is back."""
     await field.topic("requests", partitions=4)
     async with (
         field.producer("requests", rate=80),

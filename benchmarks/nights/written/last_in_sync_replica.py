@@ -1,4 +1,4 @@
-"""One replica died, then the one that was left in sync: the first came back and may not lead."""
+"""A broker died, then the other one, which had the last in-sync replicas: the first came back and may not lead."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _ledger(field: Field) -> AsyncIterator[None]:
-    """A topic with two replicas, which saves disks."""
+    """Run clients of a topic with two replicas, and of a topic with three."""
     await field.topic("ledger", on=[[1, 2], [2, 1], [1, 2]])
     await field.topic("orders", partitions=3)
     async with (
@@ -29,11 +29,11 @@ async def _ledger(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Broker 2 dies, records go on to broker 1 alone, broker 1 dies, broker 2 comes back."""
+    """Broker 2 dies, broker 1 alone accepts records, broker 1 dies, broker 2 comes back."""
     async with _ledger(field):
 
         async def begin() -> None:
-            """Two crashes and one repair."""
+            """Crash both brokers, and start only broker 2 again."""
             await field.kill(2)
             await asyncio.sleep(15)  # broker 2 leaves the ISR after six seconds, and broker 1 alone accepts records
             await field.kill(1)
@@ -45,11 +45,11 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Broker 2 dies and comes back, gets what it missed, and then broker 1 dies and comes back."""
+    """Broker 2 dies, comes back and catches up; then broker 1 dies and comes back."""
     async with _ledger(field):
 
         async def begin() -> None:
-            """Two crashes, each repaired before the next."""
+            """Crash each broker, and start it again before the next crash."""
             await field.kill(2)
             await asyncio.sleep(15)
             await field.start(2)
@@ -81,7 +81,7 @@ NIGHT = Night(
     symptom=Words((r"ledger|broker 1\b", r"leader|offline|unavailable|down|away|gone")),
     step=Words((r"(start|bring|restore|recover|repair)\w*\b.*\bbroker 1\b|\bbroker 1\b.*(start|back|running|\bup\b)",)),
     wrong=(r"unclean", r"unregister", r"delete (topic|records)", r"reassign|move partition"),
-    # In the twin too, a broker that crashed is away for some seconds, and its replicas have to catch up.
+    # In the twin, too, each crashed broker is down for some seconds, and its replicas have to catch up.
     fine=(r"brokers? [12]\b",),
     watch=70.0,
 )

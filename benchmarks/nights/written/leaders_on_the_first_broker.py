@@ -1,4 +1,6 @@
-"""A rolling restart without an election after it: one broker leads twice its share, the last one leads nothing."""
+"""A rolling restart without an election afterwards: one broker leads twice its share, the last one leads no
+partition.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _shop(field: Field) -> AsyncIterator[None]:
-    """Two topics whose leaders are spread evenly, written and read."""
+    """Run clients of two topics whose leaders are spread evenly."""
     await field.topic("orders", partitions=6)
     await field.topic("clicks", partitions=6)
     async with (
@@ -33,11 +35,11 @@ async def _restart_all(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Every broker is restarted, one after the other, and nobody looks at the leaders."""
+    """Every broker is restarted, one after another, and nobody checks the leaders."""
     async with _shop(field):
 
         async def begin() -> None:
-            """Roll the brokers."""
+            """Restart the brokers one after another."""
             await _restart_all(field)
 
         yield begin
@@ -45,11 +47,11 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same restart; the runbook ends with an election of the preferred leaders."""
+    """The same restart ends with an election of the preferred leaders."""
     async with _shop(field):
 
         async def begin() -> None:
-            """Roll the brokers, and let the preferred replicas lead again."""
+            """Restart the brokers one after another, and elect the preferred leaders."""
             await _restart_all(field)
             await field.settled()
 

@@ -1,4 +1,6 @@
-"""The lock of a share group is cut below the time that its workers need: jobs are given out twice while they last."""
+"""The lock of a share group is set below the time that its workers need: the broker gives jobs out again while a worker
+still has them.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,11 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 JOBS, SECONDS = 20, 20
-"""What a worker takes at a time, and how long it works on that, from taking it to acknowledging it."""
+"""Number of jobs that a worker takes at a time, and seconds from taking them to acknowledging them."""
 
 
 _JOB = re.compile(r"\(\d+, \d+\)")
-"""A job in the output of a worker, a line for each time that it takes some: its partition and offset."""
+"""Partition and offset of a job in the output of a worker, which writes a line each time that it takes jobs."""
 
 
 async def _set(field: Field, config: str) -> None:
@@ -30,10 +32,10 @@ async def _set(field: Field, config: str) -> None:
 
 @asynccontextmanager
 async def _changed(field: Field, lock_ms: int) -> AsyncIterator[Begin]:
-    """Two workers reduce a backlog, with the lock of thirty seconds that brokers give by default.
+    """Two workers reduce a backlog, with the brokers' default lock of thirty seconds; then the lock is changed.
 
     Args:
-        lock_ms: how long a job belongs to one worker from then on.
+        lock_ms: milliseconds for which a job is then locked for a worker.
     """
     await field.topic("mails", partitions=3)
     await field.topic("orders", partitions=3)
@@ -46,7 +48,7 @@ async def _changed(field: Field, lock_ms: int) -> AsyncIterator[Begin]:
         field.consumer("orders", "billing"),
     ):
         await field.reads("billing", "orders")
-        await asyncio.sleep(15)  # a backlog of single jobs
+        await asyncio.sleep(15)  # a backlog of single jobs arises
         await newsletter.tell(rate=1)
         async with (
             field.program(*worker, "mail-worker-1", str(JOBS), str(SECONDS)) as one,
@@ -59,7 +61,7 @@ async def _changed(field: Field, lock_ms: int) -> AsyncIterator[Begin]:
             await asyncio.sleep(30)  # the first jobs are acknowledged
 
             async def begin() -> None:
-                """Somebody wants another lock, and each worker takes jobs with it, and again after those."""
+                """Change the lock, and wait until each worker has taken jobs with it twice."""
                 before = taken().count("[(")
                 await _set(field, f"share.record.lock.duration.ms={lock_ms}")
 
@@ -76,7 +78,7 @@ async def _changed(field: Field, lock_ms: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The jobs of a worker that died should be free sooner: fifteen seconds."""
+    """The lock is cut to fifteen seconds, to free the jobs of a worker that died sooner."""
     async with _changed(field, 15_000) as begin:
         yield begin
 
@@ -119,6 +121,6 @@ NIGHT = Night(
         r"max\.record\.locks",
     ),
     watch=50.0,
-    # Share groups are there from 4.2 on without a preview's switch.
+    # Share groups are available since 4.2 without enabling a preview.
     versions=("4.3", "4.4"),
 )

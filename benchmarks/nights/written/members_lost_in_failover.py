@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _reading(field: Field) -> AsyncIterator[tuple[int, tuple[Client, Client]]]:
-    """Two groups with the same coordinator (the hash of both names is the same, modulo three), a third one with
-    another, and the broker that it is."""
+    """Run two groups with the same coordinator (the hashes of their names are equal modulo three) and a third group
+    with another. Yield the id of that coordinator, and the members of the two groups.
+    """
     await field.topic("orders", partitions=3)
     # The sessions are as short as brokers allow, instead of 45 seconds.
     soon: dict[str, Any] = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
@@ -43,7 +44,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
     async with _reading(field) as (coordinator, members):
 
         async def begin() -> None:
-            """Restart it; the members end without a word meanwhile, and stay away."""
+            """Restart the coordinator, and kill the members for good."""
             await asyncio.gather(field.stop(coordinator), *(each.kill() for each in members))
             await asyncio.sleep(5)
             await field.start(coordinator)
@@ -53,11 +54,11 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The coordinator is restarted, and the members find the next one."""
+    """The coordinator is restarted, and the members find the new one."""
     async with _reading(field) as (coordinator, _):
 
         async def begin() -> None:
-            """Restart it."""
+            """Restart the coordinator."""
             await field.stop(coordinator)
             await asyncio.sleep(5)
             await field.start(coordinator)
@@ -90,6 +91,6 @@ NIGHT = Night(
         r"^\s*(move|drain|unregister|elect|reassign)\b",
         r"set topic",
     ),
-    # It is true that a broker was restarted in order, and worth a line of history.
+    # It is true that a broker was restarted in order, and worth a row in the history.
     fine=(r"(rolling|planned|orderly|controlled) (restarts?|shut ?downs?)|restart(s|ed)? in order|shut down in order",),
 )

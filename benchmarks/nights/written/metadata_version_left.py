@@ -1,4 +1,4 @@
-"""An upgrade that was never finished: every broker runs the new release, the metadata.version is the old one's."""
+"""An unfinished upgrade: every broker runs the new release, but the metadata.version is that of the old one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 async def _upgrades(field: Field) -> None:
-    """Raise each feature to the level of the brokers' release, except kraft.version: that makes another kind of quorum
-    and belongs to no upgrade (KAFKA-21426)."""
+    """Raise each feature to the level of the brokers' release, except kraft.version: raising that one changes the kind
+    of quorum, and is not part of an upgrade (KAFKA-21426).
+    """
     release = ".".join(field.version.split(".")[:2])
     levels = await field.tool("kafka-features", "version-mapping", "--release-version", release)
     now = dict(
@@ -24,7 +25,7 @@ async def _upgrades(field: Field) -> None:
     wanted = [
         f"{name}={level}"
         for name, level in re.findall(r"([a-z.]+\.version)\s*=\s*(\d+)", levels)
-        # brokers refuse a feature that already has the level, and with it all others
+        # if a feature has its level already, brokers refuse the whole request
         if name != "kraft.version" and now.get(name) != level
     ]
     await field.tool("kafka-features", "upgrade", *(word for each in wanted for word in ("--feature", each)))
@@ -32,26 +33,26 @@ async def _upgrades(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Brokers of a new release over storage of 4.1, with the load of any day."""
+    """Brokers of a new release run on storage of 4.1, under a usual load."""
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):
         await field.reads("billing", "orders")
 
         async def begin() -> None:
-            """Nobody does the last step of the upgrade."""
+            """Leave out the last step of the upgrade."""
 
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same, and somebody ends the upgrade."""
+    """The same brokers, and an operator finishes the upgrade."""
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):
         await field.reads("billing", "orders")
 
         async def begin() -> None:
-            """Raise the features to those of the release."""
+            """Raise the features to the levels of the release."""
             await _upgrades(field)
 
         yield begin
@@ -77,7 +78,8 @@ NIGHT = Night(
     symptom=Words((r"feature|metadata|upgrade",)),
     step=Words((r"metadata\.version|features?\b|release-version|finali[sz]e",)),
     wrong=(r"downgrade", r"kraft\.version"),
-    # Static voters are worth a hint, as the documentation recommends the dynamic quorum, although nothing is wrong.
+    # A row about static voters is justified, because the documentation recommends the dynamic quorum, although nothing
+    # is wrong.
     fine=(r"static (quorum|voters?)|controller\.quorum\.voters",),
     stands=True,
     format_options=("--release-version", "4.1"),

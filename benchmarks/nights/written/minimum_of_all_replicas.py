@@ -1,4 +1,4 @@
-"""A topic with two replicas that both have to be in sync: the first broker that is drained stops its writers."""
+"""A topic has two replicas, and both must be in sync: the first broker that is shut down stops its writers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ BROKER = 3
 
 @asynccontextmanager
 async def _drained(field: Field, replicas: int) -> AsyncIterator[Begin]:
-    """Two of the replicas have to be in sync; a broker is shut down for its maintenance.
+    """Two of a partition's replicas have to be in sync; a broker is shut down for maintenance.
 
     Args:
-        replicas: how many the topic has.
+        replicas: the number of replicas of each partition.
     """
     places = [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
     await field.topic("payments", on=[each[:replicas] for each in places], configs={"min.insync.replicas": "2"})
@@ -34,14 +34,14 @@ async def _drained(field: Field, replicas: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Two replicas, both needed."""
+    """The topic has two replicas, both required."""
     async with _drained(field, 2) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Three replicas, two needed."""
+    """The topic has three replicas, two of them required."""
     async with _drained(field, 3) as begin:
         yield begin
 
@@ -65,7 +65,7 @@ NIGHT = Night(
     symptom=Words((r"payments|broker 3\b", r"down|gone|shut|under.?replicat|in.?sync|offline|writ")),
     step=Words((r"start.{0,30}(broker|it\b|3)|min\.insync\.replicas|replicas? (on|to)|more replicas",)),
     wrong=(r"unclean", r"unregister", r"delete topic", r"reset group"),
-    # The broker is down for a while: a row may say that, and that its replicas are missing, but not that writes are
+    # The broker is down for a while: a row may report that, and that its replicas are missing, but not that writes are
     # refused.
     fine=(r"\A(?!.*(refus|reject|cannot be written|no writes)).*(broker 3\b|in sync|under.?replicated)",),
 )

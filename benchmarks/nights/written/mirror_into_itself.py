@@ -1,4 +1,4 @@
-"""A mirror has this cluster at both ends: it makes copies of copies, each with a longer name."""
+"""A mirror has the same cluster at both ends: it copies its own copies, each with a longer name."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _EVERY = "12"
 
 @asynccontextmanager
 async def _mirrored(field: Field, *more: str) -> AsyncIterator[Begin]:
-    """Two topics in use, and a mirror that is started.
+    """Two topics are in use, and a mirror is started.
 
     Args:
-        more: what the mirror is told besides.
+        more: further arguments of the mirror.
     """
     await field.topic("orders", partitions=2)
     await field.topic("customers", partitions=1, configs={"cleanup.policy": "compact"})
@@ -46,14 +46,14 @@ async def _mirrored(field: Field, *more: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The mirror takes its own copies for topics of the other end."""
+    """The mirror takes its own copies for topics of the other cluster."""
     async with _mirrored(field) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The mirror makes a copy of each topic, and stops there: as the one of a partner's cluster would."""
+    """The mirror makes one copy of each topic, as between two clusters."""
     async with _mirrored(field, "--knows-its-own") as begin:
         yield begin
 

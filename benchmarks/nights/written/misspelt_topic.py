@@ -1,4 +1,4 @@
-"""A new release writes to a topic whose name lacks a letter, and brokers make it."""
+"""A new release writes to a topic whose name lacks a letter, and brokers create it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WRITER = "web-shop"
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The writer of orders is deployed again, and writes to order."""
+    """The writer of topic orders is deployed again, and writes to topic order."""
     await field.topic("orders", partitions=6)
     async with (
         AsyncExitStack() as later,
@@ -34,7 +34,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The writer is deployed again, and with it a topic for what is sent back, which was made in order and is read."""
+    """The writer is deployed again, with an additional topic that was created in order and has a reader."""
     await field.topic("orders", partitions=6)
     async with (
         AsyncExitStack() as later,
@@ -78,8 +78,8 @@ NIGHT = Night(
         )
     ),
     step=Words((r"\borders?\b", r"producer|client|writer|service|name|auto\.create|auto-?creat|copy|release|deploy")),
-    # The records in the topic with the wrong name exist nowhere else.
+    # The records in the topic with the wrong name are in no other topic.
     wrong=(r"delete topic orders?\b", r"delete records", r"reset group billing", r"set topic order retention"),
-    # The first two values are Kafka's defaults, and so is a single replica.
+    # The first two values are Kafka's defaults. So is a minimum of one in-sync replica.
     properties={"auto.create.topics.enable": "true", "num.partitions": "1", "min.insync.replicas": "1"},
 )

@@ -1,4 +1,4 @@
-"""A group that is too slow is scaled out past the partitions of its topic: half of it has nothing to do."""
+"""A group that is too slow is scaled out beyond the partitions of its topic: half of its members have nothing to do."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 PARTITIONS, MEMBERS = 3, 6
 WORK_MS = 25.0
-"""Milliseconds of work for a record: a member can process forty per second."""
+"""Milliseconds of work for a record: a member can process forty records per second."""
 
 
 @asynccontextmanager
 async def _scaled_out(field: Field, rate: float) -> AsyncIterator[Begin]:
-    """A member for each partition; then there is more to do, and as many members again are started.
+    """Each partition has a member. Then the load changes, and as many members again are started.
 
     Args:
-        rate: records a second from then on.
+        rate: the later load in records per second.
     """
     await field.topic("orders", partitions=PARTITIONS)
     names = [f"billing-{number}" for number in range(1, MEMBERS + 1)]
@@ -40,14 +40,14 @@ async def _scaled_out(field: Field, rate: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Twice what three members can do."""
+    """The load is twice the capacity of three members."""
     async with _scaled_out(field, 240) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same members, as a reserve, with less than three of them can do."""
+    """The load is less than three members can process; the others are a reserve."""
     async with _scaled_out(field, 60) as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""A move with a throttle below what is written to its partitions: it runs, and never ends."""
+"""A move is throttled below the rate of writes to its partitions: it runs, and never ends."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ BEFORE = 3_000
 
 @asynccontextmanager
 async def _moved(field: Field, throttle: int, *, ends: bool) -> AsyncIterator[Begin]:
-    """A replica of each partition is moved to broker 3 while 200 kB a second are written.
+    """A replica of each partition is moved to broker 3 while a producer writes 200 kB per second.
 
     Args:
-        throttle: bytes a second.
-        ends: wait for the end of the move, and take the throttle away.
+        throttle: bytes per second.
+        ends: whether to wait for the end of the move and remove the throttle.
     """
     await field.topic("metrics", on=[(1, 2), (2, 1), (1, 2)])
     await field.writes("metrics", BEFORE, value=b"m" * 1000)
@@ -50,14 +50,14 @@ async def _moved(field: Field, throttle: int, *, ends: bool) -> AsyncIterator[Be
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A tenth of what is written."""
+    """The throttle is a tenth of the rate of writes."""
     async with _moved(field, 20_000, ends=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Much more than what is written."""
+    """The throttle is far above the rate of writes."""
     async with _moved(field, 20_000_000, ends=True) as begin:
         yield begin
 

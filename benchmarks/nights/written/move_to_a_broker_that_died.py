@@ -1,4 +1,4 @@
-"""Partitions are being moved to a broker, and it dies: the move never ends."""
+"""A broker dies while partitions are moved to it: the move never ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _clicks(field: Field) -> AsyncIterator[None]:
-    """A topic of eight megabytes on two brokers, and one that is read."""
+    """Run clients of a topic with eight megabytes on two brokers, and of a topic with a reader."""
     await field.topic("clicks", on=[[1, 2], [2, 1]])
     await field.topic("orders", partitions=3)
     await field.writes("clicks", 8000, value=b"v" * 1000)
@@ -29,7 +29,7 @@ async def _clicks(field: Field) -> AsyncIterator[None]:
 
 
 async def _move(field: Field, bytes_a_second: int) -> None:
-    """Move the replicas that follow from each other's broker to broker 3, as slowly as wanted."""
+    """Move the following replica of each partition to broker 3, with a throttle."""
     moves = [
         {"topic": "clicks", "partition": 0, "replicas": [1, 3]},
         {"topic": "clicks", "partition": 1, "replicas": [2, 3]},
@@ -52,7 +52,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
     async with _clicks(field):
 
         async def begin() -> None:
-            """Start the move; the broker that receives dies."""
+            """Start the move, and kill the receiving broker."""
             await _move(field, 40_000)
             await field.kill(3)
 
@@ -61,7 +61,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same move, at a rate at which it ends, and its throttle is taken away as the tool wants it."""
+    """The same move is fast enough to end, and the tool removes its throttle."""
     async with _clicks(field):
 
         async def begin() -> None:
@@ -104,7 +104,7 @@ NIGHT = Night(
         )
     ),
     wrong=(r"unclean", r"delete (topic|group|records)", r"unregister broker [12]\b"),
-    # In the twin, a move is under way for some seconds, and its throttle is set.
+    # In the twin, a move runs for some seconds with its throttle set.
     fine=(r"reassign|\bmov(e|ing)\b|throttle",),
     watch=70.0,
 )

@@ -1,4 +1,6 @@
-"""A broker is added to take load, and gets nothing: Kafka gives new brokers only what is created after them."""
+"""A broker is added to share the load, and gets none: Kafka only gives new brokers partitions that are created
+later.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _AFTER = ((1, 2), (2, 3), (3, 1), (1, 3), (2, 1), (3, 2))
 
 @asynccontextmanager
 async def _two_brokers(field: Field) -> AsyncIterator[None]:
-    """A cluster of brokers 1 and 2 with all of the data; broker 3 is not there, and not registered."""
+    """Brokers 1 and 2 have all data; broker 3 is stopped and unregistered."""
     await field.stop(3)
     await field.tool("kafka-cluster", "unregister", "--id", "3")
     await field.topic("orders", on=_BEFORE)
@@ -36,11 +38,11 @@ async def _two_brokers(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Broker 3 is started, and that is all."""
+    """Broker 3 is started, and nothing else is done."""
     async with _two_brokers(field):
 
         async def begin() -> None:
-            """Start it."""
+            """Start broker 3."""
             await field.start(3)
 
         yield begin
@@ -52,7 +54,7 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
     async with _two_brokers(field):
 
         async def begin() -> None:
-            """Start it, and give it its third of each topic."""
+            """Start broker 3, and move a third of each topic to it."""
             await field.start(3)
             places = {"orders": _AFTER, "payments": _AFTER, "__consumer_offsets": _AFTER[:3]}
             wanted = [
@@ -66,7 +68,7 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
             await field.tool("kafka-reassign-partitions", *plan, "--execute")
 
             async def is_done() -> bool:
-                """Whether each has arrived."""
+                """Return whether all replicas have been moved."""
                 seen = await field.tool("kafka-reassign-partitions", *plan, "--verify", check=False)
                 return "complete" in seen and "in progress" not in seen
 
@@ -101,6 +103,6 @@ NIGHT = Night(
         r"reset group",
     ),
     stands=True,
-    # Before the third broker is added, two have to be enough.
+    # Before the third broker is added, topics can only have two replicas.
     properties={"offsets.topic.replication.factor": "2"},
 )

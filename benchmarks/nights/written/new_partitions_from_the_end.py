@@ -1,4 +1,6 @@
-"""Partitions added under a group with auto.offset.reset=latest: what came before the group knew them is never read."""
+"""Partitions are added to a topic that a group reads with auto.offset.reset=latest: it never reads the records that
+were written before it knew the new partitions.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,15 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _grown(field: Field, reset: str) -> AsyncIterator[Begin]:
-    """A topic that gets three more partitions. Its producer knows them soon; its group looks at metadata seldom."""
+    """A topic gets three more partitions. Its producer soon knows them; its group rarely refreshes metadata.
+
+    Args:
+        reset: auto.offset.reset of the group.
+    """
     await field.topic("payments", partitions=3)
     async with (
-        # Java's clients refresh metadata every five minutes. Here the producer takes two seconds and the consumer 45;
-        # what matters is the difference.
+        # Java's clients refresh metadata every five minutes. Here the producer refreshes every 2 s, the consumer every
+        # 45 s; the difference between them causes the gap.
         field.producer("payments", rate=150, topic_metadata_refresh_interval_ms=2000),
         field.consumer(
             "payments", "ledger", auto_offset_reset=reset, batch=100, topic_metadata_refresh_interval_ms=45_000
@@ -27,7 +33,7 @@ async def _grown(field: Field, reset: str) -> AsyncIterator[Begin]:
         await field.reads("ledger", "payments")
 
         async def begin() -> None:
-            """Another operator adds partitions, as the topic has become busy."""
+            """Add partitions to the topic."""
             await field.tool("kafka-topics", "--alter", "--topic", "payments", "--partitions", "6")
 
         yield begin
@@ -35,14 +41,14 @@ async def _grown(field: Field, reset: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Its members begin at the end of a partition without an offset."""
+    """The members of the group begin at the end of a partition in which the group has no offset."""
     async with _grown(field, "latest") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Its members begin at the beginning of such a partition, late as well, and read all of it."""
+    """The members of the group begin at the start of such a partition, also late, and read all its records."""
     async with _grown(field, "earliest") as begin:
         yield begin
 

@@ -1,4 +1,6 @@
-"""The topic of commits has one replica of each partition: with one broker half of the groups are gone."""
+"""The topic of commits has one replica for each partition: if a broker is down, half of the groups have no
+coordinator.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,21 @@ if TYPE_CHECKING:
 
 OFFSETS = "__consumer_offsets"
 PARTITION = 1
-"""The partition, of three, that the hash of its name gives to the group billing; mailers are in partition 0."""
+"""The partition, of three, for the commits of group billing, by the hash of the group's name; the commits of mailers
+are in partition 0.
+"""
 _MAINTENANCE = 10.0
 """Seconds of the twin's maintenance."""
 
 
 async def _leader(field: Field) -> int:
-    """The broker that has the commits of billing."""
+    """Return the broker with the commits of group billing."""
     printed = await field.tool("kafka-topics", "--describe", "--topic", OFFSETS)
     return int(re.findall(rf"Partition: {PARTITION}\s+Leader: (\d+)", printed)[0])
 
 
 async def _copied(field: Field) -> None:
-    """Give each partition of the commits a replica on every broker, its leader first."""
+    """Give each partition of the commits a replica on every broker, led by its former leader."""
     printed = await field.tool("kafka-topics", "--describe", "--topic", OFFSETS)
     leaders = re.findall(r"Partition: (\d+)\s+Leader: (\d+)", printed)
     partitions = [
@@ -48,7 +52,7 @@ async def _copied(field: Field) -> None:
 
 @asynccontextmanager
 async def _serving(field: Field) -> AsyncIterator[None]:
-    """Two groups with topics of three replicas; their commits are on different brokers."""
+    """Run two groups that read topics of three replicas; their commits are on different brokers."""
     await field.topic("orders", partitions=3)
     await field.topic("mails", partitions=3)
     async with (
@@ -64,7 +68,7 @@ async def _serving(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A broker is shut down for the replacement of its host."""
+    """A broker is shut down to replace its host."""
     async with _serving(field):
 
         async def begin() -> None:
@@ -75,7 +79,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The commits were given three replicas long ago; the same broker is away for some seconds."""
+    """The commits have three replicas; the same broker is down for some seconds."""
     async with _serving(field):
         await _copied(field)
 
@@ -126,7 +130,7 @@ NIGHT = Night(
         r"unregister",
         r"elect unclean",
     ),
-    # The brokers' default is still one, for any topic of commits that they would create.
+    # The brokers' default is still one, which would apply if they created a topic of commits again.
     fine=(r"offsets\.topic\.replication\.factor",),
     properties={"offsets.topic.replication.factor": "1"},
 )

@@ -1,4 +1,4 @@
-"""A tool sets a group's offsets back to the first record: it reads everything again."""
+"""A tool sets a group's offsets back to the first record: the group reads everything again."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 _RECORDS = 8000
 _WORK_MS = 10.0
-"""Milliseconds of work for a record, about 85 records per second: the group reaches the end again only after the
-console has stopped watching."""
+"""Milliseconds of work for a record, so about 85 records per second: the group reaches the end again only after the
+console has stopped watching.
+"""
 
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A group that has read everything, and is set back between two runs of its member."""
+    """A group has read everything, and its offsets are set back between two runs of its member."""
     await field.topic("orders", partitions=3)
     await field.writes("orders", _RECORDS)
     async with (
@@ -32,14 +33,16 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
         await member.tell(work_ms=_WORK_MS)
 
         async def is_reset() -> bool:
-            """Run the tool, which refuses while the coordinator takes the member for alive."""
+            """Run the tool, which refuses while the coordinator counts the member as alive. Return whether it
+            succeeded.
+            """
             to_start = ("--topic", "orders", "--reset-offsets", "--to-earliest", "--execute")
             return "Error" not in await field.tool(
                 "kafka-consumer-groups", "--group", "billing", *to_start, check=False
             )
 
         async def begin() -> None:
-            """Stop the member, reset the group by the wrong option, start it."""
+            """Stop the member, reset the group with the wrong option, and start the member."""
             await member.stop()
             await field.until(is_reset, "the group is set back", within=90)
             await member.start()
@@ -49,7 +52,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A new group begins at the first record, beside the old one, as it shall."""
+    """A new group begins at the first record, next to the old group, as intended."""
     await field.topic("orders", partitions=3)
     await field.writes("orders", _RECORDS)
     async with field.producer("orders", rate=20), field.consumer("orders", "billing"):
@@ -58,7 +61,7 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
         audit = field.consumer("orders", "audit", work_ms=_WORK_MS, auto_commit_interval_ms=1000)
 
         async def begin() -> None:
-            """Start the new one."""
+            """Start the new group."""
             await audit.__aenter__()
 
         try:

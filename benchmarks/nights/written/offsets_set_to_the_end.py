@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _backlog(field: Field, *, skipped: bool) -> AsyncIterator[Begin]:
-    """A service is stopped for half a minute and started again."""
+    """A service is stopped for half a minute and started again.
+
+    Args:
+        skipped: whether its offsets are set to the end meanwhile.
+    """
     await field.topic("pages", partitions=3)
     async with (
         field.producer("pages", rate=200),
@@ -24,7 +28,7 @@ async def _backlog(field: Field, *, skipped: bool) -> AsyncIterator[Begin]:
         await field.reads("indexer", "pages")
 
         async def begin() -> None:
-            """Stop it, let records wait, set offsets if that is wanted, start it."""
+            """Stop the service, let records wait, set the offsets if wanted, and start the service."""
             await member.stop()
             await asyncio.sleep(30)  # the time for which the service is down
             if skipped:

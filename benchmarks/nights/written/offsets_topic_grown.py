@@ -1,4 +1,6 @@
-"""__consumer_offsets gets more partitions: after the next restart groups are looked for where they never were."""
+"""__consumer_offsets gets more partitions: after the next restart, brokers look for groups in the wrong
+partitions.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,14 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 _BATCHES = ("invoices", "search", "fraud", "ledger", "reports")
-"""Groups of jobs that run now and then: they have commits and no members. Together with billing and shipping there are
-seven. All of them except ledger have another coordinator's partition with twelve partitions than with three."""
+"""Groups of jobs that run rarely: they have commits and no members. Together with billing and shipping these are seven
+groups. All of them except ledger are in another partition if there are twelve partitions instead of three.
+"""
 _PARTITIONS = 3
 
 
 def _commits(bootstrap: str, group: str) -> None:
-    """Commit an offset of every partition of orders, as a run of a job did once."""
+    """Commit an offset of every partition of orders, as an earlier run of the job did."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     places = [TopicPartition("orders", number, 100 + number) for number in range(_PARTITIONS)]
     consumer.commit(offsets=places, asynchronous=False)
@@ -30,11 +33,11 @@ def _commits(bootstrap: str, group: str) -> None:
 
 @asynccontextmanager
 async def _reading(field: Field) -> AsyncIterator[None]:
-    """Two groups that read, and five that have read."""
+    """Run two groups with members, and commit offsets of five groups without members."""
     await field.topic("orders", partitions=_PARTITIONS)
     await field.writes("orders", 600)
-    # Java's default for a group without a commit is to start at the end, so records that were written in between are
-    # never read.
+    # By default, a group of Java clients without a commit starts at the end, and never reads the records that were
+    # written in between.
     reader: dict[str, Any] = {"auto_offset_reset": "latest", "auto_commit_interval_ms": 1000}
     async with (
         field.producer("orders", rate=30),
@@ -55,9 +58,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
     async with _reading(field):
 
         async def begin() -> None:
-            """Grow it, and after a while restart each broker."""
+            """Add the partitions, and after a while restart each broker."""
             await field.tool("kafka-topics", "--alter", "--topic", "__consumer_offsets", "--partitions", "12")
-            await asyncio.sleep(15)  # days in reality: nothing happens until the brokers count the partitions again
+            await asyncio.sleep(15)  # days in reality: brokers use the new number of partitions only after a restart
             for broker in field.cluster.broker_ids:
                 await field.restart(broker)
                 await field.settled()
@@ -67,13 +70,13 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A topic whose records have no keys grows from three to six partitions, and its readers take the new ones."""
+    """A topic whose records have no keys grows from three to six partitions, and its readers read the new ones."""
     await field.topic("clicks", partitions=3)
     async with _reading(field), field.producer("clicks", rate=30, key=None), field.consumer("clicks", "counting"):
         await field.reads("counting", "clicks")
 
         async def begin() -> None:
-            """Grow it."""
+            """Add the partitions."""
             await field.tool("kafka-topics", "--alter", "--topic", "clicks", "--partitions", "6")
 
         yield begin
@@ -102,7 +105,7 @@ NIGHT = Night(
             r"commit|offset|lost|unknown|gone|missing|coordinator",
         )
     ),
-    # The number of partitions never shrinks. It helps to keep the offsets of all groups before the restart, and to set
+    # The number of partitions never shrinks. It helps to save the offsets of all groups before the restart, and to set
     # them again afterwards.
     step=Words((r"offsets?|commit|reset|restart|coordinator",)),
     wrong=(

@@ -1,4 +1,4 @@
-"""Two services that read different topics have the same group: each crash of one stops the other."""
+"""Two services that read different topics use the same group: each crash of one stops the other."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 _SESSION = 20.0
 """Seconds until brokers remove a crashed member; all other members wait that long for the next assignment."""
 _DOWN, _UP = 2.0, 32.0
-"""Seconds for which the crashing service is down, and for which it runs."""
+"""Seconds for which the crashing service is down, and seconds for which it runs."""
 
 
 @asynccontextmanager
 async def _services(field: Field, invoicing: str, mailing: str) -> AsyncIterator[tuple[Client, Client]]:
-    """One service reads orders, another one mails.
+    """One service reads orders, another service reads mails.
 
     Args:
-        invoicing: the group of the first one.
-        mailing: the group of the second one.
+        invoicing: the group of the service that reads orders.
+        mailing: the group of the service that reads mails.
     """
     await field.topic("orders", partitions=3)
     await field.topic("mails", partitions=3)
@@ -42,7 +42,7 @@ async def _services(field: Field, invoicing: str, mailing: str) -> AsyncIterator
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Both have the group of the template that they were made from; the second one crashes again and again."""
+    """Both services have the group of the template that they were made from; the second one crashes again and again."""
     async with _services(field, "backend", "backend") as (_, mailing):
         ended = asyncio.Event()
         crashes: list[asyncio.Task[None]] = []
@@ -69,7 +69,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Each has its own group, and both are deployed again."""
+    """Each service has its own group, and both are deployed again."""
     async with _services(field, "invoicing", "mailing") as services:
 
         async def begin() -> None:

@@ -1,4 +1,4 @@
-"""One of a broker's two disks fails: the broker stays, and its replicas on that disk are gone."""
+"""One of a broker's two disks fails: the broker keeps running, without its replicas on that disk."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ BROKER = 2
 
 
 def _first(field: Field) -> Path:
-    """The disk that the broker was made with."""
+    """Return the broker's first disk."""
     (folder,) = field.cluster.directory.glob(f"broker-{BROKER}/data-*")
     return folder
 
 
 def _second(field: Field) -> Path:
-    """The second disk of the broker."""
+    """Return the broker's second disk."""
     return field.cluster.directory / f"broker-{BROKER}" / "disk-2"
 
 
@@ -32,7 +32,7 @@ def _format(disk: Path, other: Path) -> None:
     """Prepare an empty disk for a broker, as `kafka-storage format --ignore-formatted` does.
 
     Args:
-        other: a disk of that broker.
+        other: a formatted disk of that broker.
     """
     lines = (other / "meta.properties").read_text().splitlines(keepends=True)
     disk.mkdir()
@@ -40,7 +40,7 @@ def _format(disk: Path, other: Path) -> None:
 
 
 async def _add_disk(field: Field) -> None:
-    """Give the broker a second disk, an empty one, on which new replicas are put."""
+    """Add an empty second disk to the broker, on which it puts new replicas."""
     first = _first(field)
     await asyncio.to_thread(_format, _second(field), first)
     await field.with_properties(BROKER, {"log.dirs": f"{first},{_second(field)}"})
@@ -48,20 +48,24 @@ async def _add_disk(field: Field) -> None:
 
 
 def _break(disk: Path) -> None:
-    """Nothing on the disk can be opened any more."""
+    """Make it impossible to open any file on the disk."""
     disk.rename(disk.with_name("broken"))
     disk.touch()
 
 
 def _replace(disk: Path, other: Path) -> None:
-    """Put an empty disk in its place."""
+    """Replace the disk by an empty one."""
     shutil.rmtree(disk)
     _format(disk, other)
 
 
 @asynccontextmanager
 async def _shop(field: Field, goes_wrong: Callable[[], Awaitable[None]]) -> AsyncIterator[Begin]:
-    """Two topics with replicas on every broker, some of them on the second disk of broker 2."""
+    """Run clients of two topics with replicas on every broker, some of them on the second disk of broker 2.
+
+    Args:
+        goes_wrong: called when the night begins.
+    """
     await _add_disk(field)
     await field.settled()
     await field.topic("orders", partitions=6)
@@ -82,7 +86,7 @@ async def _shop(field: Field, goes_wrong: Callable[[], Awaitable[None]]) -> Asyn
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The second disk fails under a broker that runs."""
+    """The second disk of a running broker fails."""
 
     async def is_offline() -> bool:
         said = await field.tool("kafka-log-dirs", "--describe", "--broker-list", str(BROKER))
@@ -90,7 +94,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
     async def fail() -> None:
         await asyncio.to_thread(_break, _second(field))
-        # It writes its checkpoints every five seconds.
+        # The broker writes its checkpoints every five seconds.
         await field.until(is_offline, "the broker misses its disk")
 
     async with _shop(field, fail) as begin:
@@ -99,7 +103,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The broker is shut down, gets a new second disk, and copies what was on it from the others."""
+    """The broker is shut down, gets a new second disk, and copies its replicas from the other brokers."""
 
     async def replace() -> None:
         await field.stop(BROKER)
@@ -135,7 +139,7 @@ NIGHT = Night(
     ),
     step=Words((r"\bdisks?\b|log.?dir|director(y|ies)|volume|disk-2",)),
     wrong=(r"unclean", r"unregister", r"delete (topic|group|records)", r"set topic .*min\.insync"),
-    # A broker that is restarted is away for some seconds, and its new disk is filled from the others: true of the twin.
+    # In the twin, the restarted broker is down for some seconds, and its new disk is filled from the others.
     fine=(r"brokers?:? 2\b",),
     watch=75.0,
 )

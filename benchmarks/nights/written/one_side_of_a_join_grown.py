@@ -18,7 +18,7 @@ async def _grown(field: Field, topics: str) -> AsyncIterator[Begin]:
     """A service joins clicks with users, partition by partition. Then topics get six partitions instead of three.
 
     Args:
-        topics: which, as a regular expression.
+        topics: the growing topics, as a regular expression.
     """
     await field.topic("clicks", partitions=3)
     await field.topic("users", partitions=3, configs={"cleanup.policy": "compact"})
@@ -35,7 +35,7 @@ async def _grown(field: Field, topics: str) -> AsyncIterator[Begin]:
         await field.reads("billing", "orders")
 
         async def begin() -> None:
-            """Somebody makes room for more readers."""
+            """Add partitions, to make room for more readers."""
             await field.tool("kafka-topics", "--alter", "--topic", topics, "--partitions", "6")
 
             async def has_noticed() -> bool:
@@ -48,14 +48,14 @@ async def _grown(field: Field, topics: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Clicks are many, so clicks get more partitions."""
+    """Only the busier topic clicks gets more partitions."""
     async with _grown(field, "clicks") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Both sides get the same number."""
+    """Both topics of the join get the same number of partitions."""
     async with _grown(field, "clicks|users") as begin:
         yield begin
 

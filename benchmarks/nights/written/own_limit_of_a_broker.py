@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 async def _limit(field: Field, broker: int, size: int) -> None:
-    """Set the largest batch that a broker takes, of this broker alone."""
+    """Set the size of the largest batch that a broker accepts, for this broker only."""
     change = ("--entity-type", "brokers", "--entity-name", str(broker), "--add-config", f"message.max.bytes={size}")
     await field.tool("kafka-configs", "--alter", *change)
 
 
 @asynccontextmanager
 async def _services(field: Field) -> AsyncIterator[None]:
-    """Records of 30 kB, and some small ones."""
+    """Run clients with records of 30 kB, and clients with small records."""
     await field.topic("images", on=[(1, 2, 3), (2, 3, 1), (3, 1, 2)])
     await field.topic("orders", partitions=3)
     async with (
@@ -37,7 +37,7 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """One broker gets a limit of its own, below what is written."""
+    """One broker gets its own limit, below the size of the records."""
     async with _services(field):
 
         async def begin() -> None:
@@ -48,7 +48,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """All brokers get the same larger limit, one after the other."""
+    """All brokers get the same larger limit, one after another."""
     async with _services(field):
 
         async def begin() -> None:

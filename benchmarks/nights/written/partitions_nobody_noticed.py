@@ -1,4 +1,4 @@
-"""A topic gets more partitions, and its readers, which begin at the end, do not know of them yet."""
+"""A topic gets more partitions, and its readers, which start at the end of partitions, do not know them yet."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ async def _grown(field: Field, refresh_ms: int, reset: str) -> AsyncIterator[Beg
     """Two members read a topic that gets three more partitions.
 
     Args:
-        refresh_ms: how often the readers ask for the topic's partitions.
-        reset: their ``auto.offset.reset``.
+        refresh_ms: milliseconds between the readers' requests for the topic's partitions.
+        reset: the readers' ``auto.offset.reset``.
     """
     await field.topic("clicks", partitions=3)
     async with (
-        # The producer sees new partitions soon, like a producer that was started after they were added.
+        # The producer soon knows the new partitions, like a producer that was started after they were added.
         field.producer("clicks", rate=90, topic_metadata_refresh_interval_ms=2_000),
         field.consumer("clicks", "sessions", topic_metadata_refresh_interval_ms=refresh_ms, auto_offset_reset=reset),
         field.consumer("clicks", "sessions", topic_metadata_refresh_interval_ms=refresh_ms, auto_offset_reset=reset),
@@ -40,14 +40,14 @@ async def _grown(field: Field, refresh_ms: int, reset: str) -> AsyncIterator[Beg
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The readers ask every five minutes, which is the default."""
+    """The readers refresh their metadata every five minutes, which is the default."""
     async with _grown(field, 300_000, "latest") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The readers ask every two seconds, and begin new partitions at their beginning."""
+    """The readers refresh their metadata every two seconds, and start at the beginning of new partitions."""
     async with _grown(field, 2_000, "earliest") as begin:
         yield begin
 
@@ -79,6 +79,6 @@ NIGHT = Night(
         )
     ),
     wrong=(r"reset group sessions.*(latest|end)", r"delete topic clicks", r"delete group sessions"),
-    # It is true, and worth a row, that keys are in other partitions from then on.
+    # Keys are in other partitions from then on, which is true and worth a row.
     fine=(r"clicks.*(\badded|grew|grown|3 (to|->|→) 6|\bkeys\b)",),
 )

@@ -1,4 +1,6 @@
-"""A member that is in its group, polls and beats, and has paused its partitions: nothing is fetched, nothing fails."""
+"""A member of a group polls and sends heartbeats, but has paused its partitions: it fetches no records, and no request
+fails.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ consumer.close()
 
 @asynccontextmanager
 async def _sharing(field: Field) -> AsyncIterator[Client]:
-    """A group of two members with two partitions each; gives the one that can pause."""
+    """Run a group of two members with two partitions each, and yield the member that can pause."""
     await field.topic("orders", partitions=4)
     member = field.program(sys.executable, "-c", _MEMBER, field.cluster.bootstrap, "orders", "billing", "billing-b")
     async with (
@@ -66,11 +68,11 @@ async def _sharing(field: Field) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Two members; one pauses and never resumes."""
+    """A member pauses and never resumes."""
     async with _sharing(field) as member:
 
         async def begin() -> None:
-            """Pause what the member has."""
+            """Pause the member's partitions."""
             os.kill(member.pid, signal.SIGUSR1)
 
         yield begin
@@ -78,12 +80,12 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same members; one pauses for some seconds again and again, as it writes in bulk, and always catches up."""
+    """A member that writes in bulk repeatedly pauses for some seconds, and always catches up."""
     async with _sharing(field) as member:
         rounds: set[asyncio.Task[None]] = set()
 
         async def bulk() -> None:
-            """Pause for six seconds in each twenty."""
+            """Pause for six of every twenty seconds."""
             while True:
                 os.kill(member.pid, signal.SIGUSR1)
                 await asyncio.sleep(6)
@@ -91,7 +93,7 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
                 await asyncio.sleep(14)
 
         async def begin() -> None:
-            """Let it write in bulk from now on."""
+            """Let the member write in bulk from now on."""
             rounds.add(asyncio.create_task(bulk()))
             await asyncio.sleep(0)
 
@@ -112,9 +114,8 @@ NIGHT = Night(
     make=_make,
     twin_story="A member that pauses for six seconds in twenty, while it writes in bulk, and catches up each time.",
     twin=_twin,
-    # No API shows whether a member has paused its partitions, or works on one record without an end. The console can
-    # say which member has the partitions that are not read, that it is alive, and that its log or metrics show the
-    # rest.
+    # No API shows whether a member has paused its partitions, or works endlessly on one record. The console can say
+    # which member has the unread partitions, that it is alive, and that its log or metrics show the reason.
     cause=Words(
         (
             r"billing",

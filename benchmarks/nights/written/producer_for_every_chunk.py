@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Some hundred producers a second; there were tens of millions after a week where it was reported."""
+    """A program makes two hundred producers per second. In the report there were tens of millions after a week."""
     await field.topic("logs", partitions=6)
     async with (
         AsyncExitStack() as later,

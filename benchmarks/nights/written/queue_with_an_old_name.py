@@ -1,4 +1,4 @@
-"""Workers of a share group are deployed under the name of a consumer group: a name belongs to one kind of group."""
+"""Workers of a share group are deployed under the name of a consumer group, but a name belongs to one kind of group."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _moving(field: Field, *, cleared: bool) -> AsyncIterator[Begin]:
-    """Two consumers send mails; workers of a share group take their place, with the same name of the group.
+    """Two consumers send mails. Workers of a share group with the same group name replace them.
 
     Args:
-        cleared: the old group is deleted before, and the new one is told to begin at the start. No mail is sent twice,
-            as each has a number.
+        cleared: whether to delete the consumers' group first, and let the share group begin at the earliest offset.
     """
     await field.topic("mails", partitions=3)
     async with (
@@ -49,14 +48,14 @@ async def _moving(field: Field, *, cleared: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The old group is there with its commits."""
+    """The old group still exists, with its commits."""
     async with _moving(field, cleared=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The old group is deleted first: its name is free."""
+    """The old group is deleted first, so its name is free."""
     async with _moving(field, cleared=True) as begin:
         yield begin
 
@@ -71,8 +70,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The old group is deleted before the workers come: they make a share group of that name, and work.",
     twin=_twin,
-    # The brokers show that the group of consumers is empty. Only the log of a client shows that it tries to join as a
-    # member of another kind, and is refused.
+    # The brokers show that the consumer group is empty. Only a client's log shows that it tries to join as a member of
+    # another kind of group, and is refused.
     cause=Words(
         (
             r"mailers",
@@ -86,6 +85,6 @@ NIGHT = Night(
     step=Words((r"\blogs?\b|start|client|application|service|another (name|group)|delete group mailers",)),
     wrong=(r"reset group mailers", r"delete topic", r"delete records", r"add acl"),
     unknowable=True,
-    # Share groups are available without a preview switch from Kafka 4.2 on.
+    # Share groups are available since 4.2 without enabling a preview.
     versions=("4.3", "4.4"),
 )

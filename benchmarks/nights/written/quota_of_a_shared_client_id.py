@@ -1,4 +1,4 @@
-"""Two services have the client id that their library gives, and so share one quota: one reads all of it."""
+"""Two services have the client id that their library sets, and so share a quota, which one of them uses up."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ if TYPE_CHECKING:
 
 LIBRARY = "kafka_ex"
 QUOTA = 40_000
-"""The quota of a broker in bytes per second. The only service that used it until now reads about 25 kB/s from each
-broker."""
+"""The quota on a broker in bytes per second. The only service with this client id so far reads about 25 kB/s from each
+broker.
+"""
 MEMBERS = 3
 
 
 @asynccontextmanager
 async def _reindexed_as(field: Field, client: str) -> AsyncIterator[Begin]:
-    """A quota of long ago, whose one user stays below it; then somebody reads an archive from its first record.
+    """A service with an old quota stays below it; then a job reads an archive from its first record.
 
     Args:
-        client: the client id of those who read the archive.
+        client: the client id of the job.
     """
     await field.topic("events", partitions=3)
     await field.topic("archive", partitions=12)
@@ -53,7 +54,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The job has a client id of its own, which has no quota."""
+    """The job has its own client id, which has no quota."""
     async with _reindexed_as(field, "reindex-job") as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""A new version of a service reads with enable.auto.commit=false and commits nowhere: its lag grows while it works."""
+"""A new version of a service reads with enable.auto.commit=false and never commits: its lag grows while it works."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _deployed(field: Field, **settings: Any) -> AsyncIterator[Begin]:
-    """A group that keeps up, and a deployment that replaces its member by one with other settings."""
+    """A deployment replaces the member of a group without lag by a member with other settings.
+
+    Args:
+        settings: of the new member.
+    """
     await field.topic("mails", partitions=3)
     async with (
         field.producer("mails", rate=60),
@@ -24,7 +28,7 @@ async def _deployed(field: Field, **settings: Any) -> AsyncIterator[Begin]:
         await field.reads("mailer", "mails")
 
         async def begin() -> None:
-            """The old version leaves in order, the new one joins."""
+            """Stop the old version in order, and start the new one."""
             await old.stop()
             await deployed.enter_async_context(
                 field.consumer("mails", "mailer", name="mailer-2", batch=100, **settings)
@@ -35,7 +39,7 @@ async def _deployed(field: Field, **settings: Any) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The new version has automatic commits off, and nobody wrote the call that commits."""
+    """The new version has automatic commits off, and never calls commit itself."""
     async with _deployed(field, enable_auto_commit=False) as begin:
         yield begin
 

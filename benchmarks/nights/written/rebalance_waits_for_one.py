@@ -1,4 +1,4 @@
-"""A group is scaled out while one member works on a very long record: all of it waits for that member."""
+"""A group is scaled out while one member works on a very long record: all members wait for that one."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from benchmarks.nights.night import Begin, Night, Words
 if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
-# The value that is usually recommended for long jobs, so that they are not removed from their group; a rebalance waits
-# that long, too.
+# A value that is often recommended for long jobs, so that their members stay in the group; a rebalance also waits that
+# long.
 _MAX_POLL_MS = 900_000
 
 
 @asynccontextmanager
 async def _group(field: Field, long_ms: float) -> AsyncIterator[Begin]:
-    """Three members; one gets a long record, then a fourth member joins.
+    """One of three members gets a long record, then a fourth member joins.
 
     Args:
-        long_ms: how long that record takes.
+        long_ms: milliseconds of work for that record.
     """
     await field.topic("jobs", partitions=6)
     async with (
@@ -49,14 +49,14 @@ async def _group(field: Field, long_ms: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The record takes longer than anybody looks on."""
+    """The work for the record takes longer than the night."""
     async with _group(field, 850_000) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The record takes some seconds, and so does the rebalance."""
+    """The work for the record takes some seconds, and so does the rebalance."""
     async with _group(field, 5_000) as begin:
         yield begin
 

@@ -1,4 +1,6 @@
-"""A record that no pod survives: each one that gets its partition ends, and the next one gets the partition."""
+"""A record crashes every pod that reads it: each pod that gets the record's partition ends, and the next one gets the
+partition.
+"""
 
 from __future__ import annotations
 
@@ -51,15 +53,15 @@ while True:
     os.waitpid(child, 0)
     time.sleep(2)
 """
-"""A pod: it works, ends at the broken record without leaving its group, and is started again two seconds later."""
+"""A pod that works, ends at the broken record without leaving its group, and is started again two seconds later."""
 
 
 @asynccontextmanager
 async def _pods(field: Field, *, once: bool) -> AsyncIterator[Begin]:
-    """Two pods of a service that commits twice a second.
+    """Run two pods of a service that commits twice per second.
 
     Args:
-        once: only the first of them ends at the broken record; after that it can be read.
+        once: whether only the first pod ends at the broken record, and later pods can read it.
     """
     await field.topic("orders", partitions=3)
     seen, ends = str(field.cluster.directory / "seen"), "once" if once else "always"
@@ -72,7 +74,7 @@ async def _pods(field: Field, *, once: bool) -> AsyncIterator[Begin]:
         await field.reads("billing", "orders")
 
         async def begin() -> None:
-            """Write the record that the service's decoder does not know."""
+            """Write a record that the service's decoder can't read."""
             await field.writes("orders", 1, partition=PARTITION, value=BROKEN)
 
         yield begin
@@ -80,14 +82,14 @@ async def _pods(field: Field, *, once: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Nobody ever gets past the record."""
+    """No pod ever gets past the record."""
     async with _pods(field, once=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """One pod ends at a record, once; the next one that gets it reads on."""
+    """One pod ends at the record, once; the next pod that gets the record continues."""
     async with _pods(field, once=True) as begin:
         yield begin
 
@@ -102,8 +104,8 @@ NIGHT = Night(
     make=_make,
     twin_story="A pod ends once, is missed after its session, and the group goes on with that record and the next.",
     twin=_twin,
-    # From outside, one can see a partition whose commit stays at one offset while the others move, and members that end
-    # and come back. Only the client can know what is in the record.
+    # From outside, one can see a partition whose commit stays at an offset while the others move, and members that end
+    # and come back. Only the client can know the record's content.
     cause=Words(
         (
             r"billing",

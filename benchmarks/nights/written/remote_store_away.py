@@ -1,4 +1,6 @@
-"""The store of a tiered topic is away: brokers may not delete what they could not copy, and their disks fill."""
+"""The store of a tiered topic is unavailable: brokers may not delete segments that they could not copy, and their disks
+fill.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,13 @@ _TIERED = {
 
 
 _TOO_MUCH = 3 * 3 * 6 * _MIB
-"""Bytes on the disks of all brokers that they do not need: two MiB of each replica are told, three to four usual."""
+"""Bytes of the topic on the disks of all brokers. local.retention.bytes allows two MiB for each replica, and three to
+four MiB are usual.
+"""
 
 
 def _store(field: Field) -> Path:
-    """The folder in which the brokers' remote storage is."""
+    """Return the folder of the brokers' remote storage."""
     return field.cluster.directory / "remote"
 
 
@@ -58,16 +62,16 @@ async def _switch_on(field: Field) -> None:
 
 
 def _on_disks(field: Field) -> int:
-    """The bytes of the topic's segments on the brokers' disks."""
+    """Return the bytes of the topic's segments on the brokers' disks."""
     found = 0
     for segment in field.cluster.directory.glob("broker-*/data-*/clicks-*/*.log"):
-        with contextlib.suppress(FileNotFoundError):  # it is deleted meanwhile
+        with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
             found += segment.stat().st_size
     return found
 
 
 def _lose(store: Path) -> None:
-    """Nothing can be read or written where the store was."""
+    """Make it impossible to read or write at the store's place."""
     store.rename(store.with_name("remote-of-before"))
     store.touch()
 
@@ -80,7 +84,11 @@ def _relocate(store: Path) -> None:
 
 @asynccontextmanager
 async def _clicks(field: Field, change: Callable[[Path], None]) -> AsyncIterator[Begin]:
-    """A topic of which the brokers' disks have the newest segments only."""
+    """Run clients of a topic whose newest segments only are on the brokers' disks.
+
+    Args:
+        change: changes the store's folder when the night begins.
+    """
     await _switch_on(field)
     await field.topic("clicks", partitions=3, configs=_TIERED)
     await field.topic("orders", partitions=3)
@@ -99,7 +107,7 @@ async def _clicks(field: Field, change: Callable[[Path], None]) -> AsyncIterator
         await field.until(is_copied, "segments are in the remote storage")
 
         async def begin() -> None:
-            """The store is where it was, or it is not: half a minute is six more segments of each partition."""
+            """Change the store, and wait until each partition has six more segments."""
             await asyncio.to_thread(change, _store(field))
             await asyncio.sleep(30)
             assert (_on_disks(field) > _TOO_MUCH) == (change is _lose), "what is not copied stays on the disks"
@@ -109,7 +117,7 @@ async def _clicks(field: Field, change: Callable[[Path], None]) -> AsyncIterator
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The brokers have lost the right to write there, or the way."""
+    """The brokers have lost the right to write to the store, or can't reach it."""
     async with _clicks(field, _lose) as begin:
         yield begin
 
@@ -147,7 +155,7 @@ NIGHT = Night(
         r"(?<!local\.)retention\.(ms|bytes)=",
     ),
     watch=60.0,
-    # Brokers look every five minutes by default for what they may delete.
+    # By default, brokers look for segments to delete every five minutes.
     properties={"log.retention.check.interval.ms": "2000"},
     versions=("4.3", "4.4"),
 )

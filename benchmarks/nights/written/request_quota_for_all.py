@@ -1,4 +1,6 @@
-"""request_percentage=0.05 as everybody's quota: each request of each client waits, the console's as well."""
+"""request_percentage=0.05 as the default quota of all users: each request of each client is delayed, also those of the
+console.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _limiting(field: Field, percentage: str) -> AsyncIterator[Begin]:
-    """The load of any day, and a default quota of all users.
+    """Clients work as usual, then all users get a default quota.
 
     Args:
-        percentage: of one thread's time, that all connections of a user may have on a broker.
+        percentage: of one thread's time, for all connections of a user to a broker.
     """
     await field.topic("orders", partitions=6)
     async with (
@@ -30,7 +32,7 @@ async def _limiting(field: Field, percentage: str) -> AsyncIterator[Begin]:
         await asyncio.sleep(8)
 
         async def begin() -> None:
-            """Set it."""
+            """Set the quota."""
             await field.tool(
                 "kafka-configs",
                 *("--alter", "--entity-type", "users", "--entity-default"),
@@ -42,14 +44,14 @@ async def _limiting(field: Field, percentage: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Five hundredths of a percent, where five percent were meant."""
+    """The quota is five hundredths of a percent; five percent were meant."""
     async with _limiting(field, "0.05") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Twice one thread's time, which nobody here needs."""
+    """The quota is twice one thread's time, which no client here needs."""
     async with _limiting(field, "200") as begin:
         yield begin
 

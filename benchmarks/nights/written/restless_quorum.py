@@ -1,4 +1,4 @@
-"""A timeout of the quorum below what an idle fetch takes: the controllers elect all the time."""
+"""A timeout of the quorum is shorter than an idle fetch: the controllers repeat elections endlessly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMEOUT = "controller.quorum.fetch.timeout.ms"
 
 
 async def _roll(field: Field, brokers: Sequence[int], milliseconds: int) -> None:
-    """Change the timeout in some files, and restart their brokers in order, one after the other."""
+    """Change the timeout in the files of these brokers, and restart them in order, one after another."""
     for broker in brokers:
         await field.with_properties(broker, {TIMEOUT: str(milliseconds)})
         await field.restart(broker)
@@ -23,8 +23,9 @@ async def _roll(field: Field, brokers: Sequence[int], milliseconds: int) -> None
 
 @asynccontextmanager
 async def _rolled(field: Field, milliseconds: int) -> AsyncIterator[Begin]:
-    """A cluster with something to do, whose timeout is changed. One broker has it already, for a trial: by itself it
-    asks for votes that the others do not give."""
+    """All brokers of a busy cluster get a new timeout. One of them has it already, as a trial: alone, it asks for votes
+    that the others do not give.
+    """
     await _roll(field, (3,), milliseconds)
     await field.topic("orders", partitions=3)
     async with field.producer("orders", rate=50), field.consumer("orders", "billing"):
@@ -39,7 +40,7 @@ async def _rolled(field: Field, milliseconds: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The failover of the controller is to be faster."""
+    """The timeout is shortened for a faster failover of the controller."""
     # A fetch of the quorum waits for half a second if there are no new records.
     async with _rolled(field, 400) as begin:
         yield begin
@@ -47,7 +48,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same restarts with a timeout that is longer than before: an election for each change of the active one."""
+    """The same restarts with a longer timeout than before: one election whenever the active controller restarts."""
     async with _rolled(field, 4_000) as begin:
         yield begin
 

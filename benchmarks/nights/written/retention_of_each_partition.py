@@ -1,4 +1,4 @@
-"""A size is meant for a topic and set for each of its partitions: the smallest volume is full first."""
+"""A size that is meant for a topic is set for each of its partitions: the smallest volume fills first."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ PARTITIONS = 6
 _MIB = 1024 * 1024
 VOLUME = 160 * _MIB
 WANTED = 32 * _MIB
-"""Number of bytes of the topic that a broker should keep."""
-# By default, files of deleted segments stay for a minute, and segments have a gibibyte.
+"""Bytes of the topic that a broker should keep."""
+# By default, files of deleted segments stay for a minute, and a segment has a gibibyte.
 _SMALL = {"segment.bytes": str(2 * _MIB), "file.delete.delay.ms": "1000", "retention.bytes": str(4 * _MIB)}
 
 
 async def _run(*words: str) -> None:
-    """Run a command. Raises CalledProcessError."""
+    """Run a command. Raises CalledProcessError if it fails."""
     await asyncio.to_thread(subprocess.run, words, check=True, capture_output=True)
 
 
 @asynccontextmanager
 async def _small_volume(field: Field) -> AsyncIterator[None]:
-    """Put the data of broker 2 on a volume that is smaller than the others'."""
+    """Put the data of broker 2 on a smaller volume than the others'."""
     await field.stop(BROKER)
     (data,) = field.cluster.directory.glob(f"broker-{BROKER}/data-*")
     kept = data.with_name("moved")
@@ -48,10 +48,10 @@ async def _small_volume(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _filling(field: Field, retention_bytes: int) -> AsyncIterator[Begin]:
-    """Clicks are written day and night, and brokers keep little of them. Then they are told to keep more.
+    """Clicks are always written, and brokers keep few of them. Then the topic's retention is raised.
 
     Args:
-        retention_bytes: the topic's setting from then on.
+        retention_bytes: the topic's new setting.
     """
     async with _small_volume(field):
         await field.topic("clicks", partitions=PARTITIONS, configs=_SMALL)
@@ -76,14 +76,14 @@ async def _filling(field: Field, retention_bytes: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Somebody sets what a broker shall keep of the topic: each of six partitions keeps as much."""
+    """An operator sets the size that a broker should keep of the topic: each of six partitions keeps as much."""
     async with _filling(field, WANTED) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Somebody divides by the partitions first: the volume is half full and stays so."""
+    """An operator first divides the size by the partitions: the volume becomes half full, and stays so."""
     async with _filling(field, WANTED // PARTITIONS) as begin:
         yield begin
 

@@ -13,21 +13,20 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1_048_576
 SLOW_MS = 8.0
-"""Milliseconds that the loader works on a record: it processes about 110 of the 240 records per second that are
-written."""
+"""Milliseconds that the loader works on a record: of the 240 records written per second, it processes about 110."""
 
 
 @asynccontextmanager
 async def _cut(field: Field, work_ms: float) -> AsyncIterator[Begin]:
-    """A topic has a day's records, until somebody leaves it a megabyte a partition.
+    """A topic has a day's records, until an operator cuts its retention to a megabyte for each partition.
 
     Args:
-        work_ms: how long its reader works on a record.
+        work_ms: milliseconds that the topic's reader works on a record.
     """
     await field.topic("clicks", partitions=3, configs={"segment.bytes": str(MEGABYTE)})
     await field.writes("clicks", 9_000, value=b"c" * 1000)
-    # Let the client prefetch only a few records: by default, it prefetches up to 64 MB, and would not notice that the
-    # records behind are gone.
+    # Let the client prefetch only a few records: by default it prefetches up to 64 MB, and would not notice that later
+    # records are gone.
     little: dict[str, Any] = {
         "queued_min_messages": 10,
         "fetch_message_max_bytes": 50_000,
@@ -49,14 +48,14 @@ async def _cut(field: Field, work_ms: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Its reader is some megabytes behind, and slower than the writer."""
+    """The topic's reader is some megabytes behind, and slower than the writer."""
     async with _cut(field, SLOW_MS) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Its reader is up to date: what is deleted has been read."""
+    """The topic's reader is up to date: it has read all deleted records."""
     async with _cut(field, 0.0) as begin:
         yield begin
 

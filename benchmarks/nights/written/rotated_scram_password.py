@@ -1,4 +1,6 @@
-"""The password of a SCRAM user is rotated, and its services still have the old one: nothing shows where they went."""
+"""The password of a SCRAM user is rotated, but its services still have the old one: brokers don't show why they are
+gone.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _services(field: Field) -> AsyncIterator[tuple[Client, Client]]:
-    """A service that writes and one that reads as one user, and others who have nothing to do with it."""
+    """Run a service that writes and one that reads as the same user, and services of other users."""
     await field.scram("payments-service")
     await field.topic("payments", partitions=3)
     await field.topic("orders", partitions=3)
@@ -30,13 +32,13 @@ async def _services(field: Field) -> AsyncIterator[tuple[Client, Client]]:
 
 
 async def _rotate(field: Field) -> None:
-    """Another operator, or a job that does it every ninety days. The number of iterations is the default, as before."""
+    """Set a new password for the user, as a regular job would. The number of iterations is the default, as before."""
     await field.scram("payments-service")
 
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Nobody tells the services. Their sessions end, and they log in with the old password."""
+    """The services are not told. Their sessions end, and they log in with the old password."""
     async with _services(field):
 
         async def begin() -> None:
@@ -48,11 +50,11 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The services are restarted with the new password right after it."""
+    """The services are restarted with the new password immediately afterwards."""
     async with _services(field) as (writer, reader), AsyncExitStack() as restarted:
 
         async def begin() -> None:
-            """Rotate the password, and deploy it."""
+            """Rotate the password, and restart the services with it."""
             await _rotate(field)
             await writer.stop()
             await reader.stop()
@@ -74,8 +76,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The same rotation, and the services are restarted with the new password.",
     twin=_twin,
-    # Brokers show only the mechanism and the iterations of a credential, and nothing about a failed login: a service
-    # with an old password looks like one that was switched off. A row counts if it says where the reason can be found.
+    # Brokers only show the mechanism and the iterations of a credential, and nothing about a failed login: a service
+    # with an old password looks like one that was switched off. A row counts if it says where to find the reason.
     unknowable=True,
     cause=Words(
         (

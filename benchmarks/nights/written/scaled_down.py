@@ -17,7 +17,7 @@ OFFSETS_PARTITIONS = 3
 
 
 async def _take_out(field: Field) -> None:
-    """Shut the last broker down and forget it."""
+    """Shut the last broker down and unregister it."""
     await field.stop(LAST)
     await field.tool("kafka-cluster", "unregister", "--id", str(LAST))
 
@@ -40,7 +40,7 @@ async def _empty(field: Field) -> None:
 
 @asynccontextmanager
 async def _services(field: Field) -> AsyncIterator[None]:
-    """Topics with replicas on all brokers, and who uses them."""
+    """Run clients of topics with replicas on all brokers."""
     await field.topic("orders", partitions=6)
     await field.topic("prices", on=[(1, 3), (3, 2)])
     async with (
@@ -54,7 +54,7 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The number of brokers is set from 3 to 2, and the operator of the cluster does just that."""
+    """The number of brokers is set from 3 to 2, and the cluster's operator only removes the last one."""
     async with _services(field):
 
         async def begin() -> None:
@@ -65,7 +65,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """It is emptied first."""
+    """The last broker's replicas are moved first."""
     async with _services(field):
 
         async def begin() -> None:
@@ -96,6 +96,6 @@ NIGHT = Night(
     step=Words((r"\bmove|reassign|(add|drop|replace|place).{0,40}replica",)),
     wrong=(r"unclean", r"delete topic", r"min\.insync\.replicas=1\b", r"reset group"),
     # The node that was shut down is also a controller here, so in the night and in the twin the quorum has one voter
-    # less.
+    # fewer.
     fine=(r"quorum|voter|controller",),
 )

@@ -1,4 +1,6 @@
-"""A script gives every topic a retention, also the one that has to be compacted: the schemas are deleted as old."""
+"""A script sets a retention for every topic, even for one that has to be compacted: the schemas are deleted as
+too old.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,10 @@ _KEEP = f"cleanup.policy=delete,retention.ms={_DAY_MS}"
 
 @asynccontextmanager
 async def _tidied(field: Field, topics: Sequence[str]) -> AsyncIterator[Begin]:
-    """Topics with records of three days ago: schemas, which nobody changed since, and clicks.
+    """Topics have records from three days ago: schemas, which have not changed since, and clicks.
 
     Args:
-        topics: those that a script limits to a day.
+        topics: the topics whose retention a script limits to a day.
     """
     await field.topic("_schemas", partitions=1, configs={"cleanup.policy": "compact"})
     await field.topic("orders", partitions=3)
@@ -52,14 +54,14 @@ async def _tidied(field: Field, topics: Sequence[str]) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The script leaves out what begins with two underscores."""
+    """The script skips names that begin with two underscores."""
     async with _tidied(field, ("_schemas", "clicks", "orders")) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """It leaves out what begins with one: the clicks of three days ago go, as they should."""
+    """The script skips names that begin with one underscore: the old clicks are deleted, as they should be."""
     async with _tidied(field, ("clicks", "orders")) as begin:
         yield begin
 

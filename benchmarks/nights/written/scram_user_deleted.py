@@ -1,4 +1,4 @@
-"""The SCRAM credential of a user is deleted under a consumer, which notices when it has to log in again."""
+"""The SCRAM credential of a consumer's user is deleted; the consumer notices when it has to log in again."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _deleting(field: Field, mechanism: str) -> AsyncIterator[Begin]:
-    """A group whose only member logs in as carol with SCRAM-SHA-256; a credential of carol is deleted.
+    """A credential of carol is deleted while a group's only member logs in as carol with SCRAM-SHA-256.
 
     Args:
-        mechanism: that of the credential.
+        mechanism: of the deleted credential.
     """
     password = await field.scram("carol")
     of_carol = ("--alter", "--entity-type", "users", "--entity-name", "carol")
@@ -32,7 +32,7 @@ async def _deleting(field: Field, mechanism: str) -> AsyncIterator[Begin]:
         await asyncio.sleep(5)
 
         async def begin() -> None:
-            """Delete it."""
+            """Delete the credential."""
             await field.tool("kafka-configs", *of_carol, "--delete-config", mechanism)
 
         yield begin
@@ -40,14 +40,14 @@ async def _deleting(field: Field, mechanism: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The credential that the member uses."""
+    """The deleted credential is the one that the member uses."""
     async with _deleting(field, "SCRAM-SHA-256") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The other one, which nobody uses."""
+    """The deleted credential is the other one, which nobody uses."""
     async with _deleting(field, "SCRAM-SHA-512") as begin:
         yield begin
 
@@ -74,6 +74,6 @@ NIGHT = Night(
     step=Words((r"carol|scram|credential|password",)),
     wrong=(r"reset group", r"delete (group|topic|records|user)", r"add acl", r"set topic"),
     security="logins",
-    # A connection may live for fifteen seconds instead of an hour until the client has to log in again.
+    # A connection may live for fifteen seconds, instead of an hour, until the client has to log in again.
     properties={"connections.max.reauth.ms": "15000"},
 )

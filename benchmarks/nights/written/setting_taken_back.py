@@ -1,4 +1,4 @@
-"""A setting of one broker that hurts for half a minute, and is taken back: it is over."""
+"""A setting of one broker causes trouble for half a minute, and is removed: the trouble is over."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 _FOR = 25.0
-"""Seconds until the setting is taken back."""
+"""Seconds until the setting is removed."""
 
 
 @asynccontextmanager
 async def _trying(field: Field, key: str, value: str) -> AsyncIterator[Begin]:
-    """A topic with a partition on each broker, and records of 2 kB; somebody tries a setting on broker 2.
+    """Clients use a topic with a partition on each broker and records of 2 kB; an operator tries a setting on broker 2.
 
     Args:
         key: the setting.
-        value: what it has for a while.
+        value: its temporary value.
     """
     await field.topic("orders", partitions=3)
     async with field.producer("orders", rate=30, value_bytes=2000), field.consumer("orders", "billing"):
@@ -32,7 +32,7 @@ async def _trying(field: Field, key: str, value: str) -> AsyncIterator[Begin]:
         on_it = ("--alter", "--entity-type", "brokers", "--entity-name", "2")
 
         async def begin() -> None:
-            """Set it, wait, take it back."""
+            """Set the value, wait, and remove it."""
             await field.tool("kafka-configs", *on_it, "--add-config", f"{key}={value}")
             await asyncio.sleep(_FOR)
             await field.tool("kafka-configs", *on_it, "--delete-config", key)
@@ -42,14 +42,14 @@ async def _trying(field: Field, key: str, value: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A size below each record: the partitions that broker 2 leads take nothing."""
+    """The size limit is below that of each record: the partitions that broker 2 leads accept none."""
     async with _trying(field, "message.max.bytes", "1000") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A second thread of the log cleaner, which nobody notices."""
+    """The log cleaner gets a second thread, without any effect on clients."""
     async with _trying(field, "log.cleaner.threads", "2") as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""A new share group begins at the end of its topic: the jobs that wait there are never done."""
+"""A new share group begins at the end of its topic: the jobs that were written before are never done."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORKERS = 2
 
 @asynccontextmanager
 async def _queue(field: Field) -> AsyncIterator[Begin]:
-    """Jobs are written for some time; then the workers are deployed that shall do them."""
+    """Jobs are written for some time; then the workers that should do them are deployed."""
     await field.topic("mails", partitions=3)
     await field.writes("mails", WAITING)
     async with AsyncExitStack() as later, field.producer("mails", rate=10, name="newsletter"):
@@ -35,14 +35,14 @@ async def _queue(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Nobody said where the group shall begin: a share group has no such setting in its clients."""
+    """The group has no configured start; clients of a share group have no such setting."""
     async with _queue(field) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The group's share.auto.offset.reset was set before its first member came."""
+    """The group's share.auto.offset.reset was set before its first member joined."""
     group = ("--entity-type", "groups", "--entity-name", "mailers")
     await field.tool("kafka-configs", "--alter", *group, "--add-config", "share.auto.offset.reset=earliest")
     async with _queue(field) as begin:
@@ -70,6 +70,6 @@ NIGHT = Night(
     ),
     step=Words((r"share\.auto\.offset\.reset|reset|earliest",)),
     wrong=(r"delete topic mails", r"delete.?records", r"to latest", r"share\.auto\.offset\.reset=latest"),
-    # Share groups are available without a preview switch from Kafka 4.2 on.
+    # Share groups are available since 4.2 without enabling a preview.
     versions=("4.3", "4.4"),
 )

@@ -1,5 +1,6 @@
-"""A task of a sink connector fails at a record that its converter does not know, while its worker and the connector
-go on."""
+"""A task of a sink connector fails at a record that its converter can't read, while its worker and the connector keep
+running.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +17,16 @@ if TYPE_CHECKING:
 
 SINK, GROUP = "orders-sink", "connect-orders-sink"
 NUMBERS = "org.apache.kafka.connect.converters.LongConverter"
-"""The converter of the sink, for which a record is a number of eight bytes."""
+"""The converter of the sink; it expects numbers of eight bytes."""
 THREE = {f"{each}.storage.replication.factor": "3" for each in ("config", "offset", "status")}
 
 
 @asynccontextmanager
 async def _sinking(field: Field, tolerance: str) -> AsyncIterator[Begin]:
-    """A worker of Kafka Connect with a sink of one task.
+    """Run a Kafka Connect worker with a sink of one task.
 
     Args:
-        tolerance: ``none``, or ``all``: what can't be converted is passed over.
+        tolerance: ``none``, or ``all`` to skip records that can't be converted.
     """
     await field.topic("orders", partitions=3)
     workers = ConnectCluster(field.version, field.cluster.bootstrap, properties=THREE)
@@ -47,7 +48,7 @@ async def _sinking(field: Field, tolerance: str) -> AsyncIterator[Begin]:
             await field.reads(GROUP, "orders")
 
             async def begin() -> None:
-                """Write a text, where numbers are expected."""
+                """Write a text instead of a number."""
                 await field.writes("orders", 1, partition=1, value=b"no number at all")
 
             yield begin
@@ -64,7 +65,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same record, and a sink that passes it over."""
+    """The sink skips the same record."""
     async with _sinking(field, "all") as begin:
         yield begin
 
@@ -78,8 +79,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The same record, and a sink that is told to pass over what it can't convert.",
     twin=_twin,
-    # The brokers know a group that has lost its member, and the name shows whose group it is. Only Connect knows why
-    # the task failed.
+    # The brokers know that a group has lost its member, and its name shows that it belongs to a sink. Only Connect
+    # knows why the task failed.
     cause=Words(
         (
             r"connect-orders-sink",

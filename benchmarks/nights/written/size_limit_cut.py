@@ -1,4 +1,4 @@
-"""max.message.bytes of a topic is cut below what its producer writes: each record is refused from then on."""
+"""max.message.bytes of a topic is cut below the size of its producer's records: brokers refuse all further records."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _cutting(field: Field, limit: int) -> AsyncIterator[Begin]:
-    """A topic with records of 5 kB, which gets a limit.
+    """A topic with records of 5 kB gets a limit.
 
     Args:
-        limit: bytes of the largest batch that it will take.
+        limit: bytes of the largest batch that brokers will accept.
     """
     await field.topic("images", partitions=3)
     await field.topic("orders", partitions=3)
@@ -33,7 +33,7 @@ async def _cutting(field: Field, limit: int) -> AsyncIterator[Begin]:
         await asyncio.sleep(10)
 
         async def begin() -> None:
-            """Somebody sets a limit."""
+            """Set the limit."""
             await field.tool(
                 "kafka-configs",
                 *("--alter", "--entity-type", "topics", "--entity-name", "images"),
@@ -45,14 +45,14 @@ async def _cutting(field: Field, limit: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A limit below each record."""
+    """The limit is below the size of each record."""
     async with _cutting(field, 2000) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A limit far above each record, and far below what it was."""
+    """The limit is far above the size of each record, and far below the former limit."""
     async with _cutting(field, 100_000) as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""One broker does everything, slowly: it beats, follows and leads, and each request to it takes half a second."""
+"""A broker works, but slowly: it sends heartbeats, follows and leads, and each request to it takes half a second."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 BROKER = 2
 WAITS, WORKS = 0.6, 0.1
-"""Seconds for which the broker waits for its disk, and for which it works, in turns."""
+"""Seconds for which the broker waits for its disk, and seconds for which it works, in turns."""
 ONE_PAUSE = 3.0
 
 
 @asynccontextmanager
 async def _serving(field: Field) -> AsyncIterator[None]:
-    """Two topics on all brokers, with writers and readers."""
+    """Run writers and readers of two topics on all brokers."""
     await field.topic("orders", partitions=6)
     await field.topic("clicks", partitions=3)
     async with (
@@ -42,7 +42,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
     rounds: set[asyncio.Task[None]] = set()
 
     async def drag(pid: int) -> None:
-        """Stop the process and let it go on, in turns."""
+        """Stop and continue the process in turns."""
         try:
             while True:
                 os.kill(pid, signal.SIGSTOP)
@@ -55,7 +55,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
     async with _serving(field):
 
         async def begin() -> None:
-            """Let its disk be slow from now on."""
+            """Begin to slow the broker down."""
             rounds.add(asyncio.create_task(drag(field.cluster.pids[BROKER])))
             await asyncio.sleep(0)
 
@@ -69,7 +69,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The broker stands still once, for three seconds, as in a long collection of garbage."""
+    """The broker stands still once, for three seconds, as in a long garbage collection."""
     async with _serving(field):
 
         async def begin() -> None:
@@ -88,8 +88,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The same broker pauses once for three seconds, and goes on.",
     twin=_twin,
-    # No API shows disks and processors. It can be measured that this broker is slow and the others are not; the reason
-    # has to be found on its machine.
+    # No API shows disks and processors. The console can measure that this broker is slow and the others are not; the
+    # reason has to be found on its machine.
     cause=Words(
         (
             r"broker 2\b",

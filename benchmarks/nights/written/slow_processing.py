@@ -1,4 +1,4 @@
-"""Work on a batch that takes longer than max.poll.interval.ms: members leave and join for ever and commit nothing."""
+"""Processing a batch takes longer than max.poll.interval.ms: members leave and join endlessly and never commit."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _working(field: Field) -> AsyncIterator[tuple[Client, Client]]:
-    """Two members that take fifty records at a time and have no trouble with them."""
-    # The members have six seconds instead of five minutes, and sessions as short as brokers allow: the problem is the
-    # same, but it repeats faster.
+    """Run two members that process batches of fifty records in time."""
+    # The maximum poll interval is six seconds instead of five minutes, and sessions are as short as brokers allow: the
+    # problem is the same, but it repeats faster.
     patience: dict[str, Any] = {"max_poll_interval_ms": 6000, "session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
     await field.topic("orders", partitions=4)
     async with (
@@ -32,11 +32,11 @@ async def _working(field: Field) -> AsyncIterator[tuple[Client, Client]]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Both members need 200 ms for a record from some moment on, which are ten seconds for a batch."""
+    """Both members begin to need 200 ms for a record, ten seconds for a batch."""
     async with _working(field) as members:
 
         async def begin() -> None:
-            """The service that they call becomes slow."""
+            """Make the members slow."""
             for each in members:
                 await each.tell(work_ms=200)
 
@@ -45,11 +45,11 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The members are deployed anew, one after the other: each leaves in order and comes back under another id."""
+    """The members are deployed again, one after another: each leaves in order and comes back with another member id."""
     async with _working(field) as members:
 
         async def begin() -> None:
-            """Restart the one, then the other."""
+            """Restart one member, then the other."""
             for each in members:
                 await each.stop()
                 await asyncio.sleep(2)

@@ -1,4 +1,4 @@
-"""A static member is scaled in: its group keeps its place, and its partitions, for the whole of a long session."""
+"""A static member is scaled in: its group keeps its place and its partitions for a long session."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 # minutes.
 _SESSION_MS = 240_000
 _RESTART = 8.0
-"""Seconds of a restart."""
+"""Seconds for which the restarting member is down."""
 
 
 @asynccontextmanager
 async def _three_members(field: Field) -> AsyncIterator[Client]:
-    """A group of three static members, two partitions each. Gives the last one."""
+    """Run a group of three static members with two partitions each. Yield the last member."""
     await field.topic("images", partitions=6)
     static: dict[str, Any] = {"session_timeout_ms": _SESSION_MS}
     async with (
@@ -56,7 +56,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The last pod is restarted, and has its old place again."""
+    """The last pod is restarted, and gets its place again."""
     async with _three_members(field) as last:
 
         async def begin() -> None:

@@ -1,4 +1,4 @@
-"""A release subscribes to a topic that is not there: the group has a member, and the member has nothing to read."""
+"""A release subscribes to a topic that does not exist: the group has a member, and the member has no partitions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 TOPIC, MISSING, LATER = "prd.orders", "prod.orders", "prd.audit"
 PIPELINE = 8.0
-"""Seconds by which a service starts before the pipeline has created its topic."""
+"""Seconds from the start of a service until the pipeline creates the service's topic."""
 
 
 @asynccontextmanager
 async def _serving(field: Field) -> AsyncIterator[Client]:
-    """A topic with a writer and a reader; gives the reader."""
+    """Run a writer and a reader of a topic, and yield the reader."""
     await field.topic(TOPIC, partitions=3)
     async with field.producer(TOPIC, rate=50), field.consumer(TOPIC, "billing") as reader:
         await field.reads("billing", TOPIC)
@@ -65,7 +65,7 @@ NIGHT = Night(
     make=_make,
     twin_story="A new service starts seconds before its topic is there, and reads it as soon as it is.",
     twin=_twin,
-    # The group's metadata contain the member's subscription, and the brokers' metadata show whether such a topic
+    # The group's metadata contains the member's subscription, and the brokers' metadata shows whether such a topic
     # exists.
     cause=Words(
         (

@@ -1,4 +1,4 @@
-"""The throttle of a move that ended long ago holds a replica back that has to catch up."""
+"""The throttle of an old move slows a replica that has to catch up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NEW = 3
 THROTTLE = 40_000
-"""Rate in bytes per second, far below the rate of writes to the topic in its busy hours."""
+"""Bytes per second, far below the rate of writes to the topic in its busy hours."""
 AWAY = 15.0
 """Seconds between the stop of the new broker and its start."""
 
@@ -25,9 +25,9 @@ async def _moved(field: Field, *, verified: bool) -> AsyncIterator[Begin]:
     """Replicas were moved to broker 3 with a throttle; later this broker is restarted under load.
 
     Args:
-        verified: the operator ran the tool once more after the move, which takes the throttle away.
+        verified: whether the operator ran the tool again after the move, which removes the throttle.
     """
-    # One replica in sync is enough, so that the producer continues while the other replica is away.
+    # One replica in sync is enough, so that the producer continues while the other replica is down.
     one = {"min.insync.replicas": "1"}
     await field.topic("metrics", on=[(1, 2), (2, 1), (1, 2)], configs=one)
     await field.topic("orders", partitions=3)
@@ -62,14 +62,14 @@ async def _moved(field: Field, *, verified: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Nobody ran the tool with --verify."""
+    """The tool was never run with --verify."""
     async with _moved(field, verified=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The move was ended as it should be."""
+    """The tool was run with --verify."""
     async with _moved(field, verified=True) as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""message.timestamp.before.max.ms=3600 was to be an hour: records whose events are ten seconds old are refused."""
+"""message.timestamp.before.max.ms=3600 was meant to be an hour: brokers refuse records of events ten seconds ago."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _limited(field: Field, limit: str) -> AsyncIterator[Begin]:
-    """Gateways write what meters measured ten seconds ago, with the time of the measurement."""
+    """Gateways write the measurements of ten seconds ago, with the time of the measurement; then the topic gets a
+    limit.
+
+    Args:
+        limit: the value of message.timestamp.before.max.ms.
+    """
     await field.topic("meters", partitions=3)
     await field.topic("orders", partitions=3)
     async with (
@@ -25,7 +30,7 @@ async def _limited(field: Field, limit: str) -> AsyncIterator[Begin]:
         await field.reads("readings", "meters")
 
         async def begin() -> None:
-            """Another operator wants no records older than an hour."""
+            """Set the limit, to refuse records older than an hour."""
             await field.tool(
                 "kafka-configs",
                 "--alter",
@@ -42,14 +47,14 @@ async def _limited(field: Field, limit: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The hour is given in seconds."""
+    """The limit of an hour is given in seconds."""
     async with _limited(field, "3600") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The hour is given in milliseconds."""
+    """The limit of an hour is given in milliseconds."""
     async with _limited(field, "3600000") as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""A producer stamps its records in seconds: to the brokers they are of 1970, and retention takes them at once."""
+"""A producer stamps its records in seconds: for the brokers they are from 1970, and retention deletes them at once."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _CHECKS = {"log.retention.check.interval.ms": "4000"}
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Alerts are written to a new topic with the retention of a week; one reader is always there, one comes and goes.
+    """Alerts are written to a new topic with a retention of a week; one reader always runs, another runs from time to
+    time.
 
-    There are no records with right stamps before: they would be at the head of the log, and what follows them would
-    stay as long as they do.
+    There are no earlier records with correct timestamps: they would be at the head of the log, and keep all later
+    records from being deleted.
     """
     await field.topic("alerts", partitions=2)
     async with (
@@ -43,8 +44,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A topic that is meant to keep little: its records go after seconds, and both readers are always in time."""
-    # Only whole segments are deleted, and never the one that is written to, so a short retention needs short segments.
+    """A topic is meant to keep little: its records are deleted after seconds, and both readers are always in time."""
+    # Only whole segments are deleted, and never the active one, so a short retention needs short segments.
     await field.topic("alerts", partitions=2, configs={"retention.ms": "30000", "segment.ms": "10000"})
     async with (
         AsyncExitStack() as later,

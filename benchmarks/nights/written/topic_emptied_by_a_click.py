@@ -1,4 +1,6 @@
-"""Somebody clears the messages of a topic in a web interface: what a nightly job has not read yet is gone."""
+"""An operator clears the messages of a topic in a web interface: records that a nightly job has not read yet are
+gone.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ PARTITIONS = 3
 EARLY = 60
 """Number of records in each partition that all groups have read."""
 WAITS = 12.0
-"""Seconds during which records are written that wait for the job, and seconds until the job runs after the click."""
+"""Seconds for which records wait for the job, and seconds until the job runs after the click."""
 
 
 async def _delete_before(field: Field, offset: int) -> None:
-    """Delete the records of the topic before an offset; -1 is the end."""
+    """Delete the topic's records before an offset in each partition; -1 is the end."""
     wanted = [{"topic": "orders", "partition": each, "offset": offset} for each in range(PARTITIONS)]
     file = field.cluster.directory / "before.json"
     file.write_text(json.dumps({"version": 1, "partitions": wanted}))
@@ -30,7 +32,7 @@ async def _delete_before(field: Field, offset: int) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The job is not running when the topic is emptied, and then runs."""
+    """The job is not running when the topic is emptied, and runs later."""
     await field.topic("orders", partitions=PARTITIONS)
     async with (
         field.producer("orders", rate=60),
@@ -52,7 +54,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A service takes away what both groups have read, as Kafka Streams does with what it repartitions."""
+    """A service deletes records that both groups have read, as Kafka Streams does in repartition topics."""
     await field.topic("orders", partitions=PARTITIONS)
     for partition in range(PARTITIONS):
         await field.writes("orders", EARLY, partition=partition)

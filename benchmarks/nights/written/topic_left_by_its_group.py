@@ -1,4 +1,4 @@
-"""A service reads the new topic only, and one of its sources still writes to the old one."""
+"""A service only reads a new topic, but one of its sources still writes to the old topic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def _moving(field: Field, *, all_move: bool) -> AsyncIterator[Begin]:
     """A shop and kiosks write orders, and billing reads them. All are to move to another topic.
 
     Args:
-        all_move: the kiosks are among them.
+        all_move: whether the kiosks move, too.
     """
     await field.topic("orders", partitions=3)
     await field.topic("orders.v2", partitions=3)
@@ -32,7 +32,7 @@ async def _moving(field: Field, *, all_move: bool) -> AsyncIterator[Begin]:
         await asyncio.sleep(8)
 
         async def begin() -> None:
-            """Move who writes, wait until the rest is read, and move who reads."""
+            """Move the writers, wait until the remaining records are read, and move the reader."""
             await shop.stop()
             await later.enter_async_context(field.producer("orders.v2", rate=40, name="shop"))
             if all_move:
@@ -49,14 +49,14 @@ async def _moving(field: Field, *, all_move: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Nobody thought of the kiosks."""
+    """The kiosks were forgotten."""
     async with _moving(field, all_move=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """All move; the old topic is left with its records, all read."""
+    """All clients move; the old topic keeps its records, which are all read."""
     async with _moving(field, all_move=True) as begin:
         yield begin
 

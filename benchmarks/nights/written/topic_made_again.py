@@ -1,4 +1,4 @@
-"""A topic is deleted and made again under the same name while a group reads it."""
+"""A topic is deleted and created again with the same name while a group reads it."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ async def _makes_again(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A group that has read some hundreds of records of each partition, and whose client does not guess (none)."""
+    """A group has read some hundreds of records of each partition, and its client has auto.offset.reset=none."""
     await field.topic("orders", partitions=3)
     await field.writes("orders", 1500)
     async with field.producer("orders", rate=6):
         async with field.consumer("orders", "billing", auto_commit_interval_ms=1000):
             await field.reads("billing", "orders")
             await asyncio.sleep(3)
-        # The same as Java's auto.offset.reset=none, which services set that must neither lose nor repeat a record, and
-        # that handle the error.
+        # librdkafka's name for Java's auto.offset.reset=none, for services that must neither lose nor repeat a record,
+        # and that handle the error.
         async with field.consumer("orders", "billing", auto_commit_interval_ms=1000, auto_offset_reset="error"):
             await asyncio.sleep(5)
 
             async def begin() -> None:
-                """Make the topic again under both."""
+                """Create the topic again under its producer and its reader."""
                 await _makes_again(field)
 
             yield begin
@@ -43,7 +43,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The topic is made again as well, with its reader stopped for it; it starts again at the first record."""
+    """The topic is created again while its reader is stopped; then the reader starts at the first record."""
     await field.topic("orders", partitions=3)
     await field.writes("orders", 1500)
     async with (
@@ -53,7 +53,7 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
         await field.reads("billing", "orders")
 
         async def begin() -> None:
-            """Stop both, make the topic again, start both."""
+            """Stop both clients, create the topic again, start both."""
             await reader.stop()
             await producer.stop()
             await _makes_again(field)
@@ -88,9 +88,9 @@ NIGHT = Night(
     ),
     step=Words((r"earliest|beginning|\bstart\b|first record|to (offset )?0\b",)),
     wrong=(r"reset group billing\b.*(latest|\bend\b)", r"delete (group|topic)", r"delete records"),
-    # It is true for the healthy twin too that a topic was created again, and worth a row.
+    # For the healthy twin, too, it is true that a topic was created again, and worth a row.
     fine=(r"re-?created|made again|created again",),
-    # Otherwise a producer's request for metadata would create the topic again, with one partition, which is another
-    # night.
+    # Otherwise a producer's request for metadata would create the topic again, with one partition, which is the subject
+    # of another night.
     properties={"auto.create.topics.enable": "false"},
 )

@@ -1,4 +1,4 @@
-"""A job with exactly-once output is killed for good, and leaves a transaction open that its readers wait for."""
+"""A job with exactly-once output is killed for good, and leaves an open transaction that blocks readers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMEOUT_MS = 900_000
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A first job is killed between two checkpoints; another one, with another id, takes over its topic."""
+    """A job is killed between two checkpoints; another job, with another transactional id, takes over its topic."""
     await field.topic("payments", partitions=3)
     async with (
         AsyncExitStack() as later,
@@ -45,7 +45,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same job is killed at the same place and comes back under its own id, which ends its old transaction."""
+    """The job is killed at the same place and restarts with its own transactional id, which aborts its old
+    transaction.
+    """
     await field.topic("payments", partitions=3)
     async with (
         field.producer(

@@ -1,4 +1,4 @@
-"""The brokers' transaction.max.timeout.ms falls back to its default: a job that asks for an hour is refused."""
+"""The brokers' transaction.max.timeout.ms falls back to its default: brokers refuse a job that needs an hour."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 _HOUR_MS = 3_600_000
-"""What streaming jobs ask for unless they are told otherwise; brokers allow a quarter of it by default."""
+"""The default transaction timeout of streaming jobs; brokers allow a quarter of it by default."""
 
 
 @asynccontextmanager
 async def _rolled(field: Field, changed: Mapping[str, str | None]) -> AsyncIterator[Begin]:
-    """A job with exactly-once output, brokers that get another server.properties, and the next deployment of the job.
+    """A job has exactly-once output. Its brokers get another server.properties, and the job is deployed again.
 
     Args:
-        changed: the properties of every broker from then on.
+        changed: the new properties of every broker; None removes a property.
     """
     await field.topic("payments", partitions=3)
     await field.topic("orders", partitions=3)
@@ -37,13 +37,15 @@ async def _rolled(field: Field, changed: Mapping[str, str | None]) -> AsyncItera
         await field.reads("billing", "orders")
 
         async def begin() -> None:
-            """Roll the brokers; later the job ends at a checkpoint, with nothing open, and is started again."""
+            """Restart the brokers in turn. Then end the job at a checkpoint, without an open transaction, and start it
+            again.
+            """
             for broker in field.cluster.broker_ids:
                 await field.with_properties(broker, changed)
                 await field.restart(broker)
             await field.settled()
             await job.tell(rate=0)
-            await asyncio.sleep(3)  # its last transaction is committed
+            await asyncio.sleep(3)  # the job's last transaction is committed
             await job.stop()
             await job.start()
             await job.tell(rate=60)
@@ -53,14 +55,14 @@ async def _rolled(field: Field, changed: Mapping[str, str | None]) -> AsyncItera
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A new template of server.properties has lost the line, so fifteen minutes are the maximum again."""
+    """A new template of server.properties lacks the line, so the maximum is fifteen minutes again."""
     async with _rolled(field, {"transaction.max.timeout.ms": None}) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same rolling restart with another value, which is still more than the job asks for."""
+    """The same rolling restart sets another value, which is still more than the job needs."""
     async with _rolled(field, {"transaction.max.timeout.ms": str(2 * _HOUR_MS)}) as begin:
         yield begin
 
@@ -92,7 +94,7 @@ NIGHT = Night(
     ),
     step=Words((r"transaction\.max\.timeout|transaction\.timeout|transaction timeout|transactionTimeout",)),
     wrong=(r"reset group", r"delete (topic|group|records)", r"unclean", r"set topic payments"),
-    # A broker that is restarted is away for some seconds, and its replicas have to catch up: true of the twin as well.
+    # In the twin, too, each restarted broker is down for some seconds, and its replicas have to catch up.
     fine=(r"brokers? [123]\b",),
     watch=75.0,
 )

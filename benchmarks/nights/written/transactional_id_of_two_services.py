@@ -1,4 +1,4 @@
-"""Two services have the same transactional id, and each one shuts the other out."""
+"""Two services have the same transactional id, and each fences the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A library names transactions after the number of the worker: "0-0" in every service that uses it."""
+    """A library takes a transactional id from the number of the worker: "0-0" in every service that uses it."""
     await field.topic("orders.enriched", partitions=3)
     await field.topic("invoices.enriched", partitions=3)
     async with (
@@ -36,7 +36,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The second service has an id of its own, and both are deployed anew once, which fences each one's former self."""
+    """The second service has its own transactional id, and both are deployed again once, which only fences their former
+    producers.
+    """
     await field.topic("orders.enriched", partitions=3)
     await field.topic("invoices.enriched", partitions=3)
     async with (

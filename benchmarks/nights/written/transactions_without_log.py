@@ -1,4 +1,4 @@
-"""The log of transactions wants more replicas than there are brokers: no transaction ever begins."""
+"""The log of transactions is configured with more replicas than there are brokers: no transaction ever begins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _services(field: Field) -> AsyncIterator[AsyncExitStack]:
-    """A cluster that nobody used transactions on; what is entered into the stack ends with it."""
+    """Run clients without transactions, and yield a stack for further ones."""
     await field.topic("orders", partitions=3)
     await field.topic("payouts", partitions=3)
     async with AsyncExitStack() as later, field.producer("orders", rate=50), field.consumer("orders", "billing"):
@@ -23,14 +23,14 @@ async def _services(field: Field) -> AsyncIterator[AsyncExitStack]:
 
 
 async def _deploy(field: Field, later: AsyncExitStack) -> None:
-    """Start the first service with transactions, and one that reads what it commits."""
+    """Start the first service with transactions, and a reader with read_committed."""
     await later.enter_async_context(field.producer("payouts", rate=20, transactional_id="payouts-1"))
     await later.enter_async_context(field.consumer("payouts", "bank", isolation_level="read_committed"))
 
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The topic of the transactions' states has to be made now, with five replicas on three brokers."""
+    """The topic of the transactions' states would have to be created now, with five replicas on three brokers."""
     async with _services(field) as later:
 
         async def begin() -> None:
@@ -41,7 +41,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The topic was made long ago, with three replicas."""
+    """The topic was created long ago, with three replicas."""
     await field.topic("__transaction_state", partitions=3, configs={"cleanup.policy": "compact"})
     async with _services(field) as later:
 
@@ -70,7 +70,7 @@ NIGHT = Night(
     symptom=Words((r"transaction", r"coordinator|not available|cannot|no topic|missing|timeout|timed out")),
     step=Words((r"transaction\.state\.log\.replication\.factor|__transaction_state",)),
     wrong=(r"delete topic", r"\babort", r"reset group"),
-    # This is true for the twin too: if its topic were deleted, it could not be created again.
+    # This is also true for the twin: if its topic were deleted, it could not be created again.
     fine=(r"transaction\.state\.log\.replication\.factor",),
     properties={"transaction.state.log.replication.factor": "5"},
 )

@@ -1,4 +1,4 @@
-"""Two of three controllers are down at once: brokers that run are well, and nothing can be decided any more."""
+"""Two of three controllers are down at once: the remaining broker works, but no metadata can be changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _shop(field: Field) -> AsyncIterator[None]:
-    """Two topics, written and read."""
+    """Run clients of two topics."""
     await field.topic("orders", partitions=6)
     await field.topic("clicks", partitions=6)
     async with (
@@ -33,7 +33,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
     async with _shop(field):
 
         async def begin() -> None:
-            """The power of a rack fails."""
+            """Kill both nodes, as if the power of a rack failed."""
             await field.kill(2)
             await field.kill(3)
             await asyncio.sleep(5)
@@ -43,11 +43,11 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same nodes are lost one after the other, and each is back before the next goes."""
+    """The same nodes are lost one after the other, and each is back before the next is lost."""
     async with _shop(field):
 
         async def begin() -> None:
-            """Two crashes, each repaired."""
+            """Kill each node, and start it again before the next."""
             for broker in (2, 3):
                 await field.kill(broker)
                 await asyncio.sleep(3)
@@ -94,7 +94,8 @@ NIGHT = Night(
         r"delete (topic|group|records)",
         r"(restart|stop) broker 1\b",
     ),
-    # Each of the two is away for some seconds, and its replicas have to catch up: true of the twin as well.
+    # A row about broker 2 or 3 is no false alarm in the twin: each of them is down for some seconds, and its replicas
+    # catch up.
     fine=(r"brokers?:? [23]\b",),
     watch=75.0,
 )

@@ -1,4 +1,4 @@
-"""Two readers choose their partitions themselves and commit for the same group: its offsets go to and fro."""
+"""Two readers choose their partitions themselves and commit for the same group: its offsets move back and forth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ ALL = "0,1,2,3"
 
 
 def _reader(field: Field, partitions: str, rate: int, *more: str) -> tuple[str, ...]:
-    """The words that start a reader of visits, which has done so many records a second at most."""
+    """Return the command line of a reader of visits. partitions: numbers separated by commas. rate: greatest number of
+    records per second.
+    """
     arguments = (field.cluster.bootstrap, "visits", "scoring", partitions, str(rate), *more)
     return (sys.executable, "-m", "benchmarks.nights.programs.hand_reader", *arguments)
 
@@ -32,7 +34,7 @@ async def _has_committed(field: Field, reader: Client) -> None:
 
 @asynccontextmanager
 async def _visits(field: Field) -> AsyncIterator[None]:
-    """A topic with some history, and another one."""
+    """Run clients of two topics; visits has records already."""
     await field.topic("visits", partitions=4)
     await field.topic("orders", partitions=3)
     await field.writes("visits", 2_000)
@@ -47,7 +49,7 @@ async def _visits(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A second one is started with the same settings, to work on all that there is once more."""
+    """A second reader is started with the same settings, to process all records again."""
     async with _visits(field), AsyncExitStack() as later, field.program(*_reader(field, ALL, 400)):
         await field.reads("scoring", "visits")
 
@@ -60,7 +62,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The work is shared by two of them, each with partitions of its own."""
+    """Two readers share the work, each with its own partitions."""
     async with _visits(field), AsyncExitStack() as later, field.program(*_reader(field, ALL, 400)) as first:
         await field.reads("scoring", "visits")
 

@@ -1,4 +1,6 @@
-"""A replica that was down for a while is elected, as the topic allows that: what came meanwhile is lost."""
+"""A replica that was down for a while is elected, because the topic allows that: the records that it missed are
+lost.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,15 @@ if TYPE_CHECKING:
 
 UNCLEAN = "unclean.leader.election.enable"
 _MISSED = 3_000
-"""Records that only broker 1 gets."""
+"""Number of records that only broker 1 gets."""
 
 
 @asynccontextmanager
 async def _two_crashes(field: Field, unclean: str) -> AsyncIterator[Begin]:
-    """A topic on two brokers. One dies, later the other one; the first comes back first, as fast as it can be repaired.
+    """A topic is on two brokers. Broker 2 dies, later broker 1 dies; broker 2 comes back first.
 
     Args:
-        unclean: whether a replica that is behind may lead rather than nobody.
+        unclean: whether a replica that is behind may lead if no other can.
     """
     configs = {"min.insync.replicas": "1", UNCLEAN: unclean}
     await field.topic("ledger", on=[[1, 2], [1, 2], [1, 2]], configs=configs)
@@ -42,14 +44,14 @@ async def _two_crashes(field: Field, unclean: str) -> AsyncIterator[Begin]:
             return said.count(f"Leader: {broker}\t") == 3
 
         async def records() -> int:
-            """How many records the topic has had, by its partitions' ends."""
+            """Return the number of records that were ever written to the topic, from the ends of its partitions."""
             said = await field.tool("kafka-get-offsets", "--topic", "ledger")
             return sum(int(line.rpartition(":")[2]) for line in said.split())
 
         async def begin() -> None:
-            """Two crashes and two repairs."""
+            """Crash both brokers, and start them again."""
             await field.kill(2)
-            await asyncio.sleep(9)  # it is missed after six seconds, and broker 1 takes records alone
+            await asyncio.sleep(9)  # broker 2 is fenced after six seconds, and broker 1 accepts records alone
             await field.writes("ledger", _MISSED)
             before = await records()
             await field.kill(1)
@@ -67,14 +69,14 @@ async def _two_crashes(field: Field, unclean: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The topic prefers to be written over what it had: broker 2 leads as soon as it is there."""
+    """The topic prefers availability over completeness: broker 2 leads as soon as it is up."""
     async with _two_crashes(field, "true") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same crashes, and the topic waits for broker 1, which has all of it."""
+    """After the same crashes the topic waits for broker 1, which has all records."""
     async with _two_crashes(field, "false") as begin:
         yield begin
 
@@ -107,9 +109,9 @@ NIGHT = Night(
         (r"unclean\.leader\.election\.enable|unclean|reset|replay|(send|write|produce)\w* .{0,20}again|restor",)
     ),
     wrong=(r"unclean\.leader\.election\.enable=true", r"delete (topic|group|records)", r"unregister", r"to latest"),
-    # Two brokers crash in turn, and meanwhile nobody leads the topic that waits for one of them: true of the twin too.
-    # So is that one replica is enough for its writes.
+    # In the twin, too, both brokers crash in turn, and meanwhile the topic that waits for broker 1 has no leader. One
+    # in-sync replica is also enough for its writes.
     fine=(r"brokers?:? [12]\b", r"ledger.*(leader|offline|unavailable)", r"min\.insync"),
-    # Before 4.0 no setting makes controllers of a quorum elect uncleanly.
+    # Before 4.0, no setting makes KRaft controllers elect uncleanly.
     versions=("4.3", "4.4"),
 )

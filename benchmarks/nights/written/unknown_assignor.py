@@ -1,4 +1,6 @@
-"""A deployment asks for a server assignor that the brokers don't have: each member is refused, none is ever there."""
+"""A deployment configures a server assignor that the brokers lack: they refuse each member, so the group stays
+empty.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _deployed(field: Field, assignor: str) -> AsyncIterator[Begin]:
-    """A group with the consumer protocol, whose member is replaced by a new release.
+    """The member of a group with the consumer protocol is replaced by a new release.
 
     Args:
-        assignor: what the new release asks for (group.remote.assignor).
+        assignor: the new release's group.remote.assignor.
     """
     await field.topic("orders", partitions=6)
     async with AsyncExitStack() as clients:
@@ -30,7 +32,7 @@ async def _deployed(field: Field, assignor: str) -> AsyncIterator[Begin]:
         await asyncio.sleep(5)
 
         async def begin() -> None:
-            """Stop the old member, start the new one."""
+            """Stop the old member, and start the new one."""
             await old.stop()
             await clients.enter_async_context(
                 field.consumer(
@@ -43,14 +45,14 @@ async def _deployed(field: Field, assignor: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The classic protocol's sticky assignor, which brokers don't have."""
+    """The new release configures the classic protocol's sticky assignor, which brokers lack."""
     async with _deployed(field, "sticky") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The other one of the two that brokers have."""
+    """The new release configures the other of the two assignors that brokers have."""
     async with _deployed(field, "range") as begin:
         yield begin
 

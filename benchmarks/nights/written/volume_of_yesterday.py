@@ -1,4 +1,4 @@
-"""A broker comes back with an older copy of its disk: the only replica of a topic ends earlier than it did."""
+"""A broker comes back with an older copy of its disk: the log of a topic with one replica ends earlier than before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BROKER = 2
 
 
 def _log(field: Field) -> Path:
-    """The folder of readings-0 on its broker."""
+    """Return the folder of readings-0 on its broker."""
     (folder,) = field.cluster.directory.glob(f"broker-{BROKER}/data-*/readings-0")
     return folder
 
@@ -34,10 +34,10 @@ async def _restarted(field: Field, *, restored: bool) -> AsyncIterator[Begin]:
     """A broker is stopped, and comes back after a while.
 
     Args:
-        restored: with what its volume had at the time of the last copy.
+        restored: whether its volume comes from the last copy.
     """
     copy = field.cluster.directory / "readings-0.copy"
-    # The only replica alone decides which records are acknowledged.
+    # With a single replica, the leader alone acknowledges records.
     await field.topic("readings", on=[(BROKER,)], configs={"min.insync.replicas": "1"})
     await field.topic("orders", partitions=3)
     await field.writes("readings", 500)
@@ -71,7 +71,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The broker comes back with what it had."""
+    """The broker comes back with its former data."""
     async with _restarted(field, restored=False) as begin:
         yield begin
 

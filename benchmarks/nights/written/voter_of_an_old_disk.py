@@ -1,4 +1,4 @@
-"""A controller's disk is replaced: its old self is a voter for ever, and its new one only looks on."""
+"""A controller's disk is replaced: the lost disk remains a voter for ever, and the new one is only an observer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NODE = 3
 
 
 def _data(field: Field) -> Path:
-    """The only log directory of the node."""
+    """Return the only log directory of the node."""
     (folder,) = field.cluster.directory.glob(f"broker-{NODE}/data-*")
     return folder
 
@@ -32,8 +32,8 @@ _TRIES = 12
 
 
 async def _voters_by_record(field: Field) -> None:
-    """Make the quorum one whose voters are in its log and can change, as the documentation advises."""
-    # Voters report the features that they support only a while after their start; until then, the leader refuses the
+    """Make the quorum dynamic, with its voters in its log, as the documentation recommends."""
+    # Voters report the features that they support only some time after their start; until then, the leader refuses the
     # upgrade.
     for attempt in range(_TRIES):
         try:
@@ -51,9 +51,9 @@ async def _voters_by_record(field: Field) -> None:
 
 
 def _new_disk(field: Field) -> None:
-    """Put an empty disk in the place of the node's, and format it as one that joins a cluster.
+    """Replace the node's disk by an empty one, and format it as that of a node that joins a cluster.
 
-    Raises RuntimeError.
+    Raises RuntimeError if the formatting fails.
     """
     data = _data(field)
     shutil.rmtree(data)
@@ -68,10 +68,10 @@ def _new_disk(field: Field) -> None:
 
 @asynccontextmanager
 async def _replaced(field: Field, *, told: bool) -> AsyncIterator[Begin]:
-    """The disk of a node with both roles is replaced, and its data comes back from the others.
+    """The disk of a node with both roles is replaced, and its data comes back from the other nodes.
 
     Args:
-        told: the quorum is told that the old voter is gone and that the new one is there.
+        told: whether the old voter is removed from the quorum, and the new one added.
     """
     await _voters_by_record(field)
     await field.topic("orders", partitions=6)
@@ -94,7 +94,7 @@ async def _replaced(field: Field, *, told: bool) -> AsyncIterator[Begin]:
 
 
 async def _has_caught_up(field: Field) -> None:
-    """Wait until the node has the metadata: it can't become a voter before."""
+    """Wait until the node has nearly all metadata: before, it can't become a voter."""
 
     async def is_near() -> bool:
         printed = await field.tool("kafka-metadata-quorum", "describe", "--replication")
@@ -106,14 +106,14 @@ async def _has_caught_up(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Everybody takes the node for what it was, as it has the same id."""
+    """The operator takes the new node for the old one, because they have the same id."""
     async with _replaced(field, told=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The old voter is removed and the new one added, as the documentation wants it."""
+    """The old voter is removed and the new one added, as the documentation requires."""
     async with _replaced(field, told=True) as begin:
         yield begin
 

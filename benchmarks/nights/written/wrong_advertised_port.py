@@ -1,4 +1,4 @@
-"""A broker comes back with a wrong port in advertised.listeners: it is in every ISR, and no client reaches it."""
+"""A broker comes back with a wrong port in advertised.listeners: it is in every ISR, but no client can reach it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The load of any day; one broker is restarted with another server.properties."""
+    """Under a usual load, one broker is restarted with another server.properties."""
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):
         await field.reads("billing", "orders")
         await field.settled()
 
         async def begin() -> None:
-            """Restart broker 2, which tells a port from now on at which nobody listens."""
+            """Restart broker 2, which now advertises a port without a listener."""
             await field.stop(2)
             (port,) = free_ports(1)
             await field.set(2, {"advertised.listeners": f"PLAINTEXT://{LOOPBACK}:{port}"})
@@ -34,14 +34,14 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A rolling restart: each broker is shut down in order and comes back before the next one goes."""
+    """In a rolling restart, each broker is shut down in order and comes back before the next one is shut down."""
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):
         await field.reads("billing", "orders")
         await field.settled()
 
         async def begin() -> None:
-            """Restart all, one after the other, each time until every replica is in sync."""
+            """Restart all brokers, one after another, and each time wait until every replica is in sync."""
             for broker in field.cluster.broker_ids:
                 await field.restart(broker)
                 await field.settled()
@@ -76,13 +76,13 @@ NIGHT = Night(
     ),
     step=Words((r"advertised\.listeners|listener|address|\bport\b",)),
     wrong=(
-        # Statements that make the broker lead make the situation worse, and statements that remove its replicas lose
+        # Statements that let the broker lead make the situation worse, and statements that remove its replicas lose
         # redundancy because of a wrong line in a file.
         r"^\s*(move|drain|unregister|elect|reassign)\b",
         r"reset group",
         r"delete (group|topic|records)",
         r"min\.insync",
     ),
-    # It is true that brokers were restarted in order, and worth a line of history.
+    # It is true that brokers were restarted in order, and worth a row in the history.
     fine=(r"(rolling|planned|orderly|controlled) (restarts?|shut ?downs?)|restart(s|ed)? in order|shut down in order",),
 )

@@ -1,4 +1,4 @@
-"""One record is stamped in the year 2050: retention waits for its segment, and for all that came after it."""
+"""A record has a timestamp in the year 2050: retention keeps its segment, and all later ones."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _CONFIGS = {"retention.ms": "20000", "segment.ms": "8000", "message.timestamp.af
 
 @asynccontextmanager
 async def _sensors(field: Field, stamp_ms: int | None) -> AsyncIterator[Begin]:
-    """Sensors write to a topic that keeps little, and its oldest records go again and again. Then one has a wrong
-    clock for a moment.
+    """Sensors write to a topic with a short retention, which regularly deletes the oldest records. Then a record has a
+    timestamp in the future.
 
     Args:
-        stamp_ms: of its record; None: five seconds ahead.
+        stamp_ms: the record's timestamp; None for five seconds ahead.
     """
     await field.topic("readings", partitions=2, configs=_CONFIGS)
     async with (
@@ -46,14 +46,14 @@ async def _sensors(field: Field, stamp_ms: int | None) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A sensor that was just switched on believes that it is 2050."""
+    """A sensor's clock is set to 2050."""
     async with _sensors(field, IN_2050_MS) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A sensor is five seconds ahead: its record goes five seconds later than its neighbours."""
+    """A sensor's clock is five seconds ahead: its record is deleted five seconds later than its neighbours."""
     async with _sensors(field, None) as begin:
         yield begin
 

@@ -1,6 +1,6 @@
-"""Neighbours on real brokers: the same clusters that are well, made by real clients and Kafka's own requests on the
-laboratory's brokers. Each is looked at by the console until it was well for long enough; then the fact that decides is
-switched, and the cause has to be named.
+"""Neighbours on real brokers: the same healthy clusters, made by real clients and Kafka's own requests on the
+laboratory's brokers. The console polls each of them for some time; then the deciding fact is switched, and triage has
+to name the cause.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from console.model.config import ConfigPlace
 
 
 async def nothing() -> None:
-    """A well one of which nothing has to happen while it is looked at."""
+    """Do nothing."""
 
 
 class Eyes(Struct, frozen=True):
-    """The console that looks. settings: how it connects, None: as a super user; throttles: that its context declares;
-    request_logs: whether it reads those of the brokers."""
+    """A console. settings: for its connection; None for the super user. throttles: declared in its context.
+    request_logs: whether it reads the brokers' request logs.
+    """
 
     settings: ConnectionSettings | None = None
     throttles: frozenset[ConfigPlace] = frozenset()
@@ -33,9 +34,10 @@ class Eyes(Struct, frozen=True):
 
 
 class Steps(Struct, frozen=True, kw_only=True):
-    """What is done with a neighbour that is prepared. happens: while the well one is looked at; switch: makes it ill.
-    by: who looks; then: who looks at the ill one, which a console that is opened after the switch does. None: the same
-    console goes on."""
+    """The steps with a prepared neighbour. happens: runs while the console polls the well form. switch: makes the
+    neighbour ill. by: the console. then: another console for the ill form, opened after the switch; None for the same
+    console.
+    """
 
     switch: Begin
     happens: Begin = nothing
@@ -44,11 +46,11 @@ class Steps(Struct, frozen=True, kw_only=True):
 
 
 class RealNeighbour(Struct, frozen=True, kw_only=True):
-    """How a neighbour of `benchmarks.faults.neighbours.catalogue` is made on real brokers, by its name.
+    """A neighbour of `benchmarks.faults.neighbours.catalogue`, by its name, on real brokers.
 
-    make: prepares it and gives its steps; leaving it undoes all. ill: what is named then, by the names of here.
-    seconds: the well one is looked at for so long after what happens; within: seconds in which the ill one has to be
-    named. since: the first version whose brokers can have it.
+    make: prepares the neighbour and yields its steps; its end undoes them. ill: the cause to name, with the names used
+    here. seconds: time of polling the well form after `happens`. within: seconds in which triage has to name the ill
+    form. since: the first version whose brokers can be in this state.
     """
 
     name: str
@@ -60,7 +62,9 @@ class RealNeighbour(Struct, frozen=True, kw_only=True):
 
 
 async def tried_on(lab: Laboratory, neighbour: RealNeighbour) -> tuple[Trial, Trial]:
-    """All that is named of the well one, from the opening of the console, and of the ill one until it is named."""
+    """Try a neighbour. Return the causes named for the well form, from the opening of the console, and those for the
+    ill form until its cause is named.
+    """
     await lab.green()
     async with lab.load(), neighbour.make(lab) as steps:
         try:
@@ -96,5 +100,5 @@ async def _ill(lab: Laboratory, neighbour: RealNeighbour, watch: Watch, switch: 
 
 
 def can_have(neighbour: RealNeighbour, version: str) -> bool:
-    """Whether brokers of a version can be in that state."""
+    """Return whether brokers of a version can be in the neighbour's state."""
     return tuple(map(int, version.split(".")[:2])) >= neighbour.since

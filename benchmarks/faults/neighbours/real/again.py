@@ -1,7 +1,8 @@
-"""Make all neighbours on real brokers again, and keep what was named:
-``python -m benchmarks.faults.neighbours.real.again VERSION [NAME …]``, VERSION as 4.4.0; then
-``python -m benchmarks.faults.table`` writes it into docs/triage-measured.md. An hour for each version; it needs
-Java and root."""
+"""Tries all neighbours on real brokers again, and stores the named causes: ``python -m
+benchmarks.faults.neighbours.real.again VERSION [NAME …]``, with a VERSION such as 4.4.0. Then ``python -m
+benchmarks.faults.table`` writes them into docs/triage-measured.md. It takes an hour for each version, and needs Java
+and root.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from benchmarks.faults.neighbours.real.catalogue import REAL_NEIGHBOURS
 
 
 async def again(version: str, names: Collection[str]) -> None:
-    """Make each. One that could not be made is said, and not kept."""
+    """Try each of these neighbours. Report a neighbour that could not be made, without storing a result."""
     async with Laboratory(version) as lab:
         for neighbour in (REAL_NEIGHBOURS[name] for name in names):
             if not can_have(neighbour, version):

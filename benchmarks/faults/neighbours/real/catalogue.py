@@ -1,4 +1,4 @@
-"""All neighbours that real brokers can be."""
+"""All neighbours that can be made on real brokers."""
 
 from __future__ import annotations
 

@@ -18,9 +18,11 @@ from console.model.quota import QuotaEntity
 LIMIT = 5_000.0
 """The quota of each broker in bytes per second."""
 LITTLE, MUCH = 60.0, 200.0
-"""Records per second from two brokers: a part of the quota, and twice the quota."""
+"""Records per second from two brokers: below the quota, and twice the quota."""
 GUST = 25_000
-"""Bytes of a burst: somewhat more than the quota leaves in the eleven seconds for which brokers compute the average."""
+"""Bytes of a burst: somewhat more than the quota leaves in the eleven seconds over which brokers compute the
+average.
+"""
 
 
 async def _limit(lab: Laboratory, client_id: str, limit: float | None) -> None:
@@ -29,7 +31,9 @@ async def _limit(lab: Laboratory, client_id: str, limit: float | None) -> None:
 
 @asynccontextmanager
 async def _limited(lab: Laboratory, topic: str, group: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Yield what makes much be written to a topic, of which a group under a quota reads little until then."""
+    """Run a group that reads a topic with few records under a quota. Yield a function that makes the producer write
+    more.
+    """
     client_id = f"{group}-reader"
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(lab.topic(topic))
@@ -54,7 +58,7 @@ async def _at_its_limit(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _burst(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A reader is above its quota for a moment, by one record that is as large as seconds of the others."""
+    """A record as large as seconds of other records lifts a reader above its quota for a moment."""
     topic = "gusts"
     async with _limited(lab, topic, "gust-readers") as write_more:
 
@@ -66,7 +70,9 @@ async def _burst(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _few_rights(lab: Laboratory) -> AsyncIterator[Steps]:
-    """The console's user may describe all, and nothing else, since everything has an ACL of it."""
+    """The console's user may describe everything, and do nothing else, because ACLs cover all resources. In the ill
+    form it may not describe the cluster.
+    """
     cluster = acl("ALLOW", "CLUSTER", CLUSTER_NAME, "DESCRIBE")
     rights = (
         *(acl("ALLOW", kind, "*", "DESCRIBE") for kind in ("TOPIC", "GROUP", "TRANSACTIONAL_ID")),
@@ -88,7 +94,9 @@ async def _few_rights(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _unused_right(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A right is taken on one topic when a job is done with another; then on the one that is written to."""
+    """A right is removed for one topic when a job on another topic ends; then for the topic that is still written
+    to.
+    """
     done, other, alive = "job", "invoices", "ledger-of-alice"
     denied = [acl("DENY", "TOPIC", topic, "WRITE") for topic in (other, alive)]
     async with AsyncExitStack() as stack:

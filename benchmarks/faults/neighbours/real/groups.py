@@ -18,15 +18,16 @@ MANY = 300
 
 
 async def make_fault(stack: AsyncExitStack, lab: Laboratory, name: str, *, seen: float = 0.0) -> None:
-    """A fault of the catalogue is prepared and made now, and undone with the stack. seen: seconds in which the console
-    looks at what is prepared."""
+    """Prepare and make a fault of the catalogue; the stack undoes it. seen: seconds in which the console polls the
+    prepared cluster.
+    """
     begin = await stack.enter_async_context(FAULTS[name].make(lab))
     await asyncio.sleep(seen)
     await begin()
 
 
 async def stands_at(lab: Laboratory, stack: AsyncExitStack, topic: str, group: str, offset: int) -> None:
-    """A member of a group holds its partitions, and is at an offset of the first that it does not get on from."""
+    """Let a member hold its partitions, and stop at an offset of the first one."""
     reader: Consumer = lab.consumer(topic, group)
     await stack.enter_async_context(running(reader))
     await lab.committed(group, topic)
@@ -34,7 +35,7 @@ async def stands_at(lab: Laboratory, stack: AsyncExitStack, topic: str, group: s
 
 
 async def _expired(lab: Laboratory, stack: AsyncExitStack, topic: str) -> None:
-    """Two partitions of which the first records are deleted."""
+    """Make a topic of two partitions whose first records are deleted."""
     await stack.enter_async_context(lab.topic(topic))
     for partition in range(2):
         await lab.write(topic, RECORDS, partition=partition)
@@ -66,7 +67,7 @@ async def _hundreds(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _mirrored(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Another cluster's offsets are committed again and again, beyond the end of the shorter log of this one."""
+    """Another cluster's offsets are committed again and again, beyond the end of this cluster's shorter log."""
     topic, group, beyond = "mirrored", "mirrored-readers", 50_000
 
     async def copied() -> None:
@@ -87,7 +88,7 @@ async def _is_at(lab: Laboratory, group: str, topic: str, offset: int) -> bool:
 
 
 async def _stands_beyond(lab: Laboratory, stack: AsyncExitStack, topic: str, group: str) -> None:
-    """A member begins where its group's offset is in the log, and goes on from one far beyond."""
+    """Let a member begin at an offset in the log, and then commit an offset far beyond its end."""
     await lab.commit(group, {(topic, 0): 0})
     await stands_at(lab, stack, topic, group, 10**7)
 
@@ -118,7 +119,7 @@ async def _has(lab: Laboratory, topic: str, count: int) -> bool:
 
 @asynccontextmanager
 async def _left_topic(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A group has offsets of a topic that none of its members reads. The ill one had a member for it until now."""
+    """A group has offsets of a topic that none of its members reads. In the ill form, a member read it until now."""
     now, old, group = "read-now", "read-before", "two-topics"
     async with AsyncExitStack() as stack:
         for topic in (now, old):

@@ -31,7 +31,9 @@ async def _removed(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _scaled(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A broker without replicas comes and goes, in order; another is killed each time, and has replicas."""
+    """A broker without replicas is removed and added repeatedly, in order. In the ill form, a broker with replicas is
+    killed each time.
+    """
     async with annex(lab), lab.topic("on-annex", on=[(STAYS, 1), (1, STAYS)]):
 
         async def scaled() -> None:
@@ -59,7 +61,7 @@ async def _out_of_isr(lab: Laboratory, broker: int) -> bool:
 
 @asynccontextmanager
 async def _rack_given_up(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A rack's brokers go, in order; then they are there again, with replicas, and are killed."""
+    """A rack's brokers are removed in order. In the ill form they come back with replicas, and are killed."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(annex(lab))
 
@@ -72,7 +74,7 @@ async def _rack_given_up(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _late(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A broker takes nothing of the metadata log in for some seconds, while leaders change."""
+    """A broker does not apply the metadata log for some seconds, while leaders change."""
     async with AsyncExitStack() as stack:
 
         async def for_a_moment() -> None:
@@ -146,19 +148,19 @@ async def _clean_election(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _slow_hello(lab: Laboratory) -> AsyncIterator[Steps]:
-    """The console comes by way of the relays, each of which holds the first answer on a connection back."""
+    """The console connects through the relays, each of which delays the first response on a connection."""
     async with AsyncExitStack() as stack:
         lab.cluster.relays.delay_hello(HELLO)
         by = Eyes(ConnectionSettings(lab.cluster.relayed_addresses, request_timeout=20.0))
         yield Steps(by=by, switch=lambda: make_fault(stack, lab, "broker stopped"))
 
 
-# -- clusters of their own ---------------------------------------------------------------------------------------------
+# -- separate clusters -------------------------------------------------------------------------------------------------
 
 
 @asynccontextmanager
 async def other_cluster(cluster: KafkaCluster) -> AsyncIterator[Eyes]:
-    """Another cluster than the laboratory's, while this is there, and a console that looks at it."""
+    """Run a cluster next to the laboratory's, and yield a console for it."""
     await asyncio.to_thread(cluster.__enter__)
     try:
         yield Eyes(ConnectionSettings(cluster.addresses))
@@ -168,7 +170,7 @@ async def other_cluster(cluster: KafkaCluster) -> AsyncIterator[Eyes]:
 
 @asynccontextmanager
 async def _on_zookeeper(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Kafka 2.8 has no metadata log; two of the laboratory's nodes are killed."""
+    """Kafka 2.8 has no metadata log. In the ill form, two of the laboratory's nodes are killed."""
     async with AsyncExitStack() as stack:
         by = await stack.enter_async_context(other_cluster(ZooKeeperCluster(brokers=1)))
         yield Steps(by=by, switch=lambda: make_fault(stack, lab, "quorum lost"), then=Eyes())
@@ -176,7 +178,9 @@ async def _on_zookeeper(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _no_group_yet(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Brokers of their own, each alone; a consumer comes to the second, whose file wants three replicas."""
+    """Two separate clusters have a broker each; the file of the second requires three replicas of the offsets' topic,
+    and a console is opened on it for the ill form.
+    """
     version, wanted = lab.cluster.version, {"offsets.topic.replication.factor": "3"}
     async with AsyncExitStack() as stack:
         well = await stack.enter_async_context(other_cluster(KafkaCluster(version, brokers=1)))

@@ -21,12 +21,12 @@ from tests.support.transactional_client import TransactionalClient
 LARGE = bytes(10_000)
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 SLOW = "150000"
-"""Rate in bytes per second of a move, with which the move takes more than a minute."""
+"""Throttle in bytes per second with which a move takes more than a minute."""
 
 
 @asynccontextmanager
 async def _throttled_move(lab: Laboratory) -> AsyncIterator[str]:
-    """Partition 0 of a topic goes from broker 2 to the victim, slowly."""
+    """Move partition 0 of a topic slowly from broker 2 to the victim. Yield the topic."""
     brokers = [broker_resource(broker) for broker in lab.cluster.broker_ids]
     async with lab.topic("moving", on=[(1, 2)]) as topic:
         await lab.write(topic, 1_500, value=LARGE)
@@ -85,7 +85,7 @@ async def _all_wanted(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def annex(lab: Laboratory) -> AsyncIterator[None]:
-    """Brokers 4 and 5 beside the three, in a rack of their own, as long as they are there."""
+    """Run brokers 4 and 5, in a separate rack, next to the three others."""
     await asyncio.to_thread(lab.cluster.open_annex)
     try:
         yield
@@ -97,7 +97,7 @@ async def annex(lab: Laboratory) -> AsyncIterator[None]:
 
 
 async def retire(lab: Laboratory, broker: int) -> None:
-    """Shut a broker of the annex down, and take it out of the cluster."""
+    """Shut down a broker of the annex, and unregister it."""
     await asyncio.to_thread(lab.cluster.stop, broker)
     lab.cluster.broker_ids = tuple(each for each in lab.cluster.broker_ids if each != broker)
     await lab.send(UnregisterBroker(broker))
@@ -137,7 +137,7 @@ def _booking(lab: Laboratory, name: str) -> TransactionalClient:
 
 
 async def _hang(lab: Laboratory, topic: str, name: str) -> None:
-    """A record of a transaction that no coordinator knows."""
+    """Write a record of a transaction that no coordinator knows."""
 
     def write() -> None:
         with _booking(lab, name) as client:
@@ -175,7 +175,7 @@ async def _long_transaction(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _idle(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Three transactions are committed, and a member stands before the marker of the last."""
+    """Three transactions are committed, and a member stops before the marker of the last one."""
     topic, group = "settled", "settlement"
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(lab.topic(topic, partitions=1))
@@ -199,7 +199,7 @@ async def _idle(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _coordinators_move(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Another replica leads the first partition of the offsets' topic, again and again."""
+    """The replicas of the first partition of the offsets' topic lead in turn."""
     (first, *_) = await lab.partitions(OFFSETS)
 
     async def lead_in_turn() -> None:

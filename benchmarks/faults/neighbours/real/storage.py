@@ -1,4 +1,4 @@
-"""Neighbours of faults of disks and of what is kept on them, on real brokers."""
+"""Neighbours of faults of disks and their content, on real brokers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def _cordoned(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _disk(lab: Laboratory, left: Sequence[float]) -> AsyncIterator[Steps]:
-    """A disk on which these shares are left, from one look at it to the next."""
+    """A disk has these shares of free space, one after another, as the console reads its log directories."""
     mount = lab.cluster.spare_mount
     ballast = mount / "segments"
 
@@ -66,7 +66,7 @@ async def _begins_at(lab: Laboratory, topic: str, offset: int) -> bool:
 
 
 async def _outlived(lab: Laboratory, topic: str, days: int, count: int = 20) -> None:
-    """Records arrive that are older than they are kept for, are deleted, and newer ones follow."""
+    """Write records that are too old, wait until the broker has deleted them, and write new ones."""
     begin = await lab.end_of(topic)
     await lab.write(topic, count, timestamp_ms=lab.now_ms() - days * DAYS_MS)
     await lab.until(lambda: _begins_at(lab, topic, begin + count), "what is too old is deleted")
@@ -75,7 +75,9 @@ async def _outlived(lab: Laboratory, topic: str, days: int, count: int = 20) -> 
 
 @asynccontextmanager
 async def _default_cut(lab: Laboratory) -> AsyncIterator[Steps]:
-    """The default is cut; a topic with its own retention goes on to lose what is older than that."""
+    """The default retention is cut; a topic with its own retention loses only older records. In the ill form, a topic
+    has the default.
+    """
     old = {"message.timestamp.before.max.ms": str(2**53)}
     own = {"retention.ms": str(DAYS_MS), **old}
     async with AsyncExitStack() as stack:
@@ -142,7 +144,7 @@ async def _is_behind(lab: Laboratory, group: str, topic: str, records: int) -> b
 
 @asynccontextmanager
 async def _waits_for_cleaner(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A broker's cleaner is slow, so that its replica is larger: by less than two segments at first."""
+    """A broker's cleaner is slow, so its replica is larger; in the well form by less than two segments."""
     configs = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT), "min.cleanable.dirty.ratio": "0.01"}
     slow = broker_resource(CORRUPT_ON)
     await lab.configure(slow, {CLEANER: "2000"})
@@ -152,7 +154,7 @@ async def _waits_for_cleaner(lab: Laboratory) -> AsyncIterator[Steps]:
             yield Steps(switch=lambda: lab.write(topic, 500, value=LARGE))
     finally:
         await lab.unset(slow, CLEANER)
-        # Until the slow cleaner ends, the broker applies no metadata (DynamicBrokerConfig stops the old cleaner first),
+        # The broker applies no metadata until the slow cleaner ends (DynamicBrokerConfig stops the old cleaner first),
         # so kill the broker.
         await lab.kill(CORRUPT_ON)
         await lab.bring_up()
