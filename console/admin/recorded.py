@@ -157,7 +157,8 @@ class RecordedConnections(Connections):
         return RecordedConnection(self._tape, None)
 
     async def try_anew(self, address: Address) -> None:
-        """Raise the recorded AdminError of a new connection to this address."""
+        """Wait for as long as a new connection to this address took. Raises the recorded AdminError."""
+        await asyncio.sleep(self._tape.connect_ms(address) / 1000)
         await self.to(address)
 
     open_apart = to

@@ -175,12 +175,12 @@ class Poller(Scheduler):
         """Return the known state at a time. Raises as `poll` does."""
         if (why := self._refused or self._lost) is not None:
             raise why
-        silent, refusing, closing, denying = self._silence
+        silent, refusing, closing, denying, took = self._silence
         unread = tuple(part.name for part in self.parts if not self.was_read(part.name))
         snapshot = self._with_failures(self._session.snapshot)
         facts, accepted = self._slow.facts, self._session.context.lint
         held, late, own = self._own.held, self.late(), self._suffers
-        return Poll(at, snapshot, silent, refusing, unread, facts, held, closing, late, denying, own, accepted)
+        return Poll(at, snapshot, silent, refusing, unread, facts, held, closing, late, denying, own, accepted, took)
 
     async def rest(self) -> None:
         """Wait until the next poll is due: at once if brokers fell silent, or answer again."""
@@ -261,7 +261,7 @@ class Poller(Scheduler):
         if self._silence.brokers - silence.brokers:
             await self._session.read_cluster()  # a broker answers again, or was fenced and is no longer probed
         fell_silent = silence.brokers - self._silence.brokers
-        if was_lost or fell_silent or silence != self._silence:
+        if was_lost or fell_silent or silence[:-1] != self._silence[:-1]:
             self._noticed.set()
         self._silence = silence
         # Cancel the reads under way: they may wait for a silent broker until a timeout; new ones go to brokers that
