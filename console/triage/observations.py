@@ -11,12 +11,14 @@ from msgspec.structs import replace
 
 from console.model.cluster import Topic
 from console.model.disk_trend import DirSample, sampled
+from console.model.observed_logs import Place
 from console.model.parts import Part
 from console.triage import symptoms
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
 from console.triage.standing import Standing, standing_after
+from console.triage.tiers import Tier, tiers_after
 
 T = TypeVar("T")
 
@@ -109,6 +111,8 @@ class Observations(Struct, frozen=True):
     """The findings of lint's rules."""
     handed_over: Mapping[int, HandedOver] = field(default_factory=dict)
     """Broker -> its last orderly stop."""
+    tiers: Mapping[Place, Tier] = field(default_factory=dict)
+    """The progress of the copies to remote storage."""
     took: Mapping[int, Took] = field(default_factory=dict)
     """Broker -> the times of its answers to probes."""
 
@@ -270,6 +274,9 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         standing=standing_after(observations.standing, observations.last, poll),
         handed_over=_handed_over(observations, poll),
         took=_took(observations, poll),
+        tiers=tiers_after(observations.tiers, observations.last.snapshot.tiered, poll.snapshot.tiered, poll.at)
+        if observations.tiers or poll.snapshot.tiered
+        else {},
         racks={**observations.racks, **{each.id: each.rack for each in poll.snapshot.cluster.brokers if each.rack}},
     )
     found = symptoms.shown(poll)

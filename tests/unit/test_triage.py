@@ -591,6 +591,7 @@ def test_every_cause_has_a_case() -> None:
         # Brokers and leaders compared with others: test_triage_in_common.py.
         "broker-slow",
         "leader-not-read",
+        "remote-copy-stands",  # test_triage_tiers.py
         # Rules of lint: test_triage_standing.py.
         *({rule.name for rule in STANDING} - {"coordinator-unavailable"}),
         # What this console suffers: test_triage_console.py.
