@@ -832,7 +832,7 @@ class Probed(NamedTuple):
 
 async def silent_nodes(
     nodes: Mapping[int, Address],
-    ask: Callable[[Address], Awaitable[None]],
+    ask: Callable[[Address], Awaitable[float]],
     failed: Callable[[Address, errors.AdminError, float], errors.AdminError],
     within: float,
     *,
@@ -842,7 +842,7 @@ async def silent_nodes(
     and the times of the others.
 
     Args:
-        ask: sends to one node; raises AdminError.
+        ask: sends to one node, and returns the seconds until its answer; raises AdminError.
         failed: takes the error of a node without an answer in time, and returns the error to report.
         asked: the word for the kind of node.
     """
@@ -855,15 +855,14 @@ async def silent_nodes(
         nonlocal limit
         try:
             async with asyncio.timeout_at(began + limit) as limits[id_]:
-                await ask(address)
+                took[id_] = await ask(address)
         except TimeoutError:
             return failed(address, link_errors.no_answer([address], limit, asked=asked), limit)
         except errors.AdminError as error:
             return error
         finally:
             del limits[id_]
-        took[id_] = loop.time() - began
-        sooner = max(OTHERS_SECONDS, OTHERS_TIMES * took[id_])
+        sooner = max(OTHERS_SECONDS, OTHERS_TIMES * (loop.time() - began))
         if sooner < limit:
             limit = sooner
             for each in limits.values():
