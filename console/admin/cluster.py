@@ -155,20 +155,24 @@ async def silent_brokers(link: Link, within: float) -> frozenset[int]:
     """Return the ids of the known brokers that do not answer within `within` seconds. Raises AdminError if no broker
     answers.
     """
-    return frozenset(await link.silence(within))
+    return frozenset((await link.silence(within)).silent)
 
 
 async def silence(link: Link, within: float) -> model_cluster.Silence:
     """Return the known brokers that do not answer within `within` seconds, and those among them whose hosts refuse
     connections, that close them at once, or that refuse the login. Raises AdminError if no broker answers.
     """
-    found = await link.silence(within)
+    found, took = await link.silence(within)
 
     def those(kind: type[errors.AdminError]) -> frozenset[int]:
         return frozenset(id_ for id_, why in found.items() if isinstance(why, kind))
 
     return model_cluster.Silence(
-        frozenset(found), those(errors.NothingListens), those(errors.ClosedAtOnce), those(errors.AuthenticationFailed)
+        frozenset(found),
+        those(errors.NothingListens),
+        those(errors.ClosedAtOnce),
+        those(errors.AuthenticationFailed),
+        took,
     )
 
 

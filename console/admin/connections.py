@@ -125,12 +125,15 @@ class Connections:
             self._electing.add_done_callback(self._elected)
         return await asyncio.shield(self._electing)
 
-    async def try_anew(self, address: Address) -> None:
+    async def try_anew(self, address: Address) -> float:
         """Open one more connection to this address, with its exchange of ApiVersions, and close it: open connections
-        may be busy. Raises AdminError.
+        may be busy. Return the seconds until it was open. Raises AdminError.
         """
+        began = time.monotonic()
         connection = await self._connect(address)
+        took = time.monotonic() - began
         await connection.close()
+        return took
 
     async def open_apart(self, address: Address) -> Connection:
         """Open a connection to this address for the caller alone, which closes it. A refusal does not affect other

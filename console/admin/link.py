@@ -595,9 +595,9 @@ class Link:
         """Return the known brokers; read them on the first call."""
         return await self.routes.nodes()
 
-    async def silence(self, within: float) -> dict[int, errors.AdminError]:
-        """Return the errors of known brokers that do not answer ApiVersions within so many seconds; empty if all do.
-        After the first answer the others get far less time.
+    async def silence(self, within: float) -> Probed:
+        """Return how the known brokers answer ApiVersions within so many seconds. After the first answer the others get
+        far less time.
 
         Each broker gets it on a new connection, all concurrently. On a very large cluster only the first CONCURRENCY
         brokers are asked, which suffices to see whether the cluster is up. Connections to silent brokers are retired.
@@ -611,14 +611,14 @@ class Link:
                 self.reconnect()  # requests in flight on the old connections may never be answered
                 raise link_errors.not_told(reached, within, names_nodes(self.settings).api) from None
             raise link_errors.no_answer(self.settings.bootstrap, within, asked=self.settings.asked) from None
-        silent = await silent_nodes(
+        probed = await silent_nodes(
             nodes, self.routes.connections.try_anew, self.sender.not_connected, within, asked=self.settings.asked
         )
-        self.routes.retire(nodes[id_] for id_ in silent)
-        if nodes and len(silent) == len(nodes):
+        self.routes.retire(nodes[id_] for id_ in probed.silent)
+        if nodes and len(probed.silent) == len(nodes):
             # Prefer an error that says more than a timeout.
-            raise min(silent.values(), key=lambda why: isinstance(why, errors.RequestTimedOut))
-        return silent
+            raise min(probed.silent.values(), key=lambda why: isinstance(why, errors.RequestTimedOut))
+        return probed
 
     def now_ms(self) -> int:
         """Return the time for the evaluation of answers, in milliseconds since 1970."""
@@ -821,30 +821,41 @@ OTHERS_SECONDS, OTHERS_TIMES = 2.5, 3
 time, since a slow line slows all logins."""
 
 
+class Probed(NamedTuple):
+    """The nodes' answers to a probe."""
+
+    silent: dict[int, errors.AdminError]
+    """Node -> its error, for nodes that did not answer in time."""
+    took: dict[int, float]
+    """Node -> the seconds until its answer, with connection and login."""
+
+
 async def silent_nodes(
     nodes: Mapping[int, Address],
-    ask: Callable[[Address], Awaitable[None]],
+    ask: Callable[[Address], Awaitable[float]],
     failed: Callable[[Address, errors.AdminError, float], errors.AdminError],
     within: float,
     *,
     asked: str,
-) -> dict[int, errors.AdminError]:
-    """Return the errors of nodes that do not answer within so many seconds, or far sooner once another has answered.
+) -> Probed:
+    """Return the errors of nodes that do not answer within so many seconds, or far sooner once another has answered,
+    and the times of the others.
 
     Args:
-        ask: sends to one node; raises AdminError.
+        ask: sends to one node, and returns the seconds until its answer; raises AdminError.
         failed: takes the error of a node without an answer in time, and returns the error to report.
         asked: the word for the kind of node.
     """
     loop = asyncio.get_running_loop()
     began, limit = loop.time(), within
     limits: dict[int, asyncio.Timeout] = {}  # by id, as two nodes may advertise one address
+    took: dict[int, float] = {}
 
     async def reason(id_: int, address: Address) -> errors.AdminError | None:
         nonlocal limit
         try:
             async with asyncio.timeout_at(began + limit) as limits[id_]:
-                await ask(address)
+                took[id_] = await ask(address)
         except TimeoutError:
             return failed(address, link_errors.no_answer([address], limit, asked=asked), limit)
         except errors.AdminError as error:
@@ -859,7 +870,7 @@ async def silent_nodes(
         return None
 
     reasons = await asyncio.gather(*(reason(id_, address) for id_, address in nodes.items()))
-    return {id_: why for id_, why in zip(nodes, reasons, strict=True) if why is not None}
+    return Probed({id_: why for id_, why in zip(nodes, reasons, strict=True) if why is not None}, took)
 
 
 # Decoding outside the client's loop.

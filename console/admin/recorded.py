@@ -156,9 +156,10 @@ class RecordedConnections(Connections):
             raise error_of(problems[0])
         return RecordedConnection(self._tape, None)
 
-    async def try_anew(self, address: Address) -> None:
-        """Raise the recorded AdminError of a new connection to this address."""
+    async def try_anew(self, address: Address) -> float:
+        """Return the seconds that a new connection to this address took. Raises the recorded AdminError."""
         await self.to(address)
+        return self._tape.connect_ms(address) / 1000
 
     open_apart = to
 

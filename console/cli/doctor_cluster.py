@@ -322,7 +322,7 @@ async def _controllers(link: Link, cluster: ClusterInfo) -> list[Check]:
     """Check whether each registered controller answers, and which one is the leader."""
     from console.admin.cluster import describe_quorum
 
-    silent = await link.silence(STEP_SECONDS)
+    silent = (await link.silence(STEP_SECONDS)).silent
     found = [
         Check(f"controller {each.id}", Health.OK, f"answers at {admin_settings.show_address((each.host, each.port))}")
         if each.id not in silent

@@ -243,6 +243,14 @@ class Tape:
         found = self._contact(address)
         return found.problem if found is not None else None
 
+    def connect_ms(self, address: Address) -> int:
+        """Return the milliseconds that the last connection to an address took up to now; 0 without one, or if it
+        failed. The present operation depends on the time from now on.
+        """
+        _note(CLOCK)
+        found = self._contact(address)
+        return found.took_ms if found is not None and found.problem is None else 0
+
     def greeting(self, address: Address | None = None) -> bytes | None:
         """Return the body of an ApiVersions response for a new connection: from the broker at the address or, if the
         record has none from it, from any broker; None if it has none at all.

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
 from operator import not_
+from types import MappingProxyType
 from typing import NamedTuple, overload
 
 from msgspec import Struct, field
@@ -139,6 +140,8 @@ class Silence(NamedTuple):
     """The silent brokers that close each new connection without a response."""
     denying: frozenset[int] = frozenset()
     """The silent brokers that refuse the login."""
+    took: Mapping[int, float] = MappingProxyType({})
+    """Broker -> the seconds until its answer on a new connection."""
 
 
 class ClusterInfo(Struct, frozen=True):

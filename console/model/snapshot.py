@@ -723,10 +723,10 @@ def with_log_ranges(
 
 
 def with_tiered(
-    snapshot: Snapshot, topic: str, found: Mapping[TopicPartition, model_cluster.TieredOffsets]
+    snapshot: Snapshot, topics: Collection[str], found: Mapping[TopicPartition, model_cluster.TieredOffsets]
 ) -> Snapshot:
-    """Return the snapshot with the tiered offsets of a topic; offsets that were not found become unknown."""
-    kept = {place: known for place, known in snapshot.tiered.items() if place[0] != topic}
+    """Return the snapshot with the tiered offsets of topics; offsets that were not found become unknown."""
+    kept = {place: known for place, known in snapshot.tiered.items() if place[0] not in topics}
     tiered = share(snapshot.tiered, {**kept, **found})
     return snapshot if tiered is snapshot.tiered else replace(snapshot, tiered=tiered)
 

@@ -56,6 +56,7 @@ PACES: Mapping[Part, Paces] = {
     Part.NEWEST: Paces(triage=10.0, after=_LATER),
     Part.CERTIFICATES: Paces(triage=10.0, after=_LATER),
     Part.REPLICA_LOGS: Paces(triage=2.0, after=_LATER),
+    Part.TIERED: Paces(triage=10.0, after=(Part.CONFIGS,)),
     Part.QUOTAS: Paces(20.0, 20.0, 30.0, after=_LATER),
     Part.ACLS: Paces(20.0, 20.0, 10.0, after=_LATER),
     Part.SCRAM: Paces(30.0, 30.0, 10.0, after=_LATER),

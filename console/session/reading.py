@@ -73,8 +73,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         await session.keep(schema_reads.read_schema_texts(session.client, session.snapshot, need.schema_texts))
     if named := need.schemas_in | _using(session.snapshot, need.schema_users):
         await session.keep(schema_reads.read_schema_samples(session.client, session.context, session.snapshot, named))
-    for topic in sorted(need.tiered):
-        await session.read_tiered(topic)
+    if need.tiered:
+        await session.read_tiered(*sorted(need.tiered))
     lost = _in_trouble(session.snapshot, need.replica_logs)
     await session.keep(snapshot_reader.read_replica_logs(session.client, session.snapshot, lost))
     if need.a_topic and TOPIC not in need.every and not session.snapshot.topics:

@@ -462,20 +462,27 @@ class SnapshotReader:
                 trends = with_times(trends, read_times)
             self._learn(refresh.with_group_polls(self.snapshot, polls, trends, at))
 
-    async def read_tiered(self, name: str) -> None:
-        """Read the offsets of a topic on disk and in remote storage, if its configs enable tiered storage."""
+    async def read_tiered(self, *names: str) -> None:
+        """Read the offsets of topics on disk and in remote storage, for those whose configs enable tiered storage."""
         from console.admin import partitions
 
-        if topic_resource(name) not in self.snapshot.configs:
-            await self.read_configs([topic_resource(name)])
-        topic = self.snapshot.topics.get(name)
-        if topic is None or not is_tiered(self.snapshot.configs, name):
-            self._learn(refresh.with_tiered(self.snapshot, name, {}))
+        unread = [each for name in names if (each := topic_resource(name)) not in self.snapshot.configs]
+        if unread:
+            await self.read_configs(unread)
+        places = [
+            (name, each.number)
+            for name in names
+            if (topic := self.snapshot.topics.get(name)) is not None and is_tiered(self.snapshot.configs, name)
+            for each in topic.partitions
+            if each.leader >= 0
+        ]
+        if not places:
+            self._learn(refresh.with_tiered(self.snapshot, names, {}))
             return
-        places = [(name, each.number) for each in topic.partitions if each.leader >= 0]
         found, failures = await self.client.run(partitions.tiered_offsets, places)
-        known = refresh.with_tiered(self.snapshot, name, found)
-        self._learn(refresh.with_failures(known, Part.TIERED, [(name, failure) for failure in failures]))
+        known = refresh.with_tiered(self.snapshot, names, found)
+        of = names[0] if len(names) == 1 else ""
+        self._learn(refresh.with_failures(known, Part.TIERED, [(of, failure) for failure in failures]))
 
     async def read_log_dirs(self, broker: int | None = None) -> None:
         """Read the disk use of every broker; one that does not answer is in the failures.

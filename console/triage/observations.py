@@ -11,12 +11,14 @@ from msgspec.structs import replace
 
 from console.model.cluster import Topic
 from console.model.disk_trend import DirSample, sampled
+from console.model.observed_logs import Place
 from console.model.parts import Part
 from console.triage import symptoms
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
 from console.triage.standing import Standing, standing_after
+from console.triage.tiers import Tier, tiers_after
 
 T = TypeVar("T")
 
@@ -33,6 +35,8 @@ CALM, LONGER = timedelta(seconds=60), 3
 """The time without an election after which the quorum is calm again; and the factor of the average time between
 elections, which counts if it gives a longer time."""
 MOST_INTERVALS = 64
+PROBES = 8
+"""Number of probes whose times are kept."""
 ABSENCES = (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
 FLAPS = 3
 """Minimum number of absences of a broker within the observations: more than a restart."""
@@ -73,6 +77,15 @@ class Epoch(NamedTuple):
     """The time of its first poll, UTC."""
 
 
+class Took(NamedTuple):
+    """The seconds from probes of a broker, on new connections, to its answers."""
+
+    first: tuple[float, ...]
+    """Those of the first probes (`PROBES`) that were observed, or of the first ones after its return."""
+    last: tuple[float, ...]
+    """Those of the last probes, the earliest first."""
+
+
 class Observations(Struct, frozen=True):
     """The polls so far, as far as the rules need them."""
 
@@ -98,6 +111,10 @@ class Observations(Struct, frozen=True):
     """The findings of lint's rules."""
     handed_over: Mapping[int, HandedOver] = field(default_factory=dict)
     """Broker -> its last orderly stop."""
+    tiers: Mapping[Place, Tier] = field(default_factory=dict)
+    """The progress of the copies to remote storage."""
+    took: Mapping[int, Took] = field(default_factory=dict)
+    """Broker -> the times of its answers to probes."""
 
     @property
     def watched(self) -> timedelta:
@@ -256,6 +273,10 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
         standing=standing_after(observations.standing, observations.last, poll),
         handed_over=_handed_over(observations, poll),
+        took=_took(observations, poll),
+        tiers=tiers_after(observations.tiers, observations.last.snapshot.tiered, poll.snapshot.tiered, poll.at)
+        if observations.tiers or poll.snapshot.tiered
+        else {},
         racks={**observations.racks, **{each.id: each.rack for each in poll.snapshot.cluster.brokers if each.rack}},
     )
     found = symptoms.shown(poll)
@@ -270,6 +291,17 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         now = _same_as(observations.seen, settled)
         intervals = _intervals(observations, now, poll.at)
     return replace(known, seen=now, intervals=intervals)
+
+
+def _took(observations: Observations, poll: symptoms.Poll) -> Mapping[int, Took]:
+    """Return the times of brokers' answers after a poll. A broker that did not answer begins anew: it may start."""
+    if poll.took is observations.last.took and observations.took:  # several polls may follow one round of probes
+        return observations.took
+    return {
+        broker: Took((*known.first, seconds)[:PROBES], (*known.last, seconds)[-PROBES:])
+        for broker, seconds in poll.took.items()
+        for known in (observations.took.get(broker, Took((), ())),)
+    }
 
 
 def _same_as(

@@ -205,6 +205,8 @@ class Poll(Struct, frozen=True):
     own: Own = Own()
     accepted: tuple[Acceptance, ...] = ()
     """The findings of lint that the context accepts."""
+    took: Mapping[int, float] = field(default_factory=dict)
+    """Broker -> the seconds until its answer to the last probe, on a new connection."""
 
 
 def symptoms(poll: Poll) -> Iterator[Symptom]:

@@ -600,6 +600,10 @@ def test_every_cause_has_a_case() -> None:
         "writes-stopped",
         "written-elsewhere",
         "dead-letters-reread",  # test_triage_loops.py
+        # Brokers and leaders compared with others: test_triage_in_common.py.
+        "broker-slow",
+        "leader-not-read",
+        "remote-copy-stands",  # test_triage_tiers.py
         # Rules of lint: test_triage_standing.py.
         *({rule.name for rule in STANDING} - {"coordinator-unavailable"}),
         # Troubles of this console: test_triage_console.py.

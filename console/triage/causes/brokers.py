@@ -21,7 +21,7 @@ from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
 from console.triage.events import ADDRESS
-from console.triage.observations import FLAPS, Interval, Observations, earliest
+from console.triage.observations import FLAPS, PROBES, Interval, Observations, earliest
 from console.triage.remembered import remembered
 from console.triage.restarts import Restart, hurt, restarting, undecided
 
@@ -33,6 +33,8 @@ LASTS = timedelta(seconds=3)
 ELECTED = timedelta(minutes=10)
 """The time after a broker's return in which brokers elect preferred leaders by themselves: twice
 leader.imbalance.check.interval.seconds."""
+OFTEN, PERIOD = 4, timedelta(minutes=5)
+"""Minimum number of times that a broker did not answer within a period for a broker that stops again and again."""
 FENCED_AFTER = 30.0
 """Seconds without a heartbeat after which a broker is certainly fenced: three times broker.session.timeout.ms."""
 
@@ -398,11 +400,72 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
     last = intervals[-1]
     text = f"went away {len(intervals)} times"
     if ended and gaps:
-        from statistics import median  # imported late, as few polls need it
-
-        text += f", {median(ended):.0f} s of every {median(gaps):.0f} s"
+        text += f", {_middle(ended):.0f} s of every {_middle(gaps):.0f} s"
     up = f", up again {time_of_day(last.ended)}" if last.ended is not None else ""
     return f"{text}; last {time_of_day(last.began)}{up}"
+
+
+def _middle(values: Iterable[float]) -> float:
+    """Return the median of some values, the lower one of two."""
+    ordered = sorted(values)
+    return ordered[(len(ordered) - 1) // 2]
+
+
+def _ms(seconds: float) -> str:
+    """Return seconds as milliseconds with two digits that count, so that the text of a row stays from poll to poll."""
+    return f"{float(f'{seconds * 1000:.2g}'):,.0f} ms"
+
+
+def _stutters(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers that stopped to answer again and again, while they answer: each time for less than a session, so
+    that they are not fenced.
+    """
+    by_broker = observations.intervals_of(symptoms.BROKER_SILENT)
+    recent = {
+        subject.broker: mine
+        for subject, intervals in by_broker.items()
+        for mine in (tuple(each for each in intervals if each.began >= observations.last.at - PERIOD),)
+        if len(mine) >= OFTEN and subject.broker is not None
+    }
+    for broker, mine in recent.items():
+        subject = symptoms.Subject(broker=broker)
+        gap = _middle((after.began - before.began).total_seconds() for before, after in pairwise(mine))
+        is_over = observations.last.at - (mine[-1].ended or observations.last.at) > timedelta(seconds=2 * gap)
+        others = [each for other, some in by_broker.items() if other != subject for each in some]
+        # A host that is busy makes kac late for several brokers at once.
+        alone = [each for each in mine if not any(_meet(each, other) for other in others)]
+        was_gone = observations.intervals.get((symptoms.BROKER_GONE, subject))
+        if (symptoms.BROKER_SILENT, subject) in observations.seen or is_over or was_gone or len(alone) < OFTEN:
+            continue
+        yield cause.Claim(
+            cause="broker-unresponsive",
+            subject=subject,
+            severity=_severity(observations, broker),
+            certainty=Certainty.LIKELY,
+            title=f"broker {broker} stops to answer again and again",
+            since=mine[0].began,
+            times=len(mine),
+            evidence=(
+                cause.Evidence(_rhythm(mine), "ApiVersions over time"),
+                cause.Evidence(_led(observations, broker), "Metadata"),
+            ),
+            predicted=_follows(broker),
+            next=(
+                cause.Next(
+                    f"look at {_address(observations, broker)}: garbage collection, a disk that hangs, a limit of "
+                    "processor time, the network to it"
+                ),
+            ),
+        )
+
+
+def _meet(one: Interval, other: Interval) -> bool:
+    """Return whether two intervals overlap, or lie less than a round of probes apart."""
+    ends = (
+        other.ended is None or one.began <= other.ended + LASTS,
+        one.ended is None or other.began <= one.ended + LASTS,
+    )
+    return all(ends)
 
 
 def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
@@ -432,6 +495,49 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
             next=(
                 cause.Next(
                     f"look at {_address(observations, broker)}: a stopped process, garbage collection, a hanging disk"
+                ),
+            ),
+        )
+
+
+SLOW, SLOWER, RISE, STEADY = 0.1, 5.0, 4.0, 10.0
+"""Limits for brokers that answer slowly: minimum seconds; minimum factors of the time that the other brokers take, and
+of the broker's own time at first; minimum factor of the others' time for a broker that was slow from the first probe
+on, with twice the seconds: it may be far away."""
+
+
+def _slow(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers that answer far later than the others and, unless the difference is larger still, than they
+    themselves did at first.
+    """
+    away = _away(observations) | observations.last.silent | restarting(observations).keys()
+    usual = {id_: _middle(took.last) for id_, took in observations.took.items() if len(took.last) >= PROBES}
+    if len(usual) <= 2:  # of two brokers either may be the unusual one
+        return
+    for broker, seconds in usual.items():
+        others = _middle(each for id_, each in usual.items() if id_ != broker)
+        first = _middle(observations.took[broker].first)
+        rose = seconds >= max(SLOW, SLOWER * others, RISE * first)
+        if broker in away or not (rose or seconds >= max(2 * SLOW, STEADY * others)):
+            continue
+        fits = any(each.brokers == (broker,) for each in observations.of(symptoms.UNDER_REPLICATED))
+        yield cause.Claim(
+            cause="broker-slow",
+            subject=symptoms.Subject(broker=broker),
+            severity=Severity.HIGH if fits else Severity.WARNING,
+            certainty=Certainty.LIKELY,
+            title=f"broker {broker} takes {_ms(seconds)} to answer, the others {_ms(others)}",
+            evidence=(
+                cause.Evidence(
+                    f"the median of {PROBES} new connections; of the first {PROBES} it was {_ms(first)}", "ApiVersions"
+                ),
+                cause.Evidence(_led(observations, broker), "Metadata"),
+            ),
+            predicted=cause.predict(*symptoms.OF_REPLICAS, brokers=frozenset({broker}), only=True),
+            next=(
+                cause.Next(
+                    f"look at {_address(observations, broker)}: its disk, its processors, garbage collection, and the "
+                    "network to it: no API tells which of them is slow"
                 ),
             ),
         )
@@ -743,10 +849,22 @@ CAUSES = (
     ),
     cause.CauseRule(
         "broker-unresponsive",
-        _unresponsive,
+        lambda observations: (*_unresponsive(observations), *_stutters(observations)),
         _answer,
         reads="ApiVersions on a new connection, 1.5 s",
-        takes="likely if the broker's replicas leave ISRs, else possible",
+        takes=(
+            "likely if the broker's replicas leave ISRs, or if it alone did not answer at least 4 times in 5 minutes; "
+            "else possible"
+        ),
+    ),
+    cause.CauseRule(
+        "broker-slow",
+        _slow,
+        reads="ApiVersions on new connections, 8 of each of three or more brokers",
+        takes=(
+            "likely: 100 ms and 5 times the median of the others, and 4 times its own time at first; or 200 ms and 10 "
+            "times the others"
+        ),
     ),
     cause.CauseRule(
         "replication-broken",

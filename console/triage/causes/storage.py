@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 
-from console.model.cluster import LogDir
+from console.model.cluster import LogDir, partition_in
+from console.model.config import number_in, text_in, topic_resource
 from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
 from console.model.inheritance import values_of_brokers
 from console.model.nodes import controller_at
@@ -13,7 +14,8 @@ from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.parts import Part
 from console.model.quorum import controllers_addresses, known_voters, majority, voters_text
 from console.model.severity import Certainty, Severity
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, held_sizes
+from console.plan.amounts import size
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.observations import Observations, earliest, elections
@@ -242,6 +244,83 @@ def _cleaner(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
+STANDS, SEGMENTS = timedelta(seconds=60), 3
+"""The time without a copied record, and the minimum number of segments that wait, for copies to remote storage that
+stand still: brokers copy only closed segments, at an interval of remote.log.manager.task.interval.ms (30 s)."""
+
+
+def _not_copied(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield tiered topics whose closed segments are not copied to remote storage."""
+    late = [place for place, tier in observations.tiers.items() if observations.last.at - tier.since >= STANDS]
+    waiting = _waiting(late, observations)
+    if not waiting:
+        return
+    topics = sorted({topic for topic, _ in waiting})
+    (topic, number), much = max(waiting.items(), key=lambda each: each[1])
+    tier, log = observations.tiers[topic, number], observations.last.facts.logs.logs[topic, number]
+    snapshot = observations.last.snapshot
+    leaders = sorted({snapshot.topics[name].partitions[part].leader for name, part in waiting})
+    what = topics[0] if len(topics) == 1 else f"{len(topics):,} topics"
+    yield cause.Claim(
+        cause="remote-copy-stands",
+        subject=triage_symptoms.Subject(topic=topic) if len(topics) == 1 else triage_symptoms.CLUSTER,
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title=f"nothing of {what} is copied to remote storage, and brokers keep what is not copied",
+        since=min(observations.tiers[place].since for place in waiting),
+        evidence=(
+            cause.Evidence(
+                f"the last record of {topic}/{number} there is {tier.to:,}, its log ends at {log.last.end:,}",
+                "ListOffsets -5 over time",
+            ),
+            cause.Evidence(
+                f"about {size(round(much))} of it wait, {size(round(sum(waiting.values())))} of "
+                f"{plural(len(waiting), 'partition')}",
+                "DescribeLogDirs",
+            ),
+        ),
+        next=(
+            cause.Next(
+                "look at the remote storage: its rights, its space, the way to it; the logs of "
+                f"{'broker' if len(leaders) == 1 else 'brokers'} {first_few([*map(str, leaders)])} have the errors of "
+                "RemoteLogManager"
+            ),
+        ),
+    )
+
+
+def _waiting(late: Iterable[tuple[str, int]], observations: Observations) -> Mapping[tuple[str, int], float]:
+    """Return those of these partitions of which closed segments wait to be copied, each with the bytes that wait."""
+    snapshot, logs = observations.last.snapshot, observations.last.facts.logs.logs
+    places = [
+        place
+        for place in late
+        if place in logs
+        and place in snapshot.tiered
+        and not _is_copy_off(snapshot, place[0])
+        # Brokers copy records only up to the last stable offset.
+        and logs[place].last.stable > observations.tiers[place].to + 1
+    ]
+    sizes = held_sizes(snapshot, set(places)) if places else {}
+    found = {}
+    for place in places:
+        partition = partition_in(snapshot.topics.get(place[0]), place[1])
+        held = sizes.get(place, {}).get(partition.leader) if partition is not None else None
+        first, end = snapshot.tiered[place].local_from, logs[place].last.end
+        segment = number_in(snapshot.configs[topic_resource(place[0])], "segment.bytes")
+        if held is None or segment is None or first >= end:
+            continue
+        much = held * (end - max(first, observations.tiers[place].to + 1)) / (end - first)
+        if much >= SEGMENTS * segment:
+            found[place] = much
+    return found
+
+
+def _is_copy_off(snapshot: Snapshot, topic: str) -> bool:
+    configs = snapshot.configs.get(topic_resource(topic))
+    return configs is None or text_in(configs, "remote.copy.disable") == "true"
+
+
 # -- the quorum --------------------------------------------------------------------------------------------------------
 
 
@@ -453,6 +532,16 @@ CAUSES = (
             "likely: the compacted replicas of only one broker are 3 times as large as the others, and larger by two "
             "segments"
         ),
+    ),
+    cause.CauseRule(
+        "remote-copy-stands",
+        _not_copied,
+        reads="ListOffsets -5 and -4, DescribeLogDirs, DescribeConfigs",
+        takes=(
+            "likely: for 60 s no record of a tiered partition was copied, although about 3 segments of stable records "
+            "wait"
+        ),
+        since="3.9",
     ),
     *QUORUM,
 )
