@@ -443,7 +443,7 @@ async def first_to_open(
     final: Callable[[BaseException], bool],
     stagger: float = STAGGER,
 ) -> C | list[Exception]:
-    """Return the first connection that opens, or the errors of all addresses, in their order.
+    """Return the first connection that opens, or the errors of the failed attempts, in the order of the addresses.
 
     An address is tried once all before it have failed or had `stagger` seconds. An error for which `final` is true ends
     the race. The other attempts are cancelled and their open connections discarded; all are if the caller is cancelled.

@@ -209,7 +209,9 @@ class SchemaRegistry:
         return await _made(schemas.SchemaKey(answer.id) if key.subject else key, text, named)
 
     async def _subjects(self, key: schemas.SchemaKey) -> list[_Subject]:
-        """Return the subjects of a schema with its version in each, as far as the registry lists them."""
+        """Return the subjects of a schema with its version in each; empty if the schema is known by its GUID, or the
+        registry does not list them.
+        """
         if key.guid:
             return []
         try:
