@@ -111,7 +111,9 @@ def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> 
 
 
 def _lines_of(columns: Columns[R], rows: Sequence[R], what: str) -> Iterator[str]:
-    """Yield the rows as right-aligned text below their headings."""
+    """Yield at most `MOST_LINES` rows as right-aligned text below their headings, and the number of the others; nothing
+    without rows.
+    """
     if not rows:
         return
     shown = [tuple(each.heading for each in columns.of("list")), *map(columns.texts, rows[:MOST_LINES])]
