@@ -214,8 +214,8 @@ def format_bootstrap(addresses: Addresses) -> str:
 
 
 def address_of(part: str, default_port: int | None = DEFAULT_PORT) -> tuple[str, int]:
-    """Return host and port of one address, as `parse_bootstrap` reads it. Raises ValueError. default_port: the port of
-    addresses without a port; None to refuse these addresses.
+    """Return the host and the port of one address, as `parse_bootstrap` reads it. Raises ValueError. default_port: the
+    port of addresses without a port; None to refuse these addresses.
     """
     text = part.strip()
     match = _ADDRESS.fullmatch(text)

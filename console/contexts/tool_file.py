@@ -146,7 +146,7 @@ class Part:
         raise self.error(f"{key} is true or false, not {text!r}")
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts, or one text split at commas or blanks."""
+        """Return a list of texts, or one text split at commas or blanks; empty without a value."""
         value = self.table.get(key.lower())
         if isinstance(value, list):
             found = tuple(str(item) for item in value if item not in _NULL)
