@@ -165,7 +165,9 @@ class Faults:
         return sum(declared.done for declared in self._declared if declared.fault == fault)
 
     def meet(self, api: str, broker: int, client: str) -> tuple[Effect, ...]:
-        """Return the effects on this request, in order of declaration, and count the request as seen."""
+        """Return the effects of faults that apply to this request, in order of declaration. Each fault that matches the
+        request counts it as seen, even if its other conditions fail.
+        """
         if not self._declared:
             return ()
         effects: list[Effect] = []

@@ -151,7 +151,9 @@ _COUNT, _LENGTH = struct.Struct(">i"), struct.Struct(">h")
 
 
 def subscribed(group: Group) -> frozenset[str]:
-    """Return the topics to which the members of a consumer group subscribe."""
+    """Return the topics to which the members of a group subscribe; empty for a classic group of another protocol than
+    the consumers'.
+    """
     if group.newer is not None:
         return group.newer.subscribed
     if group.protocol_type != CONSUMERS:

@@ -70,7 +70,9 @@ class Producers:
         return self._producers.items()
 
     def stable(self, end: int) -> int:
-        """Return the last stable offset of a log with this end: the start of the earliest open transaction."""
+        """Return the last stable offset of a log with this end: the start of the earliest open transaction, else the
+        end.
+        """
         return min((each.start for each in self._producers.values() if each.start != NONE), default=end)
 
     def has_open(self, producer_id: int) -> bool:

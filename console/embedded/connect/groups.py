@@ -63,7 +63,9 @@ def join_workers(cluster: Cluster, group_id: str, state: ConnectState, addresses
 
 
 def join_tasks(cluster: Cluster, connector: Connector) -> None:
-    """Make the running and paused tasks of a sink the members of its group. A new group has read all records."""
+    """Make the running and paused tasks of a sink the members of its group. Do nothing if other clients are in the
+    group. If the sink runs, the group has read all records of partitions in which it had no offset.
+    """
     group_id, topics = group_of(connector), topics_of(cluster, connector)
     tasks = [each for each in connector.tasks if each.state in (RUNNING, "PAUSED")]
     former = cluster.state.groups.get(group_id)

@@ -277,7 +277,9 @@ def stand_in(
 
 
 def commit_later_offset(cluster: Cluster, group: str, topic: str, records: int) -> None:
-    """Commit a later offset of the first partition for a group, limited to the end of the log."""
+    """Commit a later offset of the first partition for a group, limited to the end of the log; do nothing if the group
+    or the log is missing.
+    """
     found, log = cluster.state.groups.get(group), cluster.state.logs.get((topic, 0))
     if found is None or log is None:
         return
