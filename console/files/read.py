@@ -123,7 +123,8 @@ class Read:
 
 
 def for_cluster(read: Read, given: str | None) -> Read:
-    """Return the wanted state of one cluster.
+    """Return the wanted state of one cluster, with a note for each other cluster; unchanged if no file is for a certain
+    cluster.
 
     Args:
         given: the context that the operator names; None without a named context. If files are for several clusters,

@@ -176,7 +176,7 @@ def wanted_subjects(snapshot: Snapshot) -> Iterator[tuple[ConfigResource, Wanted
 
 
 def listed_subjects(wanted: Mapping[ConfigResource, WantedSubject]) -> frozenset[str]:
-    """Return the subjects that files list or refer to."""
+    """Return the subjects that files list, and those to which the listed schemas refer."""
     sources = [each.schema for each in wanted.values() if each.schema is not None]
     return frozenset(each.name for each in wanted if each.name) | {
         each.subject for source in sources for each in source.references
