@@ -638,7 +638,9 @@ def changes(tables: Tables, part: Part, where: Where, limit: int) -> list[Change
 
 
 def _part(tables: Tables, wanted: Wanted) -> Part:
-    """Return the part of `history` to read: the entities, and the clusters that gaps belong to."""
+    """Return the part of `history` to read: the wanted cluster, or all. If entities are wanted, only these, and the
+    clusters themselves, whose rows are the gaps.
+    """
     part = Part.of(wanted.cluster_id)
     if not wanted.entities:
         return part
@@ -753,7 +755,7 @@ def drift(
     Args:
         cluster_id: the id of the cluster; None for all clusters.
         scope: one of `SCOPES`; None for all.
-        key: an attribute, or a pattern with `*` and `?`.
+        key: an attribute, or a pattern with `*` and `?`; None for all.
     """
     where = Where().equal("scope", scope).like("attr", key)
     columns = """cluster_id, scope, entity_key, attr, majority_value, this_value, peers, differing, epoch_us(since),
@@ -898,7 +900,7 @@ def _usage(cluster_id: str, row: tuple[Any, ...]) -> Usage:
 
 
 def minutes(tables: Tables, window: Window, pair: Pair) -> list[Minute]:
-    """Return every minute of a pair in the window, by time, then by broker."""
+    """Return every minute of a pair in the window, by time, then by broker; empty if the cluster has no usage."""
     whole = settled(tables, window)
     if whole is None:
         return []

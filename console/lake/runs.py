@@ -432,7 +432,7 @@ class Steps:
 
 
 def _tasks() -> tuple[int, int]:
-    """Return the count of completed tasks, and of all tasks, in the active stages."""
+    """Return the count of completed tasks, and of all tasks, in the active stages; zeros while Spark does not run."""
     context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     active: Any = getattr(context, "_active_spark_context", None)
     # During its start and after its stop, the context exists without its Java.

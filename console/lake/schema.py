@@ -88,7 +88,7 @@ class Table:
 
     @property
     def there(self) -> str:
-        """The column that is empty in a tombstone, a row which reports that nothing replaces the former rows."""
+        """The column that is empty in a tombstone: a row that reports that nothing replaces the former rows."""
         return next(column.name for column in self.columns if column.name not in self.newest)
 
 

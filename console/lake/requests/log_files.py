@@ -433,7 +433,8 @@ def fold_at(file: LogBytes, zone: str, end: int, message: bytes = REQUESTS.messa
 
 def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | None:
     """Return `fold_at` of a file whose lines all lie inside an hour that clocks show twice, by the time of the file's
-    last change. last: the time of the last line. Raises AmbiguousHourError: the last change does not show the pass.
+    last change: None for the first pass, 0 for the second. last: the time of the last line. Raises AmbiguousHourError:
+    the last change does not show the pass.
     """
     clock = ZoneInfo(zone)
     first_pass, second_pass = (last.replace(tzinfo=clock, fold=fold).astimezone(timezone.utc) for fold in (0, 1))
