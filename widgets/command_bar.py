@@ -622,7 +622,7 @@ class CommandBar(BarRows):
         return super().render_line(y)
 
     def _redraw(self) -> None:
-        """Draw the prompt, and below it the error or the candidates, at the column that they belong to."""
+        """Draw the prompt, and below it the error or the candidates, at their column."""
         width = max(self.size.width or self.app.size.width, SHORTEST)
         prompt = f" {truncate(self._prompt, max(1, width - SHORTEST))} " if self._prompt else " "
         self._input.styles.margin = (0, 0, 0, cell_width(prompt))

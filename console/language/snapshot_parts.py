@@ -108,7 +108,7 @@ def connectors_to_change() -> Needs:
 
 
 def subject_or(entity: Entity | None, selected: Subject | None) -> Subject | None:
-    """Return the named entity, or else the selected one."""
+    """Return the named entity, else the selected one; None without either."""
     return entity.subject if entity else selected
 
 

@@ -51,7 +51,7 @@ def _text(statement: Elect) -> str:
 
 
 def _needs(statement: Elect, _selected: statements.Subject | None) -> Needs:
-    """Return the topics to read, and for an unclean election also the replicas' log ranges."""
+    """Return the topics to read, and for an unclean election of a named topic also the replicas' log ranges."""
     if statement.topic is None:
         return whole_parts(Part.TOPICS)
     need = the_topic(statement.topic)
