@@ -580,7 +580,9 @@ async def describe_configs(link: Link, resources: Iterable[model_config.ConfigRe
 
 
 async def _levels(cluster: _Cluster, resource: model_config.ConfigResource) -> model_config.ConfigSet:
-    """Return the loggers of a Connect cluster; if its workers differ, the level at each. Raises AdminError."""
+    """Return the loggers of a Connect cluster, as far as its workers answer; if these differ, the level at each. Raises
+    AdminError if no worker answers.
+    """
     if not cluster.workers:
         raise _unrecorded("loggers")
     levels: dict[str, Mapping[str, _Logger]] = {}

@@ -334,7 +334,9 @@ def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: Co
 
 
 def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None) -> Status:
-    """Return the verdict for one key. entry: the key's current description; None if the key is not listed."""
+    """Return the verdict for one key; UNKNOWN if brokers hide its value, or for the removal of a logger's level. entry:
+    the key's current description; None if the key is not listed.
+    """
     own = own_value(entry, resource)
     if op.op == DELETE:
         if resource.type.entity.has_levels:  # brokers describe each logger as if it had its own level

@@ -137,7 +137,9 @@ class SchemaRegistry:
         self._rest = RestClient(settings, SERVICE)
 
     def known(self, key: schemas.SchemaKey) -> schemas.Schema | Missing | None:
-        """Return a schema, or the reason why it is missing; None if it was not requested yet."""
+        """Return a schema, or the reason why it is missing; None if it has to be requested, for the first time or
+        again.
+        """
         found = self._kept.get(key)
         if found is not None and (not key.subject or self._clock() < self._newest[key]):
             return found

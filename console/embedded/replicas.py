@@ -241,7 +241,9 @@ def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Par
 
 
 def joined_isr(partition: Partition, broker_id: int) -> Partition:
-    """Return the partition after a replica caught up again. An in-sync replica becomes leader if there is no leader."""
+    """Return the partition after a replica caught up again. If there is no leader, an in-sync replica becomes the
+    leader, and another one stays out of sync.
+    """
     if broker_id not in partition.replicas:
         return partition
     leads = partition.leader == NO_LEADER and broker_id in partition.isr

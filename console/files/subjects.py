@@ -163,7 +163,9 @@ def _from_file(
 
 
 def wanted_subjects(snapshot: Snapshot) -> Iterator[tuple[ConfigResource, WantedSubject]]:
-    """Yield the subjects that are not deleted, the default of all first, as far as their texts were read."""
+    """Yield the subjects that are not deleted, the default of all first; a subject whose newest text was not read has
+    no schema.
+    """
     for name in ("", *sorted(snapshot.schemas)):
         resource = subjects.subject_resource(name)
         known, entries = snapshot.schemas.get(name), snapshot.configs.get(resource)

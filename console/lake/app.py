@@ -386,7 +386,7 @@ class Application:
         touched = Renewal(self.tables, self._known, batch).renew(news)
         quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}
         if news.hours or quotas:
-            # Of few entities there may be many requests.
+            # A few entities may have many requests.
             files = self._lake.table(schema.REQUEST).files.values()
             sizes = ((each.parts["in_cluster_id"], each.parts["in_day"], each.rows) for each in files)
             if rows_for_usage(sizes, news.hours, quotas) > MANY:

@@ -70,7 +70,9 @@ def _bad(what: str, path: str, error: ValueError, statement: CreateConnector | R
 
 
 def _with_lines(statement: Produce) -> Produce:
-    """Return a statement with the records in the file that it names. Raises CommandError if they can't be read."""
+    """Return a statement with the records in the file that it names; unchanged if it names no file, or has its records.
+    Raises CommandError if they can't be read.
+    """
     if not statement.path or statement.records is not None:
         return statement
     shown = f"'{clean(statement.path, 200)}'"

@@ -247,7 +247,7 @@ def add_group(cluster: Cluster, name: str, topics: Sequence[str], clients: Seque
 
 
 def shares_of(state: ClusterState, topics: Sequence[str], members: int) -> list[dict[str, tuple[int, ...]]]:
-    """Assign partitions to members (RangeAssignor)."""
+    """Return the partitions of each of `members` members, by topic, as RangeAssignor assigns them."""
     shares: list[dict[str, tuple[int, ...]]] = [{} for _ in range(members)]
     for topic in topics if members else ():
         each, more = divmod(len(state.topics[topic].partitions), members)
