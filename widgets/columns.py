@@ -80,7 +80,9 @@ def _fitting(
     *,
     in_order: bool,
 ) -> list[int]:
-    """Return the columns of `wanted` that fit: with `in_order` the first ones, else the most important ones."""
+    """Return the columns of `wanted` that fit: with `in_order` the first ones, else the most important ones. Those of
+    `always` are kept even if they do not fit.
+    """
     shown = list(wanted)
     while len(shown) > len(always) and _needed(columns, natural, shown) > width:
         movable = [index for index in shown if index not in always]

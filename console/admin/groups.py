@@ -679,7 +679,9 @@ _Answers = dict[str, tuple[Failure | None, Sequence[_Position]]]
 async def _settled(
     link: Link, broker_id: int, names: Sequence[str], ask: Callable[[Link, int, Sequence[str]], Awaitable[_Answers]]
 ) -> _Positions:
-    """Return the answers for some groups; retry those whose coordinator moves or whose offsets are unstable."""
+    """Return the answers for some groups; retry those whose coordinator moves or whose offsets are unstable, at
+    most for `SETTLE_SECONDS`. A group that the answers leave out has a failure.
+    """
     found: _Answers = {}
 
     def moving() -> list[str]:

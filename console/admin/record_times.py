@@ -137,8 +137,8 @@ def fetch_request(
 
 
 def first_timestamp(data: bytes, offset: int) -> Written | int:
-    """Return the timestamp of the first record at or after an offset; without one, the offset at which the batches
-    end.
+    """Return the timestamp of the first record at or after an offset, or the reason if a batch can't be decoded;
+    without such a record, the offset at which the batches end.
     """
     from console.wire.record_batches import BatchDamage, OutOfTime, batches, records
 

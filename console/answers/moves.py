@@ -96,8 +96,8 @@ MOST_LINES = 8
 
 
 def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> list[str]:
-    """Return the lines of the question before an operation begins: its cost, the brokers after it, the partitions that
-    wait. Within 76 cells unless names are long.
+    """Return the lines of the question before an operation begins: its cost, the brokers or directories before and
+    after it, and the partitions that wait. A line has at most 76 cells unless names are long.
     """
     lines = [line.removeprefix("! ") for line in _notes(said)] or ["no replica can move yet"]
     lines += proposal.waits

@@ -126,7 +126,7 @@ class Producers:
             raise FencedCoordinator(f"coordinator epoch {marker[1]} is below {known.coordinator_epoch}")
 
     def wrote(self, batch: Batch) -> None:
-        """Record an appended batch."""
+        """Record an appended batch or marker; do nothing for a batch without a producer id."""
         if batch.producer_id <= NO_PRODUCER:
             return
         # Move the producer to the end, so that the producer with the oldest write is the first to be dropped.

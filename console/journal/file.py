@@ -212,8 +212,8 @@ class JournalFile:
         return Contents(tuple(records), problems.told(self.path), through)
 
     def open(self) -> Contents:
-        """Return the records of the open changes and of the changes that affect them; see `open_changes`. Raises
-        JournalError as `read` does.
+        """Return the records of the open changes and of the changes that affect them; see `open_changes`. Lines that
+        are no records are left out. Raises JournalError as `read` does.
         """
         with self._reading():
             all_ = self._known_segments()

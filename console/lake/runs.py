@@ -154,7 +154,9 @@ def digests(lake: Lake) -> dict[str, str]:
 
 
 def rules_of(lake: Lake) -> policy_files.Rules:
-    """Return the rules of the operator's files. Raises UnreadableInput: a file is invalid."""
+    """Return the rules of the operator's files; without a file of policies, the default policies. Raises
+    UnreadableInput: a file is invalid.
+    """
 
     def read(name: str, parse: Callable[[str, str], Any], otherwise: Any) -> Any:
         own = lake.own_file(name)

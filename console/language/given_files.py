@@ -41,7 +41,9 @@ def with_file(statement: S) -> S:
 
 
 def _with_config(statement: CreateConnector) -> CreateConnector:
-    """Return a statement with the config in the file that it names. Raises CommandError if it can't be read."""
+    """Return a statement with the config in the file that it names, or unchanged if it names none. Raises CommandError
+    if the file can't be read or parsed.
+    """
     if not statement.path:
         return statement
     text = offset_files.read_text(statement.path, statement.span, "the config")

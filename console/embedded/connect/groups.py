@@ -99,7 +99,7 @@ def _read_all(cluster: Cluster, group: Group, topics: Sequence[str]) -> None:
 
 
 def leave_tasks(cluster: Cluster, connector: Connector) -> None:
-    """Remove all members of a sink's group, which keeps its offsets."""
+    """Remove all members of a sink's group, which keeps its offsets; do nothing if a real client is a member."""
     group = cluster.state.groups.get(group_of(connector))
     if group is not None and all(each.stands_in for each in group.members.values()):
         group.members.clear()

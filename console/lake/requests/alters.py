@@ -54,7 +54,7 @@ def _error(answer: Body | None, response: Body) -> int:
 def _asked(
     request: Body, field: str, response: Body, answered: str, *keys: str, answer_keys: Sequence[str] = ()
 ) -> Iterator[tuple[Body, int]]:
-    """Yield each thing in a request, with its error. keys: the fields that identify it in both; answer_keys: those of
+    """Yield each item of a request, with its error. keys: the fields that identify it in both; answer_keys: those of
     the response, if they differ.
     """
     answers = {tuple(each.get(key) for key in answer_keys or keys): each for each in response.get(answered) or ()}
