@@ -91,7 +91,7 @@ class Role(NamedTuple):
 
     arn: str
     session: str | None = None
-    """The name of the session in the logs of AWS."""
+    """The name of the session in the logs of AWS; None for ``kac``."""
     external_id: str | None = None
     region: str | None = None
     """Region of the token service; None for the profile's."""

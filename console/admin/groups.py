@@ -545,7 +545,7 @@ class _Position(NamedTuple):
     code: int = 0
     """The error code if the position can't be read."""
     message: str | None = None
-    """The error message."""
+    """The error message; None if there is no error, or the brokers send none."""
 
 
 _Positions = Mapping[str, Sequence[_Position] | Failure]

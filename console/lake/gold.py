@@ -172,7 +172,7 @@ class PollTimes(NamedTuple):
 
     types: str
     before: int | None
-    """The time of the last poll before the new ones."""
+    """The time of the last poll before the new ones; None without one."""
     sure: int | None
     """The time of the last poll that the log reached before; None without one."""
     after: int

@@ -187,9 +187,9 @@ class Ending(NamedTuple):
 
     status: str
     at: datetime | None = None
-    """The time at which the outcome became known."""
+    """The time at which the outcome became known; None while it is unknown."""
     error: str | None = None
-    """The error from the brokers."""
+    """The error from the brokers; None without one."""
     message: str | None = None
     """The message from the brokers."""
 

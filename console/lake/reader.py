@@ -115,9 +115,9 @@ class Part:
     entities: tuple[tuple[str, str], ...] = ()
     """Types and keys of entities, of any of the clusters; empty for all."""
     since: datetime | None = None
-    """The start, included, by the table's first column of times, extended to a whole hour."""
+    """The start, included, by the table's first column of times, extended to a whole hour; None for the first row."""
     until: datetime | None = None
-    """The end, excluded, extended in the same way."""
+    """The end, excluded, extended in the same way; None for no end."""
 
     @staticmethod
     def of(cluster_id: str | None) -> Part:
@@ -567,7 +567,7 @@ class Freshness(NamedTuple):
     as_of: datetime | None
     """The time of the newest observation in the table; None if it has no observation."""
     built: datetime | None
-    """The time at which its files were written."""
+    """The time at which its newest files were written; None if none has rows of the cluster."""
     run: str | None
     """The id of the run that wrote the table last; None if it is unknown."""
 
@@ -936,15 +936,15 @@ class FleetFreshness(NamedTuple):
     clusters: int
     """The number of clusters."""
     as_of: datetime | None
-    """The time of the newest observation."""
+    """The time of the newest observation; None if no cluster has one."""
     oldest: datetime | None
     """The earliest of the clusters' newest observations."""
     oldest_cluster: str
     """The cluster with that observation."""
     built: datetime | None
-    """The time of the last write."""
+    """The time of the last write; None if there are no files."""
     run: str | None
-    """The id of the run that wrote last."""
+    """The id of the run that wrote last; None if it is unknown."""
     unpolled: tuple[str, ...]
     """The clusters that are not polled now."""
 

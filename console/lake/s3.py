@@ -77,7 +77,7 @@ class S3Keys(NamedTuple):
     source: str
     """The origin of the credentials, for an operator."""
     ends: datetime | None = None
-    """The time at which they expire."""
+    """The time at which they expire; None if they do not, or if it is unknown."""
 
     def __repr__(self) -> str:
         return f"S3Keys(of {self.source})"

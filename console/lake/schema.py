@@ -35,7 +35,7 @@ class Column:
     nullable: bool = False
     """Whether it may be null; `doc` says what null means."""
     of: Table | None = None
-    """The table of a struct's fields."""
+    """The table of a struct's fields; None for other types."""
 
     @property
     def sql_type(self) -> str:
