@@ -87,7 +87,7 @@ async def describe_configs(
     may appear twice; the later part counts.
 
     Args:
-        keys: the names to describe; unknown ones are left out.
+        keys: the names to describe, None for all; unknown ones are left out.
         on_chunk: a callback for each part, before the next one arrives.
 
     Raises:

@@ -442,7 +442,7 @@ def archive_of(environ: Mapping[str, str], java: Java, options: Sequence[str]) -
 
 
 def usable(archive: Archive) -> bool:
-    """Return whether the archive is complete, owned by this user, and unmodified. Delete it if it is not."""
+    """Return whether the archive is complete, owned by this user, and unmodified. Delete it if it was modified."""
     with suppress(OSError, UnicodeDecodeError):
         own_folder(archive.folder)
         digest = archive.digest.read_text(encoding="ascii")

@@ -874,11 +874,12 @@ def settled(tables: Tables, window: Window) -> Window | None:
 
 
 def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
-    """Return the pairs nearest to their limits or above them; pairs without a limit come last, the busiest first.
+    """Return at most `limit` pairs, those nearest to their limits or above them first; pairs without a limit come last,
+    the busiest first.
 
     Returns:
         The usage of each pair in the window, on the broker with the highest usage; rates in bytes per second, or in
-        percent of a request handler's time, as the quota's key says.
+        percent of a request handler's time, as the quota's key says. Empty if the cluster has no usage then.
     """
     whole = settled(tables, window)
     if whole is None or (usage := tables.rows(schema.QUOTA_USAGE, _of_window(whole))) is None:

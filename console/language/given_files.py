@@ -57,7 +57,9 @@ def _with_config(statement: CreateConnector) -> CreateConnector:
 
 
 def _with_offsets(statement: ResetConnector) -> ResetConnector:
-    """Return a statement with the offsets in the file that it names. Raises CommandError if it can't be read."""
+    """Return a statement with the offsets in the file that it names, or unchanged if it names none. Raises CommandError
+    if the file can't be read or parsed.
+    """
     if not statement.path:
         return statement
     text = offset_files.read_text(statement.path, statement.span)
