@@ -128,7 +128,7 @@ class Scan:
         return ""
 
     def damaged(self, first: int, last: int, why: str) -> None:
-        """Note that offsets can't be decoded."""
+        """Note that offsets can't be decoded; beyond `MOST_LINES` of such notes, only count them."""
         self.lines += 1
         if self.lines <= MOST_LINES:
             last = max(first, min(last, self.until - 1))

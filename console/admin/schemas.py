@@ -163,7 +163,7 @@ class _Registry:
             raise RegistryLost.of(f"{problem} ({self.settings})", remedy, name="UNREACHABLE") from None
 
     async def find(self, path: str, form: type[T]) -> T | None:
-        """Return a decoded answer; None if the registry has no such thing."""
+        """Return a decoded answer; None if the registry does not have or support what the path names."""
         answer = await self.exchange("GET", path)
         return None if answer.status in (404, 405, 501) else self.decoded(answer, form)
 

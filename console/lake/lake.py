@@ -276,7 +276,7 @@ class Lake:
         return key
 
     def put_run(self, run_id: str, about: Mapping[str, Any]) -> None:
-        """Write the report of a run, in place of the run's former report; delete the oldest reports of other runs."""
+        """Write the report of a run, in place of the run's former report; keep only the newest `KEPT_RUNS` reports."""
         self.files.replace(self.path(f"runs/{run_id}.json"), json_text(about).encode() + b"\n")
         for name in self._run_names()[KEPT_RUNS:]:
             self.files.remove(self.path(f"runs/{name}"))

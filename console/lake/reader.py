@@ -613,7 +613,7 @@ def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
 
 
 def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool = False) -> list[Change]:
-    """Return the latest changes, the latest first.
+    """Return the latest changes, at most `limit`, the latest first.
 
     Args:
         folded: show one row (`Change.is_first_poll`) in place of all values of a cluster's first poll, if they are at
@@ -691,7 +691,9 @@ def _changes_where(wanted: Wanted) -> Where:
 
 
 def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime]:
-    """Return cluster id -> the time in UTC at which a poll, or a snapshot of the log, first showed the cluster."""
+    """Return cluster id -> the time in UTC at which a poll, or a snapshot of the log, first showed the cluster. A
+    cluster that none showed is missing.
+    """
     where = Where().add("list_contains(?, source)", POLL_SOURCES).add("attr <> ?", UNOBSERVED)
     part = Part(tuple(clusters))
     found = tables.select("cluster_id, epoch_us(min(valid_from))", schema.HISTORY, part, where, "GROUP BY cluster_id")
@@ -766,7 +768,7 @@ def drift(
 
 
 def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]:
-    """Return violations of policies by severity, also those that ended."""
+    """Return violations of policies by severity, also those that ended; at most `MOST_ROWS` + 1."""
     columns = """cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
  epoch_us(last_seen)"""
     order = f"ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr LIMIT {MOST_ROWS + 1}"

@@ -263,7 +263,7 @@ class ConfigFilter:
         return known
 
     def require_known(self, kind: str) -> None:
-        """Raise CommandError for a key that no resource has."""
+        """Raise CommandError for a key that no tested resource has; not if none was tested."""
         for field in self._fields:
             if self._was_asked and field.key not in self._seen:
                 raise CommandError(f"no {kind} have a config '{field.key}'", "", field.span)

@@ -45,7 +45,7 @@ def changes(api: str, request: Body, response: Body) -> tuple[Change, ...]:
 
 
 def _error(answer: Body | None, response: Body) -> int:
-    """Return the error of a thing's own result, else of the whole response."""
+    """Return the error code of an item's own result, else of the whole response; NO_ANSWER for a number that is none."""
     code = (answer or {}).get("errorCode", response.get("errorCode", NO_ANSWER))
     # Kafka's error codes have 16 bits: any other number is invalid.
     return int(code) if -(2**15) <= int(code) < 2**15 else NO_ANSWER
