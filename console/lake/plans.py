@@ -387,7 +387,7 @@ def plan_broker_logs(inputs: Mapping[str, Any], logs: Sequence[LogOfBroker], log
             of = (log.cluster_id, log.broker_id)
             brokers.append(log_files.BrokerLog(*of, found.spans, log.time_zone, log.paths, logger.name))
     if logger is REQUESTS:
-        # not for authorizer logs: clients choose the names in them, and could forge a broker's address
+        # Do not check authorizer logs: clients choose the names in them, and could forge a broker's address.
         _refuse_two_brokers(brokers)
     return PlannedLogs(tuple(brokers), remember)
 

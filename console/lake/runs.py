@@ -253,11 +253,11 @@ def begun_report(job: str) -> Report:
 
 @contextmanager
 def refusals_recorded(lake: Lake, report: Report) -> Iterator[None]:
-    """Keep the report of a run that fails before `recorded` begins, for example since an input is refused."""
+    """Keep the report of a run that fails before `recorded` begins, for example because an input is refused."""
     try:
         yield
     except BaseException as wrong:
-        if report.status != "failed":  # else `recorded` has kept it
+        if report.status != "failed":  # otherwise `recorded` has kept it
             keep_failure(lake, report, _said_of(wrong))
         raise
 

@@ -646,7 +646,7 @@ def _new_of(
     for identity in alike:
         begins_so, same = seen.same(now[identity])
         read = now[identity]["read"]
-        # Whether the file lost the end of the text that was read, but kept more than its first line.
+        # A file is cut if it lost the end of the text that was read, but kept more than its first line.
         is_cut = end < read if begins_so else same > seen.line_end
         if is_cut and identity in known and known[identity]["place"] == seen.stat["place"]:
             raise CutInPlaceError(
