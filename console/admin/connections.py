@@ -79,10 +79,8 @@ class Connections:
         self.concurrency = asyncio.Semaphore(CONCURRENCY)
 
     def service_recorded(self, _key: int) -> bytes | None:
-        """Return the recorded answer of a service next to the brokers; None for connections to brokers.
-
-        Args:
-            key: the service's pseudo API key.
+        """Return the recorded answer of a service next to the brokers, by its pseudo API key; None if the connections
+        are live.
         """
         return None
 
