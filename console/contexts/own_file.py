@@ -485,7 +485,7 @@ class _OwnFileReader:
 
     def _throttles(self, name: str, table: Mapping[str, Any]) -> frozenset[ConfigPlace]:
         """Return the intended throttles of a context: ``broker ID KEY``, ``broker <default> KEY`` and ``topic NAME
-        KEY``.
+        KEY``. Raises ContextError: a text has another form.
         """
         value = table.get("throttles", [])
         texts = value if isinstance(value, list) else [value]

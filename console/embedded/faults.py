@@ -228,7 +228,7 @@ def parse_fault(text: str) -> Fault:
 
 def _api(text: str) -> str:
     """Parse kio's name of an API. ``CreateTopics`` and ``create-topics`` are equal; ``kip4_alter_acls`` is a
-    proposal's."""
+    proposal's. Raises ValueError for an unknown API."""
     from console.wire.proposals.table import PROPOSED
 
     wanted = text.replace("_", "").replace("-", "").lower()

@@ -306,6 +306,10 @@ class BrokerLogs(Source):
     def read(self, part: log_files.Part) -> Iterator[pa.RecordBatch]:
         """Yield the part's rows, with its damaged lines. A part whose file is gone becomes one row that reports it: the
         file does not come back.
+
+        Raises:
+            LogChangedError: the file changed after some of its rows were yielded.
+            TooMuchIsBad: more lines than the settings allow can't be read.
         """
         lines = damaged = 0
         reasons: Counter[str] = Counter()
