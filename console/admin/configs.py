@@ -88,6 +88,7 @@ async def describe_configs(
 
     Args:
         keys: the names to describe, None for all; unknown ones are left out.
+        synonyms, documentation: whether brokers send these, too.
         on_chunk: a callback for each part, before the next one arrives.
 
     Raises:

@@ -169,7 +169,7 @@ class Connections:
                 self.retire(connection)
 
     def retire_all(self, longest: float | None = None) -> None:
-        """Retire all connections."""
+        """Retire all connections; see `retire`."""
         for connection in tuple(self._open.values()):
             self.retire(connection, longest)
 

@@ -431,6 +431,7 @@ async def offsets_of(
     """Read offsets as `list_offsets` does. Return the offset or the failure of each partition.
 
     Args:
+        stable: whether LATEST means the last stable offset.
         topics: topics that were just read, by name; the leaders of the others are read.
     """
     found: dict[Place, int | Failure] = {}

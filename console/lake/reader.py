@@ -768,7 +768,9 @@ def drift(
 
 
 def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]:
-    """Return violations of policies by severity, also those that ended; at most `MOST_ROWS` + 1."""
+    """Return violations of policies by severity, also those that ended; at most `MOST_ROWS` + 1. cluster_id: None for
+    all clusters.
+    """
     columns = """cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
  epoch_us(last_seen)"""
     order = f"ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr LIMIT {MOST_ROWS + 1}"

@@ -72,7 +72,7 @@ class _Call:
         return self.workers.state
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return a flag of the query; everything but ``true`` is false."""
+        """Return a flag of the query, the default if it is missing; everything but ``true`` is false."""
         values = self.asked.query.get(name)
         return default if values is None else values[0].lower() == "true"
 
