@@ -243,7 +243,7 @@ def suitable(wanted: str | None, *, color_system: str | None, no_color: bool, is
 
 
 def native_ansi(environ: Mapping[str, str]) -> bool | None:
-    """Return the `ansi_color` argument of `App`.
+    """Return the `ansi_color` argument of `App`: True under NO_COLOR, else None.
 
     Under NO_COLOR (https://no-color.org) Textual removes colours only from an app that is native ANSI from the start;
     in other apps it turns them grey.

@@ -80,7 +80,9 @@ def _fitting(
     *,
     in_order: bool,
 ) -> list[int]:
-    """Return the columns of `wanted` that fit: with `in_order` the first ones, else the most important ones."""
+    """Return the columns of `wanted` that fit: with `in_order` the first ones, else the most important ones. Those of
+    `always` are kept even if they do not fit.
+    """
     shown = list(wanted)
     while len(shown) > len(always) and _needed(columns, natural, shown) > width:
         movable = [index for index in shown if index not in always]
@@ -190,7 +192,9 @@ class ColumnView(LineView):
 
     @property
     def sort(self) -> tuple[str, bool] | None:
-        """The id of the column that the lines are sorted by, and whether descending; the header shows it."""
+        """The column by which the lines are sorted: its id, and whether descending; None if the lines are not sorted.
+        The header shows it.
+        """
         return self._sort
 
     @sort.setter
@@ -228,7 +232,7 @@ class ColumnView(LineView):
         return spans
 
     def hang(self, index: int, column: int) -> int:  # noqa: ARG002
-        """Return the width of the first span of a cell, which indents the folded rest of its text."""
+        """Return the width of the first span of a cell, which indents the folded rest of its text; 0 for no indent."""
         return 0
 
     def is_cut(self, width: int) -> bool:
@@ -261,7 +265,9 @@ class ColumnView(LineView):
         return pieces
 
     def left_out(self, index: int) -> list[tuple[Column, Cell]]:
-        """Return the cells of a line that the screen does not show: those of columns that do not fit, and cut ones."""
+        """Return the cells of a line that the screen does not show: those of columns that do not fit, and cut ones;
+        empty on a screen narrower than `FOLDED_FROM`, and for a line that does not exist.
+        """
         if not 0 <= index < self.line_count() or self.size.width < FOLDED_FROM:
             return []
         widths = {place.column: place.width for place in self._layout_for(self.size.width - 1).placed}

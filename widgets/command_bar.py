@@ -96,7 +96,9 @@ def candidate_lines(completion: Completion, column: int, width: int) -> list[Lin
 
 
 def error_lines(message: str, column: int | None, width: int) -> list[Line]:
-    """Return `message` with a caret at cell `column`: next to the caret if it fits, else on a line below."""
+    """Return `message` with a caret at cell `column`: next to the caret if it fits, else on a line below. Without a
+    column there is no caret.
+    """
     text = clean(message)
     told = Line(((" " + truncate(text, width - 2), "error"),))
     if column is None:
@@ -543,7 +545,7 @@ class CommandBar(BarRows):
         self._take(typed, completion)
 
     def _take(self, typed: Typed, completion: Completion | None = None) -> None:
-        """Update the bar for a text, and post the change.
+        """Update the bar for a text, and post a change of the text unless the mode hides it.
 
         Args:
             completion: the completion that inserted it; None to compute the candidates.
@@ -622,7 +624,7 @@ class CommandBar(BarRows):
         return super().render_line(y)
 
     def _redraw(self) -> None:
-        """Draw the prompt, and below it the error or the candidates, at the column that they belong to."""
+        """Draw the prompt, and below it the error or the candidates, at their column."""
         width = max(self.size.width or self.app.size.width, SHORTEST)
         prompt = f" {truncate(self._prompt, max(1, width - SHORTEST))} " if self._prompt else " "
         self._input.styles.margin = (0, 0, 0, cell_width(prompt))

@@ -211,7 +211,7 @@ class DiffView(LineView):
         return starts
 
     def on_resize(self) -> None:
-        """Wrap the texts again."""
+        """Wrap the texts again if the width has changed."""
         if self._numbered_for != self.size.width:
             held = self._hold()
             self._number()

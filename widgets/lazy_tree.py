@@ -76,7 +76,7 @@ class ListBranch:
         return self._nodes[index][1]
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return a child's index."""
+        """Return a child's index; None for an unknown key."""
         return self._places.get(key)
 
 
@@ -289,7 +289,7 @@ class LazyTree(ColumnView):
         return self._flat[index].key
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return a node's line."""
+        """Return a node's line; None if the node is not visible."""
         return self._flat.index_of(key)
 
     def depth_at(self, index: int) -> int:

@@ -166,7 +166,7 @@ class RowTable(ColumnView):
         return self._rows.key(index)
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of a row."""
+        """Return the index of a row; None for an unknown key."""
         return self._rows.index_of(key)
 
     def is_gone(self, key: Hashable) -> bool:

@@ -421,7 +421,7 @@ def _row(cells: Iterable[tuple[str, str]]) -> Row:
 
 
 def _runs(old: Row, new: Row, width: int) -> Iterable[tuple[int, int]]:
-    """Yield the cells to write, as first and last-plus-one.
+    """Return the cells to write, as first and last-plus-one; empty if the rows are equal.
 
     Terminals disagree on the width of some characters: a row with such a character is written from there (or from the
     first difference) to its end.

@@ -81,7 +81,9 @@ class AwsLogin:
         return self._signed
 
     def _found(self, host: str) -> tuple[AwsKeys, str]:
-        """Find the credentials and the region. Blocks. Raises AdminError."""
+        """Return the credentials, and the region: that in the host's name, else that of AWS' own settings. Blocks.
+        Raises AdminError, also if no region is known.
+        """
         keys = self._source.keys()
         found = _REGION.fullmatch(host.lower().removesuffix("."))
         region = found[1] if found else self._source.region()

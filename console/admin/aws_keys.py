@@ -91,7 +91,7 @@ class Role(NamedTuple):
 
     arn: str
     session: str | None = None
-    """The name of the session in the logs of AWS."""
+    """The name of the session in the logs of AWS; None for ``kac``."""
     external_id: str | None = None
     region: str | None = None
     """Region of the token service; None for the profile's."""
@@ -132,7 +132,9 @@ class AwsSource:
         return AwsKeys(str(access), Secret(str(secret)), Secret(str(token)) if token else None, self._source(), ends)
 
     def region(self) -> str | None:
-        """Return the region from the environment or the profile. Raises AuthenticationFailed."""
+        """Return the region from the environment or the profile; None if neither has one. Raises AuthenticationFailed
+        if AWS' files can't be read, or lack the profile.
+        """
         try:
             region = os.environ.get("AWS_REGION") or self._opened().get_config_variable("region")
         except Exception as error:  # noqa: BLE001 - as above

@@ -24,7 +24,8 @@ MOST = 300
 
 
 async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple[Certificate, ...]:
-    """Return the certificate of each listener; one without TLS, or that can't be reached or read, is missing.
+    """Return the certificate of each of the first `MOST` listeners; one without TLS, or that can't be reached or read,
+    is missing.
 
     Untrusted and expired certificates are returned as well. The client's own certificate is sent only to the listeners
     that the client connects to anyway: a cluster may advertise any address. Raises TlsFailed if it can't be read.

@@ -36,12 +36,11 @@ class AdminClient:
         link: Link | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Make a client that is not started.
+        """Make a client that is not started. A `recorder` that is set later is closed with the client.
 
         Args:
             tap: the receiver of the flight record's data, called on the client's thread.
             link, loop: replacements for those to brokers, as for the replay of a record.
-            recorder: the recorder of the answers, closed with the client.
         """
         self.settings = settings
         self.recorder: Recorder | None = None

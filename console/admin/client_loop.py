@@ -52,8 +52,8 @@ class ClientLoop(asyncio.SelectorEventLoop):
     ) -> Any:
         """Connect as asyncio does, but try all addresses of the host in a staggered race.
 
-        asyncio tries them one by one, so that an address that drops packets uses up the timeout; its own race (in 3.11)
-        leaves a socket open if it is cancelled as it ends.
+        asyncio tries them one by one, so that an address that drops packets uses up the timeout; asyncio's race (in
+        3.11) leaves a socket open if it is cancelled as it ends.
         """
         if host is not None:
             ahead = self._ahead.pop((host, port), None)

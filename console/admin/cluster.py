@@ -159,8 +159,9 @@ async def silent_brokers(link: Link, within: float) -> frozenset[int]:
 
 
 async def silence(link: Link, within: float) -> model_cluster.Silence:
-    """Return the known brokers that do not answer within `within` seconds, and those among them whose hosts refuse
-    connections, that close them at once, or that refuse the login. Raises AdminError if no broker answers.
+    """Return the known brokers that do not answer within `within` seconds; and of these, those whose hosts refuse
+    connections, those that close connections at once, and those that refuse the login. Raises AdminError if no broker
+    answers.
     """
     found, took = await link.silence(within)
 
@@ -301,10 +302,11 @@ def _directory_id(uuid: UUID | None) -> str:
 async def describe_log_dirs(
     link: Link, brokers: Iterable[int] | None = None, topics: Mapping[str, Sequence[int]] | None = None
 ) -> model_cluster.LogDirListing:
-    """Return the log directories of these brokers, or of all. An unreachable broker has a failure. Raises AdminError if
-    the cluster is unreachable.
+    """Return the log directories of brokers. A broker that does not answer has a failure. Raises AdminError if the
+    cluster is unreachable.
 
     Args:
+        brokers: the brokers' ids; None for all brokers.
         topics: topic -> the partitions to describe; None for all.
     """
     ids = sorted((await link.refresh()).brokers) if brokers is None else list(dict.fromkeys(brokers))
@@ -324,8 +326,8 @@ _NO_DIRS = Failure(
 async def _log_dirs_of_broker(
     link: Link, broker_id: int, topics: Mapping[str, Sequence[int]] | None, turn: asyncio.Lock
 ) -> tuple[model_cluster.LogDir, ...] | Failure:
-    """Return the log directories of a broker. turn: lock for the decoding, since the replicas of 100,000 topics take
-    100 MB until they are packed, and concurrent threads decode no faster.
+    """Return the log directories of a broker, or the failure to describe them. turn: lock for the decoding, since the
+    replicas of 100,000 topics take 100 MB until they are packed, and concurrent threads decode no faster.
     """
     to, prepare = broker(broker_id), import_partition_decoders
     named = None

@@ -87,7 +87,8 @@ async def describe_configs(
     may appear twice; the later part counts.
 
     Args:
-        keys: the names to describe; unknown ones are left out.
+        keys: the names to describe, None for all; unknown ones are left out.
+        synonyms, documentation: whether brokers send these, too.
         on_chunk: a callback for each part, before the next one arrives.
 
     Raises:
@@ -265,7 +266,9 @@ async def _describe_chunk(reading: _Reading, broker_id: int, resources: Sequence
 async def _described(
     reading: _Reading, broker_id: int, resources: Sequence[ConfigResource]
 ) -> dict[ConfigResource, ConfigSet | Failure]:
-    """Return the description of each resource in one response. Raises BadAnswer and other AdminErrors."""
+    """Return the configs, or the failure, of each resource in one broker's response; a resource that the response
+    leaves out is missing. Raises BadAnswer and other AdminErrors.
+    """
     from console.wire.bounds_check import MalformedFrame
 
     memory = reading.memory
@@ -369,7 +372,9 @@ class Replacing(_Altering):
         return "alter_configs"
 
     async def refused(self) -> dict[ConfigResource, Outcome]:
-        """Read the overrides. Return the refusals."""
+        """Read the overrides, and keep the new ones of each resource for the request. Return the outcomes of the other
+        resources: loggers, those that can't be read, and those for which `replacement` refuses.
+        """
         request = self.request
         readable = [resource for resource in request.ops if not resource.type.entity.has_levels]
         listing = await describe_configs(self.link, readable)

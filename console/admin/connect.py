@@ -179,7 +179,8 @@ class _Cluster:
         self.slots = asyncio.Semaphore(AT_ONCE)
 
     async def read(self, path: str, form: type[T], *, method: str = "GET", body: object = None) -> T:
-        """Return the answer of the first worker that gives one.
+        """Return the answer of the first worker that gives one; a status of 500 or more counts only from the last
+        worker.
 
         Raises:
             Unreachable: no worker is reached.
@@ -210,7 +211,9 @@ class _Cluster:
         )
 
     async def each(self, method: str, path: str, body: object = None) -> list[tuple[RestClient, Answer | RestFailed]]:
-        """Send a request to every worker, one after the other, and return the answer of each, by address."""
+        """Send a request to every worker, one after the other, and return the answer or the failure of each, by
+        address.
+        """
         data = None if body is None else json_text(body).encode()
         found: list[tuple[RestClient, Answer | RestFailed]] = []
         for worker in sorted(self.workers, key=lambda each: str(each.settings)):
@@ -465,8 +468,8 @@ async def _topics(cluster: _Cluster, name: str) -> tuple[str, ...]:
 
 
 def _texts(config: Mapping[str, object]) -> dict[str, str]:
-    """Return a config with all values as texts. JSON may have other types, which the worker converts in the
-    same way.
+    """Return a config with all values as texts, without keys whose value is null. JSON may have other types, which the
+    worker converts in the same way.
     """
     given = {key: value for key, value in config.items() if value is not None}
     return {key: value if isinstance(value, str) else json_text(value) for key, value in given.items()}
@@ -577,7 +580,9 @@ async def describe_configs(link: Link, resources: Iterable[model_config.ConfigRe
 
 
 async def _levels(cluster: _Cluster, resource: model_config.ConfigResource) -> model_config.ConfigSet:
-    """Return the loggers of a Connect cluster; if its workers differ, the level at each. Raises AdminError."""
+    """Return the loggers of a Connect cluster, as far as its workers answer; if these differ, the level at each. Raises
+    AdminError if no worker answers.
+    """
     if not cluster.workers:
         raise _unrecorded("loggers")
     levels: dict[str, Mapping[str, _Logger]] = {}
@@ -822,7 +827,9 @@ class _AlteringLoggers(_ConnectSender[connect.AlterConnectLoggers, model_config.
 def _of_all(
     cluster: _Cluster, target: model_config.ConfigResource, answers: Sequence[tuple[RestClient, Answer | RestFailed]]
 ) -> Outcome:
-    """Return the outcome of a change that each worker takes for itself."""
+    """Return the outcome of a change that each worker applies for itself: APPLIED if all workers did, FAILED if surely
+    none did, else UNKNOWN.
+    """
     problems, may_be_applied = [], False
     for worker, answer in answers:
         if isinstance(answer, RestFailed):

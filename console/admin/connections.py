@@ -79,10 +79,8 @@ class Connections:
         self.concurrency = asyncio.Semaphore(CONCURRENCY)
 
     def service_recorded(self, _key: int) -> bytes | None:
-        """Return the recorded answer of a service next to the brokers; None for connections to brokers.
-
-        Args:
-            key: the service's pseudo API key.
+        """Return the recorded answer of a service next to the brokers, by its pseudo API key; None if the connections
+        are live.
         """
         return None
 
@@ -174,7 +172,7 @@ class Connections:
                 self.retire(connection)
 
     def retire_all(self, longest: float | None = None) -> None:
-        """Retire all connections."""
+        """Retire all connections; see `retire`."""
         for connection in tuple(self._open.values()):
             self.retire(connection, longest)
 
@@ -446,7 +444,7 @@ async def first_to_open(
     final: Callable[[BaseException], bool],
     stagger: float = STAGGER,
 ) -> C | list[Exception]:
-    """Return the first connection that opens, or the errors of all addresses, in their order.
+    """Return the first connection that opens, or the errors of the failed attempts, in the order of the addresses.
 
     An address is tried once all before it have failed or had `stagger` seconds. An error for which `final` is true ends
     the race. The other attempts are cancelled and their open connections discarded; all are if the caller is cancelled.

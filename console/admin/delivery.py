@@ -107,8 +107,8 @@ class Sender(Generic[R, T]):
     async def deliver(self, targets: Sequence[T]) -> dict[T, Outcome]:
         """Send the change, or its check. Return the outcome for each target.
 
-        If the response was lost, or a broker gave up waiting, `describe_again` decides. After a success, wait until
-        brokers describe the change, so that the next read has it.
+        If the response was lost, or has no final result for a sent target, `describe_again` decides. After a success,
+        wait until brokers describe the change, so that the next read has it.
         """
         if not targets:
             return {}
@@ -282,7 +282,9 @@ async def reconcile(
 
 
 async def until_visible(targets: Sequence[T], describe_again: DescribeAgain[T], within: float) -> None:
-    """Wait until brokers describe an applied change, at most `within` seconds. A timeout is not an error."""
+    """Wait until brokers describe an applied change, at most `within` seconds, or until a read fails; neither is an
+    error.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
     waits = delays(0.01, 0.2)
@@ -332,7 +334,9 @@ def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: Co
 
 
 def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None) -> Status:
-    """Return the verdict for one key. entry: the key's current description; None if the key is not listed."""
+    """Return the verdict for one key; UNKNOWN if brokers hide its value, or for the removal of a logger's level. entry:
+    the key's current description; None if the key is not listed.
+    """
     own = own_value(entry, resource)
     if op.op == DELETE:
         if resource.type.entity.has_levels:  # brokers describe each logger as if it had its own level

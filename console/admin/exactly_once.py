@@ -452,7 +452,7 @@ def _check(
     group: str = "",
     topics: Sequence[str] = (),
 ) -> None:
-    """Raise the error of an answer: BrokerError if a retry would get the same error, else Interrupted."""
+    """Raise the error of an answer, if any: BrokerError if a retry would get the same error, else Interrupted."""
     for code in codes:
         if not code:
             continue

@@ -129,7 +129,9 @@ async def _topic_of_offsets(link: Link) -> cluster.Topic | None:
 
 
 def _unled(topic: cluster.Topic | None) -> dict[str, Failure]:
-    """Return the failure for the groups whose partition of the offsets topic has no leader."""
+    """Return the failure for the groups whose partition of the offsets topic has no leader; empty if all partitions
+    have one, or the topic is unknown.
+    """
     down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
     if topic is None or not down:
         return {}
@@ -191,7 +193,9 @@ async def describe_groups(
 async def describe_at_coordinators(
     link: Link, coordinators: Mapping[str, int], missing: Mapping[str, Failure], types: Mapping[str, str]
 ) -> cluster.GroupListing:
-    """Describe groups with known coordinators, as `describe_groups` does; missing: the failures of the others."""
+    """Describe groups with known coordinators, as `describe_groups` does. missing: the failures of groups without a
+    known coordinator, which the result repeats.
+    """
 
     async def at_coordinator(id_: int, names: Sequence[str]) -> dict[str, cluster.Group | Failure]:
         found: dict[str, cluster.Group | Failure] = {}
@@ -207,7 +211,9 @@ async def describe_at_coordinators(
 async def _describe_some(
     link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]
 ) -> dict[str, cluster.Group | Failure]:
-    """Describe one request's groups of one coordinator: first each by the protocol of its known type."""
+    """Return the groups, or their failures, that one coordinator describes. Each group is tried first by the protocol
+    of its known type, then by the others; a group that none of them knows has the failure GROUP_ID_NOT_FOUND.
+    """
     found: dict[str, cluster.Group | Failure] = {}
     left = dict.fromkeys(names)
     left_out: dict[str, Failure] = {}
@@ -358,7 +364,9 @@ _ROLES: Mapping[int, str] = {1: "source", 2: "processor", 3: "sink"}
 
 
 def _nodes(described: Any) -> tuple[cluster.StreamsNode, ...]:
-    """Return the nodes of a topology description by subtopology, those of global stores last."""
+    """Return the nodes of a topology description by subtopology, those of global stores last; empty without a
+    description.
+    """
     if described is None:
         return ()
     found = [_node(part.subtopology_id, each) for part in described.subtopologies for each in part.nodes]
@@ -477,7 +485,8 @@ _NO_TOPIC = errors.error_name(ErrorCode.unknown_topic_or_partition)
 
 
 async def poll_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> cluster.GroupPolls:
-    """Return the members and the lag of each group, or its failure. Raises AdminError.
+    """Return the members and the lag of each group, or its failure. A group that its coordinator does not know counts
+    as dead if it has committed offsets. Raises AdminError.
 
     Args:
         types: the types of the groups, as in `describe_groups`.
@@ -536,7 +545,7 @@ class _Position(NamedTuple):
     code: int = 0
     """The error code if the position can't be read."""
     message: str | None = None
-    """The error message."""
+    """The error message; None if there is no error, or the brokers send none."""
 
 
 _Positions = Mapping[str, Sequence[_Position] | Failure]
@@ -670,7 +679,9 @@ _Answers = dict[str, tuple[Failure | None, Sequence[_Position]]]
 async def _settled(
     link: Link, broker_id: int, names: Sequence[str], ask: Callable[[Link, int, Sequence[str]], Awaitable[_Answers]]
 ) -> _Positions:
-    """Return the answers for some groups; retry those whose coordinator moves or whose offsets are unstable."""
+    """Return the answers for some groups; retry those whose coordinator moves or whose offsets are unstable, at
+    most for `SETTLE_SECONDS`. A group that the answers leave out has a failure.
+    """
     found: _Answers = {}
 
     def moving() -> list[str]:
@@ -767,7 +778,9 @@ async def group_position(link: Link, name: str) -> cluster.GroupPosition:
 async def group_positions(
     link: Link, names: Iterable[str]
 ) -> tuple[dict[str, cluster.GroupPosition], dict[str, Failure]]:
-    """Return groups with their members and offsets, and the failures of the others. Raises AdminError."""
+    """Return groups with their members and offsets, and the failures of the others. A group that does not exist has
+    neither members nor offsets. Raises AdminError.
+    """
     wanted = tuple(dict.fromkeys(names))
     coordinators, failures = await find_coordinators(link, wanted)
     listing = await describe_at_coordinators(link, coordinators, {}, NO_TYPES)

@@ -553,6 +553,7 @@ class Link:
         header, for kac's own decoders. NOT_CONTROLLER is not retried.
 
         Args:
+            timeout: seconds for everything; None for the settings' request timeout.
             prepare: a callback after the request is written, while the broker works on it.
         """
         return await self._send(_Request(api, asked, to, self._deadline(timeout), False, None, prepare))
@@ -983,6 +984,7 @@ async def until_settled(
 
     Args:
         within: seconds; no retry starts later.
+        attempts: the maximum number of reads.
         waits: the seconds before each retry; None for `delays`.
     """
     deadline = asyncio.get_running_loop().time() + within

@@ -168,7 +168,7 @@ class ControllerLog:
             self._addresses = [address, *(each for each in self._addresses if each != address)]
 
     async def _follow(self, leader: Any, answer: Any) -> None:
-        """Follow the leader and the epoch in a response."""
+        """Follow the leader and the epoch in a response. Without a new address or epoch, go to the next controller."""
         endpoints = {each.node_id: (each.host, each.port) for each in getattr(answer, "node_endpoints", ())}
         known = self._epoch
         self._epoch = max(known, leader.leader_epoch)

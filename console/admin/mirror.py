@@ -93,7 +93,9 @@ async def describe_mirrors(link: Link, topics: Iterable[Topic]) -> mirror.Mirror
 async def _follow(
     link: Link, known: dict[str, _At], topic: Topic, within: tuple[int, int], deadline: float
 ) -> Failure | None:
-    """Read a topic up to its end, or as far as the time allows, and keep its records. Return why it was not read."""
+    """Read a topic up to its end, or as far as the time allows, and keep its records. Return the failure if a read
+    fails or the time is over first, else None.
+    """
     start, end = within
     at = known.get(topic.name)
     if at is None or at.id != topic.topic_id or not start <= at.next <= end:

@@ -339,8 +339,9 @@ _LEADER_MOVED = frozenset({ErrorCode.leader_not_available, ErrorCode.not_leader_
 async def log_spans(
     link: admin_link.Link, since: Mapping[Place, int], began: Mapping[Place, int]
 ) -> tuple[dict[Place, cluster.LogSpan], list[Failure]]:
-    """Return (topic, partition) -> its span with the first records at or after two times (ms since 1970), and the
-    failures of the others. Sends four requests to each leader, concurrently.
+    """Return (topic, partition) -> its span with the offsets of the first records at or after two times (ms since 1970;
+    the log's end if no record is that new), and the failures of the others. Sends four requests to each leader,
+    concurrently.
     """
     earliest, latest = dict.fromkeys(since, EARLIEST), dict.fromkeys(since, LATEST)
     (first, end, found, before), failures = await _at_once(link, earliest, latest, since, began)
@@ -430,6 +431,7 @@ async def offsets_of(
     """Read offsets as `list_offsets` does. Return the offset or the failure of each partition.
 
     Args:
+        stable: whether LATEST means the last stable offset.
         topics: topics that were just read, by name; the leaders of the others are read.
     """
     found: dict[Place, int | Failure] = {}
@@ -535,7 +537,9 @@ debugger's (ListOffsetsRequest.DEBUGGING_REPLICA_ID), which each replica answers
 async def offsets_at_broker(
     link: admin_link.Link, broker_id: int, wanted: Mapping[Place, int], asker: int
 ) -> dict[Place, tuple[int, int]] | Failure:
-    """Return (topic, partition) -> (error code, offset) for a timestamp each, or the failure of the request."""
+    """Return (topic, partition) -> (error code, offset) for a timestamp each, without partitions whose request failed;
+    or the failure, if all requests failed.
+    """
 
     async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
         asked = {place: wanted[place] for place in some}

@@ -73,7 +73,7 @@ class Producing(Struct):
 
     def give_back(self, place: Place, numbers: Numbers | None) -> None:
         """Release the sequence numbers of a partition's last batch, which no broker wrote, for its next batch: brokers
-        accept no gap in them.
+        accept no gap in them. Do nothing if the client has another producer since.
         """
         if numbers is not None and self.producer is not None and numbers[:2] == (self.producer.id, self.producer.epoch):
             self.producer.next[place] = numbers.sequence

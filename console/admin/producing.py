@@ -83,7 +83,7 @@ NO_CODE = -2
 
 
 class Transaction(NamedTuple):
-    """The transaction that a batch belongs to."""
+    """The transaction of a batch."""
 
     id: str
     """The transactional id of the producer."""
@@ -164,7 +164,9 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
     # -- one round -----------------------------------------------------------------------------------------------------
 
     async def _round(self, sendings: Mapping[NewRecords, Sending], seconds: float) -> dict[NewRecords, Answer]:
-        """Send each batch to its leader, once. Return the answers."""
+        """Send each batch to its leader, once. Return the answers; those without a leader, or all if the topics can't
+        be described, have a failure.
+        """
         by_place = {(each.topic, each.number): each for each in sendings}
         try:
             listing = await describe_topics(self.link, list(dict.fromkeys(topic for topic, _ in by_place)))
@@ -194,7 +196,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
                     sendings[place].since = end
 
     async def _number(self, sendings: Mapping[NewRecords, Sending]) -> None:
-        """Give each batch its numbers and its time, if it has none. Raises AdminError."""
+        """Give a time and the numbers of a producer to each batch without them. Raises AdminError."""
         new = {each: sent for each, sent in sendings.items() if sent.numbers is None}
         if not new:
             return
@@ -310,7 +312,7 @@ async def at_leader(
     seconds: float,
     transaction: Transaction | None = None,
 ) -> dict[NewRecords, Answer]:
-    """Send batches to their leader, once. Return the answers.
+    """Send batches to their leader, once. Return the answers; a batch that got none has an answer with the failure.
 
     Args:
         topics: the topics of the batches, by name.

@@ -128,7 +128,7 @@ class Scan:
         return ""
 
     def damaged(self, first: int, last: int, why: str) -> None:
-        """Note that offsets can't be decoded."""
+        """Note that offsets can't be decoded; beyond `MOST_LINES` of such notes, only count them."""
         self.lines += 1
         if self.lines <= MOST_LINES:
             last = max(first, min(last, self.until - 1))
@@ -573,8 +573,9 @@ def next_offset(data: bytes) -> int | None:
 
 
 def merged(scans: Sequence[Scan], count: int, *, newest: bool) -> tuple[tuple[model.Record, ...], model.Start | None]:
-    """Return the kept records of all partitions by time, then topic, partition and offset, at most `count`; and the
-    start of a search for the rest, None if no record is left.
+    """Return the kept records of all partitions by time, then topic, partition and offset (those of a single partition
+    by offset alone), at most `count`, with `newest` the last ones; and the start of a search for the rest, None if no
+    record is left.
     """
     found = sorted(
         (record for scan in scans for record in scan.result()),

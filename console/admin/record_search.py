@@ -327,7 +327,10 @@ def _name(place: model.Place) -> str:
 def _likely(
     search: model.Search, wanted: RecordFilter, topics: Mapping[str, Topic]
 ) -> tuple[set[model.Place], list[str]]:
-    """Return the partitions in which the usual clients put the key, and notes about them."""
+    """Return the partitions in which the usual clients put the key, and notes about them; for a search of the key alone
+    also all partitions of topics in which no partition is likelier. Empty if the filter has no whole key, or if the
+    search names a partition or continues another search.
+    """
     key = wanted.whole_key
     if key is None or search.partition is not None or isinstance(search.start, model.FromOffsets):
         return set(), []
@@ -437,7 +440,9 @@ class _Waits:
         self.sieve: Sieve | None = None
 
     def await_schemas(self, record: model.Record) -> None:
-        """Wait for the schemas of a record that are not known yet: without them the filter can't judge the record."""
+        """Wait for the unknown schemas of a record, without which the filter can't judge it, until the search has
+        waited long enough or asked for `MOST_SCHEMAS`.
+        """
         if self._decoder is None or self._left <= 0 or len(self._asked) >= MOST_SCHEMAS:
             return
         keys = set(self._decoder.missing(record)) - self._asked
@@ -703,7 +708,7 @@ class _Searching:
         yield self._portion((), None)
 
     def _further(self) -> model.Start | None:
-        """Return the start of a search that continues this one."""
+        """Return the start of a search that continues this one; None if no partition has more that can be read."""
         places = {}
         for reader in self._readers:
             at = self._cut.get(reader.scan.place, reader.scan.position)
@@ -892,7 +897,7 @@ class _Searching:
         self.problems.append(reader.failed)
 
     async def _look_up_leaders(self) -> None:
-        """Read the leaders again."""
+        """Read the leaders again, unless they were read less than `_GLANCE` seconds ago."""
         if self._clock() - self._refreshed < _GLANCE:
             return
         self._moved, self._refreshed = False, self._clock()

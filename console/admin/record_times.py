@@ -64,7 +64,9 @@ async def record_times(
 
 
 async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float) -> Written | None:
-    """Return the timestamp of a record; None without an answer in time."""
+    """Return the timestamp of a record, or the reason why the partition does not show it; None if no answer comes in
+    time.
+    """
     leader = -1 if topic is None else next((p.leader for p in topic.partitions if p.number == spot.partition), -1)
     offset = at = spot.offset
     if topic is None or leader < 0:
@@ -92,7 +94,9 @@ async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float)
 
 
 async def _fetch(link: Link, leader: int, topic: Topic, number: int, offset: int, within: float) -> bytes | int:
-    """Return a partition's batches from an offset on, or an error code. Raises AdminError."""
+    """Return a partition's batches from an offset on, ``b""`` if the response has none, or an error code. Raises
+    AdminError.
+    """
     wanted = {"partition": number, "fetch_offset": offset, "partition_max_bytes": BYTES}
     response = await link.call("fetch", fetch_request([(topic, [wanted])], BYTES), to=broker(leader), timeout=within)
     if code := getattr(response, "error_code", 0):
@@ -133,8 +137,8 @@ def fetch_request(
 
 
 def first_timestamp(data: bytes, offset: int) -> Written | int:
-    """Return the timestamp of the first record at or after an offset; without one, the offset at which the batches
-    end.
+    """Return the timestamp of the first record at or after an offset, or the reason if a batch can't be decoded;
+    without such a record, the offset at which the batches end.
     """
     from console.wire.record_batches import BatchDamage, OutOfTime, batches, records
 

@@ -181,7 +181,7 @@ class RecordedConnections(Connections):
 
 
 def error_of(problem: Problem) -> AdminError:
-    """Return the recorded error."""
+    """Return the recorded error; as `Unreachable` if its class is unknown, or can't be made from a failure."""
     kind = getattr(errors, problem.kind, Unreachable)
     found = Failure(problem.name, problem.message, problem.remedy)
     if not (isinstance(kind, type) and issubclass(kind, AdminError)) or kind in (errors.ReadOnly, errors.Unsupported):

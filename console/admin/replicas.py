@@ -176,8 +176,8 @@ SENDERS: Senders = {AlterReplicaDirs: _ToDirectories}
 
 
 def _placed(target: ReplicaTarget, path: str, dirs: Sequence[LogDir] | None) -> Status:
-    """Return APPLIED if a replica is in a directory, or is being copied into it; UNKNOWN if `dirs`, the broker's
-    directories, is None.
+    """Return APPLIED if a replica is being copied into a directory, or is there and not being copied into another one;
+    UNKNOWN if `dirs`, the broker's directories, is None.
     """
     if dirs is None:
         return Status.UNKNOWN

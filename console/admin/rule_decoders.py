@@ -125,7 +125,7 @@ def _text_of(path: Path) -> str:
 
 
 def _imported(text: str, folder: Path) -> tuple[SchemaText, ...]:
-    """Return the files next to a Protobuf file that it imports, directly or through others."""
+    """Return the files next to a Protobuf file that it imports, directly or through others, at most `MOST_IMPORTS`."""
     from console.admin.protobuf_compiler import imports_of
 
     found: dict[str, SchemaText] = {}

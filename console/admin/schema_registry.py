@@ -137,7 +137,9 @@ class SchemaRegistry:
         self._rest = RestClient(settings, SERVICE)
 
     def known(self, key: schemas.SchemaKey) -> schemas.Schema | Missing | None:
-        """Return a schema, or the reason why it is missing; None if it was not requested yet."""
+        """Return a schema, or the reason why it is missing; None if it has to be requested, for the first time or
+        again.
+        """
         found = self._kept.get(key)
         if found is not None and (not key.subject or self._clock() < self._newest[key]):
             return found
@@ -209,7 +211,9 @@ class SchemaRegistry:
         return await _made(schemas.SchemaKey(answer.id) if key.subject else key, text, named)
 
     async def _subjects(self, key: schemas.SchemaKey) -> list[_Subject]:
-        """Return the subjects of a schema with its version in each, as far as the registry lists them."""
+        """Return the subjects of a schema with its version in each; empty if the schema is known by its GUID, or the
+        registry does not list them.
+        """
         if key.guid:
             return []
         try:

@@ -163,7 +163,7 @@ class _Registry:
             raise RegistryLost.of(f"{problem} ({self.settings})", remedy, name="UNREACHABLE") from None
 
     async def find(self, path: str, form: type[T]) -> T | None:
-        """Return a decoded answer; None if the registry has no such thing."""
+        """Return a decoded answer; None if the registry does not have or support what the path names."""
         answer = await self.exchange("GET", path)
         return None if answer.status in (404, 405, 501) else self.decoded(answer, form)
 
@@ -212,7 +212,7 @@ class _Registry:
         return source
 
     def forget(self, subject: str, but: Iterable[int] = ()) -> None:
-        """Forget the versions of a subject that are gone for ever."""
+        """Forget the versions of a subject, except those in `but`."""
         kept = set(but)
         for key in [key for key in self._versions if key[0] == subject and key[1] not in kept]:
             del self._versions[key]
@@ -351,7 +351,7 @@ async def _described(registry: _Registry, some: Iterable[str] | None) -> subject
 
 
 async def _all(reads: Iterable[Any]) -> None:
-    """Await reads; the first that fails ends the others. Raises its AdminError."""
+    """Await reads. If one fails, cancel the others and raise its AdminError."""
     try:
         async with asyncio.TaskGroup() as group:
             for each in reads:

@@ -143,8 +143,10 @@ SENDERS: Senders = {AlterScram: _Alteration}
 
 
 async def _until_described(link: Link, upserted: Mapping[ScramUser, int]) -> None:
-    """Wait until brokers describe these credentials. Brokers (3.9, 4.3) lose a credential that is set while the last
-    other one of its mechanism is being deleted, so a later deletion must find these."""
+    """Wait until brokers describe these credentials, at most `DESCRIBED_WITHIN` seconds. Brokers (3.9, 4.3) lose a
+    credential that is set while the last other one of its mechanism is being deleted, so a later deletion must find
+    these.
+    """
     if not upserted:
         return
 
@@ -169,7 +171,8 @@ def by_rounds(users: Sequence[ScramUser]) -> list[list[ScramUser]]:
 
 
 def scram_verdict(wanted: int | None, before: int | None, now: int | None) -> Status:
-    """Return the outcome of a change.
+    """Return the outcome of a change: NOT_APPLIED if the credential is not as wanted, UNKNOWN if it had the wanted
+    iterations before the change too, else APPLIED.
 
     Args:
         wanted: the iterations of an upsert; None for a deletion.

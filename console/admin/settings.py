@@ -43,7 +43,7 @@ class TlsSettings(Struct, frozen=True):
     trust: Store | None = None
     """The trusted authorities; None for the system's."""
     key_store: Store | None = None
-    """The certificate chain and private key for mTLS."""
+    """The certificate chain and private key for mTLS; None without a client certificate."""
     key_file: Store | None = None
     """The private key if it is in a separate file."""
     key_password: Secret | None = None
@@ -129,7 +129,7 @@ class KubeNamespace(Struct, frozen=True):
     context: str | None = None
     """A context of kubectl's configuration; None for its current one."""
     service: str | None = None
-    """The service, or Strimzi's Kafka cluster, to ask first."""
+    """The service, or Strimzi's Kafka cluster, to ask first; None if the file names the bootstrap servers."""
 
     def __str__(self) -> str:
         return "kube:" + "/".join(filter(None, (self.context, self.namespace, self.service)))
@@ -194,7 +194,7 @@ class HttpSettings(Struct, frozen=True):
     token: Secret | None = None
     """The token for Bearer authentication."""
     oauth: SaslSettings | None = None
-    """OAUTHBEARER settings, for a token that is fetched."""
+    """OAUTHBEARER settings, for a token that is fetched; None for other ways to log in."""
     headers: tuple[tuple[str, Secret], ...] = ()
     """Further headers, name -> value."""
 
@@ -237,7 +237,7 @@ class ConnectionSettings(Struct, frozen=True):
     connect: tuple[ConnectSettings, ...] = ()
     """The Connect clusters next to the brokers."""
     schemas: HttpSettings | None = None
-    """The schema registry of the cluster's records."""
+    """The schema registry of the cluster's records; None without one."""
 
     @property
     def route(self) -> Route:

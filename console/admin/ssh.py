@@ -94,9 +94,10 @@ class SshWay:
         self._owner = os.getpid()
 
     def start(self, *, ask: bool) -> None:
-        """Log in if necessary. ask: whether ssh may prompt on the terminal, for as long as that takes.
+        """Log in, unless ssh is logged in, or the user's own ssh has a master to the host. ask: whether ssh may prompt
+        on the terminal, for as long as that takes.
 
-        Blocks. Raises SshFailed; a refused login is not retried for HOLD_SECONDS.
+        Blocks. Raises SshFailed; a refused login, and a failed one with prompts, is not retried for HOLD_SECONDS.
         """
         with self._starting:
             if self._answers():

@@ -154,7 +154,9 @@ class _OfToken(Sender[K, tokens.TokenTarget]):
         return dict.fromkeys(targets, self.verdict((await describe_tokens(self.link)).get(self.request.id)))
 
     def verdict(self, now: tokens.DelegationToken | None) -> changes.Status:
-        """Return the outcome of the change, from the token's present state."""
+        """Return the outcome of the change, from the token's present state; UNKNOWN if the token is missing now, or its
+        former state is not known.
+        """
         if now is None or self._known is None:
             return changes.Status.UNKNOWN
         if self._expires is not None:  # the answer arrived, and had the new expiry

@@ -91,7 +91,9 @@ def _import_decoder(_api: str, _version: int) -> None:
 
 
 async def topics_by_id(link: admin_link.Link, topic_ids: Iterable[UUID]) -> dict[UUID, Topic]:
-    """Return topic id -> topic (KIP-516). A deleted topic is missing. Raises AdminError."""
+    """Return topic id -> topic (KIP-516); a topic that was deleted, or can't be described, is missing. Raises
+    AdminError.
+    """
     found: dict[UUID, Topic] = {}
     ids = sorted(topic_ids, key=lambda each: each.bytes)
     for start in range(0, len(ids), IDS_AT_ONCE):
@@ -104,7 +106,9 @@ async def topics_by_id(link: admin_link.Link, topic_ids: Iterable[UUID]) -> dict
 
 
 def topic_listing(response: Any) -> TopicListing:
-    """Return the topics of a Metadata response, any version. Equal partitions and replica lists are one object."""
+    """Return the topics of a Metadata response, any version; a topic with an error and without partitions is a failure.
+    Equal partitions and replica lists are one object.
+    """
     topics: dict[str, Topic] = {}
     failures: dict[str, Failure] = {}
     shared: dict[Any, Any] = {}
@@ -152,8 +156,8 @@ async def wait_for_leaders(
     timeout: float,  # noqa: ASYNC109
     on_progress: delivery.Progress | None = None,
 ) -> LeaderWait:
-    """Wait until each of these topics has all its partitions, each with a leader. A failed read is retried until the
-    timeout.
+    """Wait until each of these topics has all its partitions, each with a leader. Return the complete topics, and for
+    the others the number of missing leaders at the timeout. A failed read is retried until the timeout.
 
     Args:
         names: topic -> its number of partitions; None if the broker chose it.

@@ -153,7 +153,11 @@ async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
 def _unled(
     before: Mapping[int, tuple[int, int]] | Failure, after: Mapping[int, tuple[int, int]] | Failure
 ) -> list[Failure]:
-    """Return the reasons why some coordinator may be missing from the listing."""
+    """Return the reason why coordinators may be missing from the listing; empty if all were asked.
+
+    Args:
+        before, after: partition -> its leader and epoch, before and after the listing; or the failure to describe them.
+    """
     if isinstance(before, Failure) or isinstance(after, Failure):
         why = before if isinstance(before, Failure) else after
         assert isinstance(why, Failure)
@@ -217,7 +221,7 @@ _HOW_TO_KNOW = (
 
 
 async def _refused(link: Link, broker_id: int, ids: Sequence[str]) -> bool | Failure:
-    """Return whether the broker refuses this principal the description of one of the ids."""
+    """Return whether the broker refuses this principal the description of one of the ids, or the failure to ask it."""
     for chunk in parts(ids, IDS_AT_ONCE):
         try:
             response = await describe_ids(link, broker_id, chunk)

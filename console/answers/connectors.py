@@ -35,7 +35,7 @@ def require_connector(snapshot: Snapshot, name: str, span: Span | None) -> None:
 def about_connector(
     snapshot: Snapshot, subject: ConfigResource
 ) -> tuple[tuple[str, ...], dict[str, Data], dict[str, Table | tuple[Detail, ...]]]:
-    """Return lines, fields and tables of a connector besides its config."""
+    """Return lines, fields and tables of a connector besides its config; empty if the snapshot lacks the connector."""
     from console.present import connectors
 
     row = next((each for each in connectors.connector_rows(snapshot) if each.name == subject.name), None)

@@ -35,7 +35,9 @@ DOCUMENTATION_WIDTH = 96
 def config_table(
     snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, plan: Plan, *, overrides_only: bool = False
 ) -> Table:
-    """Return entries as rows, with the resource's own overrides and the staged edits first."""
+    """Return entries as rows, with the resource's own overrides and the staged edits first; with `overrides_only`, only
+    these.
+    """
     rows = config_rows(target, entries, staged_lines(target, plan, snapshot), plan, overrides_only=overrides_only)
     empty = "nothing is set here" + ("; describe shows what is inherited" if overrides_only else "")
     return _table(snapshot, target, rows, empty)

@@ -160,7 +160,7 @@ def _unless(decision: authorizer.Decision) -> list[Data]:
 
 
 def by_text(decision: authorizer.Decision) -> str:
-    """Return the ACL that decides, and the number of others with the same effect."""
+    """Return the ACL that decides, with the number of others with the same effect; a text if no ACL decides."""
     if decision.by:
         more = f" and {plural(len(decision.by) - 1, 'other ACL')}" if len(decision.by) > 1 else ""
         return names.acl(decision.by[0]) + more

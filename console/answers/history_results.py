@@ -213,7 +213,7 @@ def _why_failed(row: JournalRow) -> Failure | None:
 
 
 def _offset(row: JournalRow) -> int | None:
-    """Return the offset of the first record that an edit wrote."""
+    """Return the offset of the first record that an edit wrote; None if it wrote none, or has no outcome."""
     ended = row.change.ended.get(row.place)
     return ended.offset if ended is not None else None
 

@@ -31,13 +31,15 @@ def history_table(
 
 
 def drift_table(rows: Sequence[Drifted], *, clusters: bool, zone: tzinfo | None = None) -> Table:
-    """Return the differences, the most severe first. zone: the time zone of the times, as in `history_table`."""
+    """Return the differences, the most severe first. clusters: whether to show the cluster of each; zone: the time zone
+    of the times, as in `history_table`.
+    """
     columns = drifted_columns(zone)
     return table_of("drift", columns if clusters else columns.without(ONE_CLUSTER), rows, empty="nothing differs")
 
 
 def usage_table(rows: Sequence[Usage], *, clusters: bool) -> Table:
-    """Return the pairs with the highest usage."""
+    """Return the pairs with the highest usage. clusters: whether to show the cluster of each."""
     columns = USAGE if clusters else USAGE.without(ONE_CLUSTER)
     return table_of("usage", columns, rows, empty="nothing was used in this window")
 
@@ -46,6 +48,7 @@ def denied_table(rows: Sequence[Denied], *, clusters: bool, has_logs: bool) -> T
     """Return the denied accesses, the latest first.
 
     Args:
+        clusters: whether to show the cluster of each.
         has_logs: whether the lake has any decisions.
     """
     empty = "nothing was denied" if has_logs else "the lake has no authorizer logs: docs/lake.md"

@@ -69,7 +69,7 @@ def report_detail(report: Report, missing: Sequence[str], where: Where, *, whole
 
 
 def heading(report: Report) -> str:
-    """Return the number of findings by severity, and of the accepted ones."""
+    """Return the number of findings by severity, of accepted findings, and of the rules that could look."""
     by_severity = ", ".join(f"{count:,} {severity.value}" for severity, count in report.counts)
     total = f"{names.plural(len(report.open), 'finding')}: {by_severity}" if by_severity else "no finding"
     accepted = len(report.findings) - len(report.open)

@@ -150,7 +150,7 @@ def _labelled(label: str, text: str) -> Line:
 
 
 def lint_counts(report: Report) -> Line:
-    """Return the number of findings by severity, of the accepted ones, and of the rules that ran."""
+    """Return the number of findings by severity, of accepted findings, and of the rules that ran."""
     line: Line = []
     for severity, count in report.counts:
         meaning = {Severity.CRITICAL: "danger", Severity.HIGH: "failed", Severity.WARNING: "pending"}

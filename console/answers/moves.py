@@ -96,8 +96,8 @@ MOST_LINES = 8
 
 
 def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> list[str]:
-    """Return the lines of the question before an operation begins: its cost, the brokers after it, the partitions that
-    wait. Within 76 cells unless names are long.
+    """Return the lines of the question before an operation begins: its cost, the brokers or directories before and
+    after it, and the partitions that wait. A line has at most 76 cells unless names are long.
     """
     lines = [line.removeprefix("! ") for line in _notes(said)] or ["no replica can move yet"]
     lines += proposal.waits
@@ -111,7 +111,9 @@ def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> 
 
 
 def _lines_of(columns: Columns[R], rows: Sequence[R], what: str) -> Iterator[str]:
-    """Yield the rows as right-aligned text below their headings."""
+    """Yield at most `MOST_LINES` rows as right-aligned text below their headings, and the number of the others; nothing
+    without rows.
+    """
     if not rows:
         return
     shown = [tuple(each.heading for each in columns.of("list")), *map(columns.texts, rows[:MOST_LINES])]

@@ -28,7 +28,9 @@ symptoms have no cause."""
 
 
 def exit_code(verdict: Verdict) -> int:
-    """Return the exit code of ``kac triage``."""
+    """Return the exit code of ``kac triage``: `UNEXPLAINED` if a symptom has no cause, `NAMED` if only causes are
+    there, `UNKNOWN` if nothing is wrong but a part is unread, else `HEALTHY`.
+    """
     if verdict.unexplained:
         return UNEXPLAINED
     if not verdict.is_calm:

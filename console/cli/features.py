@@ -102,7 +102,7 @@ def _describe(node_id: int | None) -> Carry:
 
 
 def _wanted(given: argparse.Namespace, action: str) -> dict[str, int]:
-    """Return feature -> level, as requested by the options. Raises OptionsError."""
+    """Return feature -> level, as requested by the options; 0 to disable a feature. Raises OptionsError."""
     if action != DISABLE and given.release_version is not None:
         if given.metadata is not None or given.feature:
             raise OptionsError("--release-version has the levels of all features: leave out --feature and --metadata")
@@ -162,7 +162,7 @@ def _release_levels(release: str | None) -> tuple[int, dict[str, int]]:
 
 
 def _default(feature: str, metadata: int) -> int:
-    """Return a feature's level in new clusters with this level of metadata.version."""
+    """Return a feature's level in new clusters with this level of metadata.version; 0 if the feature is newer."""
     order = {each.name: level for level, each in feature_levels()[METADATA_VERSION].items()}
     levels = feature_levels().get(feature, {})
     return max((level for level, each in levels.items() if order.get(each.name, _SHORT) <= metadata), default=0)

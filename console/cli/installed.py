@@ -64,7 +64,9 @@ def self_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_self(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
-    """Print each file that is missing or changed, and return the exit code."""
+    """Print each file that is missing or changed. Return the exit code: 0 if all are as installed; 1 if one is not, or
+    the list of installed files is missing.
+    """
     installed = distribution(NAME)
     if not installed.files:
         return leave(

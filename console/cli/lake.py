@@ -336,7 +336,8 @@ def run_package(options: argparse.Namespace) -> int:
     """Write the package for a Spark cluster, and print the command that submits it.
 
     Returns:
-        The exit code: 0 written, 1 not. Raises NoSpark: the jars can't be fetched.
+        The exit code: 0 written, 1 the file can't be written. Raises NoSpark: no Java runs Spark, or the jars can't be
+        fetched.
     """
     from console.answers.results import Printer
     from console.collecting.executor_package import submit_lines, write_package

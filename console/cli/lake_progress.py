@@ -75,7 +75,7 @@ class Lines:
         self._write(text, text)
 
     def step(self, at: Progress) -> None:
-        """Write the end of a step with its rows."""
+        """Write the end of a step with its rows; while the step lasts, now and then the number of its tasks."""
         if at.number != self._number:
             self._number, self._began = at.number, time.monotonic()
         name = f"{at.job} {at.number}/{at.steps} {at.step}"
@@ -113,7 +113,7 @@ class Bar:
         self._show(text, text, 0.0, None, "")
 
     def step(self, at: Progress) -> None:
-        """Move the bar of the whole job."""
+        """Move the bar of the whole job; at the end of a step, write its rows above the bar."""
         tasks = f"{at.done}/{at.total} tasks " if at.total else ""
         counts = f"{at.number}/{at.steps} {tasks}"
         self._show(at.job, f"{at.job} {at.step}", fraction(at), 1.0, counts)

@@ -322,7 +322,8 @@ def run(argv: Sequence[str]) -> int:
     """Run one command line.
 
     Returns:
-        The exit code: 0 done, 1 failed, 2 not understood, others as documented by the commands.
+        The exit code: 0 done; 1 failed, or the reader closed the pipe; 2 not understood; 130 ended by Ctrl-C; others as
+        documented by the commands.
     """
     options = parser().parse_args(argv)
     name, arguments = options.command, options.arguments

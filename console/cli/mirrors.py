@@ -83,7 +83,9 @@ def _lag(source: str, mirror: str | None) -> cli_noun.Carry:
 
 
 async def _flow(client: Client, context: Context, name: str | None) -> Flow:
-    """Return the flow of a name, or the only one that copies topics. Raises OptionsError."""
+    """Return the flow of a name; without a name, the only flow that copies topics. Raises OptionsError if there is no
+    such flow, or if several copy topics.
+    """
     from console.session.session import Session
 
     session = Session(client, context, "mirrors")

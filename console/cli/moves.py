@@ -215,7 +215,10 @@ def _show(planned: _Planned, output: str) -> None:
 
 
 def _show_or_write(planned: _Planned, options: argparse.Namespace, begin: str, moves: int) -> int:
-    """Print the moves in the form of the options, and return the exit code. begin, moves: see `run_goal`."""
+    """Print the moves in the form of the options, and return the exit code: `WAITING` if partitions can't move now or
+    have to wait; 0 if the goal is reached, and for a script or Kafka's JSON; else `moves`. begin, moves: see
+    `run_goal`.
+    """
     from console.answers.moves import held_lines, moves_json, moves_script
 
     proposal = planned.proposal
@@ -356,7 +359,9 @@ async def _read_moves(operations: Awaitable[Operations], cluster: Awaitable[Snap
 
 
 def _show_moves(moves: _Moves, output: str) -> int:
-    """Print all open operations and moves, and the last ended operations; return the exit code."""
+    """Print all open operations and moves, and the last ended operations; return the exit code: `WAITING` if the first
+    open operation waits, else 0.
+    """
     from console.answers.operations import dir_copies_table, operations_table, running_moves_table
     from console.answers.results import Printer
 

@@ -154,7 +154,7 @@ class NounCommand(Struct):
         return code
 
     def _show_found(self, results: Sequence[Result]) -> int:
-        """Print results, and return the exit code."""
+        """Print results, and return the exit code: 1 if a result has a problem, else 0."""
         if results:
             write(results, self.given.output, self.out)
         problems = [problem for result in results for problem in result.problems]

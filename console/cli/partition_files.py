@@ -79,7 +79,7 @@ def _election(kind: str, topic: str, partition: int) -> str:
 
 
 async def _elect_leaderless(client: Client, context: Context) -> Change | Found:
-    """Elect a leader for each partition without a leader."""
+    """Return an unclean election for each partition without a leader; a result that says so if all have one."""
     from console.answers.results import Table
     from console.session.snapshot_reader import SnapshotReader
 

@@ -341,7 +341,9 @@ class _Work:
             ending.cancel()
 
     def _ended(self, export: Export, stopping: asyncio.Event, cap: PerSecond) -> int:
-        """Complete the manifest, and print the end of the search."""
+        """Complete the manifest, and print the end of the search. Return the exit code: 130 after Ctrl-C, except with
+        --follow; 1 after a problem; else 0.
+        """
         interrupted = stopping.is_set() and not self._statement.follow
         why = "ended by Ctrl-C" if stopping.is_set() else stopped_text(export.progress)
         export.finish(why or (f"{plural(self._problems, 'problem')} on the way" if self._problems else ""))
@@ -362,7 +364,7 @@ class _Work:
         *,
         masked: bool,
     ) -> int:
-        """Collect the records, and write them at the end."""
+        """Collect the records, write them at the end, and return the exit code."""
         from console.answers.data_forms import write
         from console.answers.records import records_result
         from console.session.record_reading import Collected
@@ -398,7 +400,7 @@ class _Work:
             complain(text)
 
     def _show(self, progress: Progress, line: StatusLine, left_out: int = 0) -> None:
-        """Show the progress, unless records are on the same terminal."""
+        """Show the progress, at most every `SHOWN_EVERY` seconds; not on a terminal that has records."""
         now = time.monotonic()
         if now - self._shown_at < SHOWN_EVERY or not line.is_terminal:
             return

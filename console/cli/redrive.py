@@ -118,7 +118,9 @@ async def _run(
     begin: Callable[[Goal, int | None], Awaitable[int]],
     work_on: Callable[[int, Callable[[Progress], None]], Awaitable[Operation]],
 ) -> int:
-    """Show the letters and the forecast; with --run ask, begin the operation, and work on it."""
+    """Show the letters and the forecast; with --run ask, begin the operation, and work on it. Return the exit code, as
+    `run_redrive`.
+    """
     from console.answers.redrive import letters_table, warning_lines
     from console.answers.results import Printer
     from console.contexts.context import HIDDEN

@@ -142,7 +142,9 @@ class Leftovers(NamedTuple):
 
 
 async def read_leftovers(session: Session) -> Leftovers:
-    """Read the cluster's stale throttles, and their origins in this host's journal. Raises Refused, AdminError."""
+    """Read the cluster's stale throttles, except those that the context declares, and their origins in this host's
+    journal, if it has one. Raises Refused, AdminError.
+    """
     from console.session.former_changes import any_journal
     from console.session.journal_changes import read_latest
     from console.session.operating import read_operations

@@ -259,7 +259,9 @@ def _keeping(keep: Callable[[], Awaitable[str]], *, as_json: bool) -> Iterator[N
 
 
 def _replayed(options: argparse.Namespace) -> int:
-    """Print the verdict on a flight record, and return the exit code of `run_triage`."""
+    """Print the verdict at the end of a flight record, with --watch each change of the verdict before; return the exit
+    code of `run_triage`.
+    """
     from console.answers.triage import exit_code
     from console.cli.replay import replay_verdict
 

@@ -28,7 +28,8 @@ def run_watch(options: argparse.Namespace) -> int:
     """Print the rows of the watched subjects.
 
     Returns:
-        The exit code: 0 done, 1 no broker answered or a part could not be read, 2 not understood.
+        The exit code: 0 done, 1 no broker answered or a part could not be read, 2 no context, no such set, or not
+        understood.
     """
     from console.language.quoting import as_typed
     from console.session.script_runner import run_script

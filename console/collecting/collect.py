@@ -668,7 +668,7 @@ class LastStates:
         return self._known[cluster_id]
 
     def owners(self) -> Mapping[str, Owner]:
-        """Return cluster id -> the context of its last poll."""
+        """Return cluster id -> the context of its last poll; empty if the lake's file of them is missing or invalid."""
         text = self.lake.own_file(OWNERS)
         with suppress(ValueError, TypeError):
             return {of: Owner(*owner) for of, owner in json_of(text or "{}").items()}

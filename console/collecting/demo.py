@@ -109,7 +109,7 @@ def new_lake(where: str) -> Lake:
 
 
 def _moved(path: Path, content: bytes, by: timedelta) -> bytes:
-    """Return a file of the record with later times."""
+    """Return a file of the record with later times; a file in a form without times stays unchanged."""
     if path.parent.name == LOG_FOLDER:
         return moved_batches(content, by)
     if path.match("clusters-*.json"):

@@ -310,8 +310,8 @@ def _missing(jars: Iterable[Jar], folder: Path) -> list[Jar]:
 
 
 def _copied(given: Path, jars: Iterable[Jar], folder: Path) -> str:
-    """Copy jars, and return the first error. The copies are verified, since other users may write to the source
-    folder.
+    """Copy jars, and return the first error; ``""`` without an error. The caller verifies the copies, since other users
+    may write to the source folder.
     """
     said = ""
     for each in jars:
@@ -442,7 +442,7 @@ def archive_of(environ: Mapping[str, str], java: Java, options: Sequence[str]) -
 
 
 def usable(archive: Archive) -> bool:
-    """Return whether the archive is complete, owned by this user, and unmodified. Delete it if it is not."""
+    """Return whether the archive is complete, owned by this user, and unmodified. Delete it if it was modified."""
     with suppress(OSError, UnicodeDecodeError):
         own_folder(archive.folder)
         digest = archive.digest.read_text(encoding="ascii")
@@ -488,8 +488,8 @@ def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
 
 
 def make(archive: Archive) -> None:
-    """Dump the archive, whole or not at all, and delete others. While one process dumps it, the call returns at once in
-    another. Raises OSError.
+    """Dump the archive, whole or not at all, and delete other archives; if Java fails, write its error into a file. Do
+    nothing if the archive is usable, if the list of classes is missing, or while another process dumps. Raises OSError.
     """
     with suppress(BlockingIOError), locked(archive.folder, wait=False):
         if not archive.classes.exists() or usable(archive):

@@ -184,7 +184,7 @@ def page(
 
 
 def text(words: str, limit: int = 2_000) -> str:
-    """Make a text harmless for a page: escaped, with invisible characters made visible."""
+    """Make a text harmless for a page: escaped, with invisible characters made visible, cut to `limit` characters."""
     return escape(clean(words, limit))
 
 

@@ -98,7 +98,9 @@ def _table(tables: Tables, table: LakeTable) -> TableStatus | None:
 
 
 def _time_range(table: LakeTable, files: Iterable[DataFile]) -> tuple[datetime | None, datetime | None]:
-    """Return the first and the last value of the table's first time column, by the statistics of these files."""
+    """Return the first and the last value of the table's first time column, by the statistics of these files; None if
+    no file has them.
+    """
     path = next(_times(table), ())
     read = [json_of(file.stats or "{}", may_repeat=True) for file in files]
     least, most = ([_at(each.get(name), path) for each in read] for name in ("minValues", "maxValues"))

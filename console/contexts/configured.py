@@ -88,9 +88,9 @@ class Contexts:
 
     @cached_property
     def current(self) -> str | None:
-        """The default context: that of kac's own file, else another tool's current one.
+        """The name of the default context: that of kac's own file, else another tool's current one.
 
-        None if that is ambiguous: several contexts of our own, or several tools with a current one.
+        None if kac's own file has contexts without a default, and if no tool or several tools have a current one.
         """
         own = self._own.found
         if own.current is not None or own.items:

@@ -214,8 +214,8 @@ def format_bootstrap(addresses: Addresses) -> str:
 
 
 def address_of(part: str, default_port: int | None = DEFAULT_PORT) -> tuple[str, int]:
-    """Return host and port of one address, as `parse_bootstrap` reads it. Raises ValueError. default_port: the port of
-    addresses without a port; None to refuse these addresses.
+    """Return the host and the port of one address, as `parse_bootstrap` reads it. Raises ValueError. default_port: the
+    port of addresses without a port; None to refuse these addresses.
     """
     text = part.strip()
     match = _ADDRESS.fullmatch(text)
@@ -245,8 +245,8 @@ LAKE_VARIABLE = "KAC_LAKE"
 
 
 def lake_place(flag: str | None, environ: Mapping[str, str], setting: str | None, home: Path) -> str:
-    """Return the path or URI of the lake: from ``--lake``, ``KAC_LAKE``, the context's `lake`, else
-    ``$XDG_DATA_HOME/kac/lake``.
+    """Return the path or URI of the lake: from ``--lake``, ``KAC_LAKE``, the context's `lake`, else ``kac/lake`` in
+    ``$XDG_DATA_HOME`` if that is an absolute path, or in ``~/.local/share``.
     """
     named = flag or environ.get(LAKE_VARIABLE) or setting
     if named:

@@ -352,7 +352,7 @@ class _OwnFileReader:
         return replace(found, username=username, password=password)
 
     def _addresses(self, name: str, table: Mapping[str, Any]) -> tuple[AddressRule, ...]:
-        """Return the places to connect to in place of advertised addresses."""
+        """Return the rules that replace advertised addresses. Raises ContextError."""
         value = table.get("addresses")
         if value is None:
             return ()
@@ -473,7 +473,7 @@ class _OwnFileReader:
         return settings, (*values.warnings, *values.exposure())
 
     def _decode(self, name: str, table: Mapping[str, Any]) -> tuple[DecodeRule, ...]:
-        """Return the rules by which records are decoded."""
+        """Return the rules by which records are decoded. Raises ContextError."""
         if "decode" not in table:
             return ()
         from console.contexts.decoding import decode_rules
@@ -485,7 +485,7 @@ class _OwnFileReader:
 
     def _throttles(self, name: str, table: Mapping[str, Any]) -> frozenset[ConfigPlace]:
         """Return the intended throttles of a context: ``broker ID KEY``, ``broker <default> KEY`` and ``topic NAME
-        KEY``.
+        KEY``. Raises ContextError: a text has another form.
         """
         value = table.get("throttles", [])
         texts = value if isinstance(value, list) else [value]

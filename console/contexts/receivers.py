@@ -160,7 +160,7 @@ def table(name: str, tree: Any, place_of: PlaceOf, service: Service) -> Table:
 
 
 def _are_texts(values: list[Any]) -> bool:
-    """Return whether these are texts that are not empty, and at least one."""
+    """Return whether the list has values, all of which are texts that are not empty."""
     return bool(values) and all(isinstance(each, str) and each for each in values)
 
 

@@ -66,7 +66,7 @@ def address_rules(table: Mapping[str, object]) -> tuple[AddressRule, ...]:
 
 
 def _end(text: str) -> tuple[str, int | None]:
-    """Return host and port of an address; the port is None if the address has none."""
+    """Return the host and the port of an address; the port is None if the address has none."""
     host, port = address_of(text)
     return host, port if re.search(r":[0-9]+\Z", text.strip()) else None
 

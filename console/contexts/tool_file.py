@@ -146,7 +146,7 @@ class Part:
         raise self.error(f"{key} is true or false, not {text!r}")
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts, or one text split at commas or blanks."""
+        """Return a list of texts, or one text split at commas or blanks; empty without a value."""
         value = self.table.get(key.lower())
         if isinstance(value, list):
             found = tuple(str(item) for item in value if item not in _NULL)
@@ -166,7 +166,9 @@ class Part:
         return Secret(text)
 
     def seconds(self, key: str, default: float) -> float:
-        """Return a duration in seconds, which the file has in Go's format: ``1m30s``."""
+        """Return a duration in seconds, which the file has in Go's format, ``1m30s``; the default if it is missing or
+        0. Raises ContextError.
+        """
         text = self.text(key)
         found = _DURATION.findall(text)
         if text and "".join(number + unit for number, unit in found) != text:
@@ -253,7 +255,9 @@ class Part:
         return SaslSettings(name, username, secret)
 
     def _aws(self, user: str, password: str) -> SaslSettings:
-        """Return IAM of Amazon MSK, with the credentials of AWS' own sources: environment, profile, instance."""
+        """Return IAM of Amazon MSK, with the credentials of AWS' own sources: environment, profile, instance. Raises
+        ContextError: the file has AWS keys itself.
+        """
         if self.text(user) or self.text(password):
             raise self.error(
                 f"{user} and {password} are not taken for AWS keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
@@ -262,7 +266,7 @@ class Part:
         return SaslSettings("AWS_MSK_IAM", options={"aws": "iam"})
 
     def _kerberos(self, user: str, password: str) -> SaslSettings:
-        """Return Kerberos with the tickets of the default cache."""
+        """Return Kerberos with the tickets of the default cache. Raises ContextError: the file has a password."""
         if self.text(password):
             raise self.error(f"{password} is not used for Kerberos: run kinit {self.text(user)}, and take it out")
         service = self.text("serviceName") or DEFAULT_SERVICE

@@ -52,7 +52,8 @@ def group_operations(context: RequestContext) -> tuple[str, ...]:
 
 def advertised_controller(context: RequestContext) -> int:
     """Return the controller id for clients: a random live broker if brokers forward requests
-    (KRaftMetadataCache.getRandomAliveBrokerId), otherwise the controller."""
+    (KRaftMetadataCache.getRandomAliveBrokerId), -1 if none is alive; otherwise the controller.
+    """
     view = context.view
     if not context.cluster.forwarding:
         return view.controller_id
@@ -232,7 +233,9 @@ _DEDUPLICATED = frozenset({"create_partitions"})
 
 
 def not_controller(request: Any, found: Messages) -> Any | None:
-    """Return the response of a broker that is not the controller and does not forward (KafkaApis of 2.8.2)."""
+    """Return the response of a broker that is not the controller and does not forward (KafkaApis of 2.8.2); None for an
+    API without error codes.
+    """
     if found.api in _WITHOUT_ITEMS:
         request = replace(request, topics=())
     elif found.api in _DEDUPLICATED:

@@ -482,7 +482,9 @@ def scenario(name: str) -> Scenario:
 
 
 def _most_connections(spec: ClusterSpec) -> int:
-    """Return the maximum number of connections of a broker (max.connections): its share of the process's file limit."""
+    """Return the maximum number of connections of a broker (max.connections): its share of the process's file limit,
+    unless the config is lower.
+    """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     nodes = spec.brokers + spec.controllers + spec.observers
     files = _MOST_CONNECTIONS * nodes if soft == resource.RLIM_INFINITY else soft // 2

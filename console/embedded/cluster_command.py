@@ -99,7 +99,8 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
 
 
 def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) -> int:
-    """Run until SIGTERM or SIGINT, and return the exit code.
+    """Run until SIGTERM or SIGINT. Return the exit code: 0 ended; 1 if an address or the state file can't be used; 2
+    for invalid options.
 
     Once all brokers listen, print the bootstrap addresses as one line. Each further cluster of a fleet has a line with
     its name; separate controllers have one, the URLs of Connect's workers, and the schema registry's.

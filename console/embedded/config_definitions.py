@@ -406,9 +406,8 @@ class BrokerLayers(Struct, frozen=True):
         return None
 
     def synonyms(self, key: str) -> tuple[Synonym, ...]:
-        """Return all values for a key in order of precedence (ConfigHelper.configSynonyms).
-
-        The first one has the key's own name.
+        """Return a key's values in order of precedence (ConfigHelper.configSynonyms), from the first value under the
+        key's own name on; empty if no value has this name.
         """
         names = self.names(key)
         found = [
@@ -432,7 +431,9 @@ class BrokerLayers(Struct, frozen=True):
         return None if definition is None else definition.default
 
     def inherited(self, definition: ConfigDefinition) -> str | None:
-        """Return the value that a topic inherits for a key without an override."""
+        """Return the value that a topic inherits for a key without an override: the value that the broker's
+        configuration has for a synonym of the key, else the key's default (None if it has no default).
+        """
         key = self.configs.topic_synonyms.get(definition.name)
         if key is None:
             return definition.default

@@ -177,7 +177,9 @@ def broker_number(name: str) -> int | None:
 
 
 def topic_entries(layers: config_definitions.BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield the entries of a topic on a broker. own: the topic's overrides."""
+    """Yield the entries of a topic on a broker; those of internal keys only if the topic sets them. own: the topic's
+    overrides.
+    """
     for name, definition in layers.configs.topic.items():
         text = own.get(name)
         if text is None and definition.internal:

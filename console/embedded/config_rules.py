@@ -304,7 +304,7 @@ def inherited_configs(
 
 
 def topic_config(cluster: Cluster, broker_id: int, name: str, key: str) -> str:
-    """Return the value of a topic's key on a broker, either the topic's own or the inherited one.
+    """Return the value of a topic's key on a broker: the topic's own, else the inherited one, ``""`` without a default.
 
     Raises KeyError for a key that topics of this release don't have.
     """

@@ -167,7 +167,7 @@ class Cluster(ABC):
         return self.at_controllers if node in self.state.controllers else self.advertised
 
     def address_of(self, node: int) -> tuple[str, int]:
-        """Return host and port of a node, which is a broker or a controller."""
+        """Return the host and the port of a node, which is a broker or a controller."""
         found = self.state.controllers.get(node) or self.state.brokers[node]
         return found.host, found.port
 

@@ -165,7 +165,9 @@ class Faults:
         return sum(declared.done for declared in self._declared if declared.fault == fault)
 
     def meet(self, api: str, broker: int, client: str) -> tuple[Effect, ...]:
-        """Return the effects on this request, in order of declaration, and count the request as seen."""
+        """Return the effects of faults that apply to this request, in order of declaration. Each fault that matches the
+        request counts it as seen, even if its other conditions fail.
+        """
         if not self._declared:
             return ()
         effects: list[Effect] = []
@@ -226,7 +228,7 @@ def parse_fault(text: str) -> Fault:
 
 def _api(text: str) -> str:
     """Parse kio's name of an API. ``CreateTopics`` and ``create-topics`` are equal; ``kip4_alter_acls`` is a
-    proposal's."""
+    proposal's. Raises ValueError for an unknown API."""
     from console.wire.proposals.table import PROPOSED
 
     wanted = text.replace("_", "").replace("-", "").lower()

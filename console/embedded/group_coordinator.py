@@ -38,7 +38,7 @@ def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TO
 
 
 def ensure_topic(state: ClusterState, topic: str = GROUP_TOPIC) -> None:
-    """Create the internal topic if it is missing, as a coordinator does on its first use."""
+    """Create the internal topic if it is missing and a broker is alive, as a coordinator does on its first use."""
     alive = state.alive()
     # Without live brokers, the topic would have no replicas; the next use tries again.
     if topic in state.topics or not alive:
@@ -151,7 +151,9 @@ _COUNT, _LENGTH = struct.Struct(">i"), struct.Struct(">h")
 
 
 def subscribed(group: Group) -> frozenset[str]:
-    """Return the topics to which the members of a consumer group subscribe."""
+    """Return the topics to which the members of a group subscribe; empty for a classic group of another protocol than
+    the consumers'.
+    """
     if group.newer is not None:
         return group.newer.subscribed
     if group.protocol_type != CONSUMERS:

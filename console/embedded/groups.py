@@ -113,7 +113,9 @@ class Member:
 
 
 def chosen_protocol(members: list[Member]) -> str | None:
-    """Return the protocol that all members have and most prefer (ClassicGroup.selectProtocol); None if empty."""
+    """Return the protocol that all members have and most prefer (ClassicGroup.selectProtocol); None without members, or
+    without a common protocol.
+    """
     if not members:
         return None
     common = set.intersection(*({name for name, _ in member.protocols} for member in members))
@@ -324,7 +326,9 @@ class Group:
         return future
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
-        """Extend the session of a member, and return an error code."""
+        """Extend the session of a member, and return 0, or REBALANCE_IN_PROGRESS while the group waits for members to
+        join; or the error code for an unknown or fenced member or another generation.
+        """
         code = self.unknown(member_id, instance_id)
         if code:
             return code

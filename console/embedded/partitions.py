@@ -160,7 +160,7 @@ def make_room(state: ClusterState) -> None:
 
 
 def partition_size(state: ClusterState, topic: str, partition: int) -> int:
-    """Return the size of one replica of a partition in bytes."""
+    """Return the size of one replica of a partition in bytes; 0 if nothing was written to it."""
     log = state.logs.get((topic, partition))
     return 0 if log is None else log.size + log.older_bytes
 

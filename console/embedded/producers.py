@@ -70,7 +70,9 @@ class Producers:
         return self._producers.items()
 
     def stable(self, end: int) -> int:
-        """Return the last stable offset of a log with this end: the start of the earliest open transaction."""
+        """Return the last stable offset of a log with this end: the start of the earliest open transaction, else the
+        end.
+        """
         return min((each.start for each in self._producers.values() if each.start != NONE), default=end)
 
     def has_open(self, producer_id: int) -> bool:
@@ -124,7 +126,7 @@ class Producers:
             raise FencedCoordinator(f"coordinator epoch {marker[1]} is below {known.coordinator_epoch}")
 
     def wrote(self, batch: Batch) -> None:
-        """Record an appended batch."""
+        """Record an appended batch or marker; do nothing for a batch without a producer id."""
         if batch.producer_id <= NO_PRODUCER:
             return
         # Move the producer to the end, so that the producer with the oldest write is the first to be dropped.

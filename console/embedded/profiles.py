@@ -31,7 +31,9 @@ def _dead_groups(answer: Any) -> Any:
 
 
 def _bucket(answer: Any) -> Any:
-    """Add the uploaded data as another directory of the broker, with replicas of the same topics."""
+    """Add the uploaded data as another directory of the broker, with the replicas of its first directory; nothing if
+    that has no replicas.
+    """
     first = answer.results[0] if answer.results else None
     if first is None or not first.topics:
         return answer

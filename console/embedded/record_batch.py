@@ -192,9 +192,8 @@ def _with_header(data: bytes, head: BatchHeader) -> bytes:
 
 
 def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
-    """Return timestamp and offset of the first record that is not older than a time; the batch must have one.
-
-    If the records can't be decompressed, return those of the first record.
+    """Return the timestamp and the offset of the first record that is not older than a time; the batch must have such a
+    record. If the records can't be decompressed, return those of the first record.
     """
     # With LogAppendTime, all records have the batch's timestamp, whatever their own fields contain.
     if batch.attributes & _LOG_APPEND_TIME:
@@ -206,7 +205,9 @@ def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
 
 
 def newest(batch: Batch) -> tuple[int, int]:
-    """Return timestamp and offset of the first record with the batch's highest timestamp."""
+    """Return the highest timestamp of a batch, and the offset of the first record that has it; the offset of the first
+    record if the records can't be decompressed.
+    """
     return batch.max_timestamp, first_since(batch, batch.max_timestamp)[1]
 
 
@@ -252,7 +253,9 @@ def marker_batch(producer: int, epoch: int, coordinator_epoch: int, now: int, *,
 
 
 def marker_of(batch: Batch) -> tuple[bool, int] | None:
-    """Return whether a control batch commits, and the coordinator's epoch; None for other batches."""
+    """Return whether a control batch commits, and the coordinator's epoch; None for other batches, or if it is too
+    short.
+    """
     at = HEADER_SIZE + 5  # after the record's length, attributes, timestamp, offset delta and length of the key
     if not batch.control or len(batch.data) < at + _MARKER_KEY.size + 1 + _MARKER_VALUE.size:
         return None

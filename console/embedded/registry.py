@@ -283,7 +283,7 @@ class Registry(Struct):
             raise _Refused(42201, f"Invalid schema, details: {error}") from None
 
     def _incompatible(self, new: AvroSchema | None, level: str, versions: Sequence[_Version]) -> list[str]:
-        """Return the reasons why a schema can't be the version after these."""
+        """Return the reasons why a schema can't be the version after these; empty if it can, or if it is not Avro."""
         sources = [(each.number, self.schemas[each.id - 1]) for each in versions]
         if new is None:
             return []

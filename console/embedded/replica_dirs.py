@@ -34,7 +34,9 @@ def copy_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> tuple[s
 
 
 def cordoned_dirs(state: ClusterState, broker: int) -> frozenset[str]:
-    """Return a broker's directories that accept no new replicas (KIP-1066), by its config or the cluster default."""
+    """Return a broker's directories that accept no new replicas (KIP-1066), by its config, else by the cluster default:
+    all for ``*``, none if neither is set.
+    """
     for resource in (broker_resource(broker), CLUSTER_DEFAULT):
         own = state.configs.get(resource, {}).get("cordoned.log.dirs")
         if own is not None:
@@ -66,7 +68,9 @@ def resume_copies(cluster: Cluster) -> None:
 
 
 def _rate(state: ClusterState, broker: int) -> int:
-    """Return the rate in bytes per second at which a broker copies between its directories."""
+    """Return the rate in bytes per second at which a broker copies between its directories: that of its config or of
+    the cluster default, at most `BYTES_PER_SECOND`.
+    """
     for resource in (broker_resource(broker), CLUSTER_DEFAULT):
         own = state.configs.get(resource, {}).get(_THROTTLE, "")
         if own.isdecimal():

@@ -95,8 +95,9 @@ def cancelled(partition: Partition, alive: Collection[int]) -> Partition:
 
 
 def caught_up(partition: Partition, replica: int, alive: Collection[int], *, waits: bool = False) -> Partition:
-    """Return the partition after a replica has copied all records. The last added replica completes the reassignment.
-    waits: see `waits_for_all`."""
+    """Return the partition after a replica has copied all records; unchanged if the replica is in sync, or is not the
+    partition's. The last added replica completes the reassignment. waits: see `waits_for_all`.
+    """
     if replica not in partition.replicas or replica in partition.isr:
         return partition
     isr = tuple(each for each in partition.replicas if each in partition.isr or each == replica)
@@ -122,7 +123,9 @@ def completed(partition: Partition, alive: Collection[int], *, waits: bool = Fal
 
 
 def _with_leader(partition: Partition, alive: Collection[int]) -> Partition:
-    """Return the partition with a leader from its ISR, in the order of the replicas."""
+    """Return the partition with a leader from its ISR: the present one, else the first live replica; without a leader
+    if none is alive.
+    """
     if partition.leader in partition.isr:
         return partition
     leader = next(
@@ -238,7 +241,9 @@ def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Par
 
 
 def joined_isr(partition: Partition, broker_id: int) -> Partition:
-    """Return the partition after a replica caught up again. An in-sync replica becomes leader if there is no leader."""
+    """Return the partition after a replica caught up again. If there is no leader, an in-sync replica becomes the
+    leader, and another one stays out of sync.
+    """
     if broker_id not in partition.replicas:
         return partition
     leads = partition.leader == NO_LEADER and broker_id in partition.isr
@@ -480,8 +485,9 @@ def copied_share(cluster: Cluster, name: str, index: int, replica: int) -> float
 
 
 def _seconds(cluster: Cluster, name: str, size: int, replica: int) -> float:
-    """Return the seconds that a broker takes to copy this number of bytes of a topic, limited by a replication throttle
-    (KIP-73)."""
+    """Return the seconds that a broker takes to copy this number of bytes of a topic: at least `_AT_LEAST`, and at most
+    `_AT_MOST` unless a replication throttle (KIP-73) limits the rate.
+    """
     state = cluster.state
     throttled = state.configs.get(topic_resource(name), {}).get(_THROTTLED_REPLICAS)
     rate = state.configs.get(broker_resource(replica), {}).get(_THROTTLED_RATE)

@@ -213,7 +213,7 @@ class Throttling:
         return 0.0 if bucket is None else bucket.wait()
 
     def count_mutations(self, requester: Requester, partitions: int) -> float:
-        """Count partition changes, and return the seconds to throttle the client."""
+        """Count partition changes, and return the seconds to throttle the client; 0 without a quota."""
         bucket = self._bucket(requester)
         if bucket is None:
             return 0.0

@@ -121,7 +121,7 @@ class Planner:
         return self._replication(wanted) or self._partitions(wanted) or self.counted(wanted)
 
     def refusal(self, wanted: WantedTopic) -> Refusal | None:
-        """Return the first error that does not depend on the replicas."""
+        """Return the first error that does not depend on the replicas; None without such an error."""
         return self._existing(wanted) or name_refusal(wanted.name, self._state) or self._config_refusal(wanted)
 
     def _existing(self, wanted: WantedTopic) -> Refusal | None:

@@ -142,7 +142,9 @@ def end(cluster: Cluster, found: producers.Transaction, *, commit: bool) -> None
 
 
 def write_markers(cluster: Cluster, found: producers.Transaction) -> None:
-    """Write the missing markers to all partitions that have a leader."""
+    """Write the missing markers to all partitions that have a leader, and complete the transaction once none is
+    missing. A deleted partition needs no marker.
+    """
     commit = found.state == producers.PREPARE[True]
     # Skip a topic that was deleted meanwhile, as it needs no marker.
     for place in sorted(found.partitions):

@@ -47,7 +47,7 @@ class Read:
     alone: set[Target] = field(default_factory=set)
     """Entities that kac neither changes nor removes."""
     reassign: tuple[Reassign, str, int] | None = None
-    """The goal in a file of kafka-reassign-partitions, with its file and line."""
+    """The goal in a file of kafka-reassign-partitions, with its file and line; None without such a file."""
     notes: list[FileProblem] = field(default_factory=list)
     """Parts of files that are left out, with the reason; they block nothing."""
     refused: dict[str, FileProblem] = field(default_factory=dict)
@@ -123,7 +123,8 @@ class Read:
 
 
 def for_cluster(read: Read, given: str | None) -> Read:
-    """Return the wanted state of one cluster.
+    """Return the wanted state of one cluster, with a note for each other cluster; unchanged if no file is for a certain
+    cluster.
 
     Args:
         given: the context that the operator names; None without a named context. If files are for several clusters,

@@ -163,7 +163,9 @@ def _from_file(
 
 
 def wanted_subjects(snapshot: Snapshot) -> Iterator[tuple[ConfigResource, WantedSubject]]:
-    """Yield the subjects that are not deleted, the default of all first, as far as their texts were read."""
+    """Yield the subjects that are not deleted, the default of all first; a subject whose newest text was not read has
+    no schema.
+    """
     for name in ("", *sorted(snapshot.schemas)):
         resource = subjects.subject_resource(name)
         known, entries = snapshot.schemas.get(name), snapshot.configs.get(resource)
@@ -176,7 +178,7 @@ def wanted_subjects(snapshot: Snapshot) -> Iterator[tuple[ConfigResource, Wanted
 
 
 def listed_subjects(wanted: Mapping[ConfigResource, WantedSubject]) -> frozenset[str]:
-    """Return the subjects that files list or refer to."""
+    """Return the subjects that files list, and those to which the listed schemas refer."""
     sources = [each.schema for each in wanted.values() if each.schema is not None]
     return frozenset(each.name for each in wanted if each.name) | {
         each.subject for source in sources for each in source.references

@@ -213,7 +213,9 @@ def _values(entries: Iterable[config.ConfigEntry]) -> Mapping[str, Value]:
 
 
 def by_levels(snapshot: Snapshot) -> Mapping[tuple[config.ConfigResource, str], str]:
-    """Return resource and key -> the restriction of overrides by levels of features, as text."""
+    """Return resource and key -> the restriction of an override by the level of a feature, as text; empty if the
+    feature is off or the levels were not read.
+    """
     features = snapshot.features
     if features is None or not features.finalized.get(ELR_VERSION):
         return {}

@@ -152,7 +152,7 @@ def _value(name: str, kind: str, value: Any, names: Pseudonyms) -> Any:
 
 @cache
 def _plan(entity: Any) -> tuple[tuple[str, str], ...]:
-    """Return the fields that may contain names, each with its type: string, uuid, bytes, or "" for a nested
+    """Return the fields that may contain names, each with its type: string, uuid, bytes, records, or "" for a nested
     structure.
     """
     kinds = {"string": "string", "uuid": "uuid", "bytes": "bytes", "records": "bytes", None: ""}

@@ -77,7 +77,7 @@ class Answer(NamedTuple):
 
     @property
     def asked(self) -> Asked:
-        """The question that the answer belongs to."""
+        """The question of the answer."""
         return Asked(self.node, self.host, self.port, self.api_key, self.version, self.request)
 
 

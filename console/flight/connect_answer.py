@@ -162,7 +162,7 @@ def _host(address: str) -> str:
 
 
 def _word(text: str) -> str:
-    """Return a word of Connect's, and no other text."""
+    """Return a text of letters only, as Connect's own words; ``""`` for any other text, which may be a name."""
     return text if text.isalpha() else ""
 
 

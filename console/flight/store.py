@@ -258,7 +258,9 @@ class Store:
         known.last, known.digest = payload, digest
 
     def _bases(self, known: Known) -> Iterator[_Payload | None]:
-        """Yield the payloads on which the next answer to a question may be based, the best one first."""
+        """Yield the payloads on which the next answer to a question may be based, the best one first: the last one,
+        unless too many lie between it and the first; then the first, None without one.
+        """
         last, first = known.last, known.first
         if last is not None and first is not None:
             far = last.depth - first.depth

@@ -30,7 +30,7 @@ class Entry(Struct, frozen=True):
     """The edit, based on the state right before it was sent, and the topic that it was bound to. A secret is written
     only as set, and is not read back."""
     until: datetime | None = None
-    """The time at which the edit is to be reverted."""
+    """The time at which the edit is to be reverted; None if it stays."""
     overridden: bool = False
     """Whether the edit overwrote another client's change."""
     overrides: Mapping[str, str] = field(default_factory=dict)

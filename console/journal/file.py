@@ -212,8 +212,8 @@ class JournalFile:
         return Contents(tuple(records), problems.told(self.path), through)
 
     def open(self) -> Contents:
-        """Return the records of the open changes and of the changes that affect them; see `open_changes`. Raises
-        JournalError as `read` does.
+        """Return the records of the open changes and of the changes that affect them; see `open_changes`. Lines that
+        are no records are left out. Raises JournalError as `read` does.
         """
         with self._reading():
             all_ = self._known_segments()
@@ -248,8 +248,8 @@ class JournalFile:
                     yield entries.record(line)
 
     def around(self, number: int) -> Contents:
-        """Return the records of a change, and of the later changes that touch the same places. Raises JournalError as
-        `read` does.
+        """Return the records of a change, and of the later changes that touch the same places; lines that can't be read
+        are left out. Raises JournalError as `read` does.
         """
         wanted, touches = {number}, Touches(())
         found = []
@@ -361,7 +361,9 @@ class JournalFile:
             raise _failed(self.path, "opened", error) from error
 
     def _known_segments(self) -> list[journal_segments.Segment]:
-        """Return the present segments, listed under the lock; lines added later are not in them."""
+        """Return the present segments, listed under the lock; lines added later are not in them. Empty without a
+        journal.
+        """
         if not self._segments():
             return []
         with self._locked(write=False) as (_, all_):

@@ -191,7 +191,7 @@ class Lease:
             os.close(descriptor)
 
     def holder(self, now: datetime) -> Holder | None:
-        """Return the holder of the lease, without taking it; None if no process holds it."""
+        """Return the holder of the lease, without taking it; None if no process holds it, or its file is torn."""
         try:
             found = _holder(read_regular(self._path, LARGEST_LEASE))
         except FileNotFoundError:

@@ -296,7 +296,9 @@ class Application:
         return self._noted(name)[1]
 
     def _noted(self, name: str) -> tuple[plans.Offset | None, lake_streams.Identity | None]:
-        """Return the end offsets of a topic in bronze's commits, and the topic's identity at that time."""
+        """Return the end offsets of a topic in bronze's commits, and the topic's identity at that time; None for what
+        no commit has.
+        """
         note = next(lake_runs.ends(self._lake, name), {})
         return note.get("end"), msgspec.convert(
             note["topic"], built(lake_streams.Identity)
@@ -336,8 +338,8 @@ class Application:
         self, name: str, of: lake_streams.Identity, end: Mapping[str, Any], number: int
     ) -> list[lake_streams.Skipped]:
         """Return the records that a topic deleted before the batch read them: from the end of the batch before or, for
-        a new checkpoint, from the end in bronze's commits. For a topic that was created again, also the records that
-        the deleted topic may have had and kac had not read.
+        a new checkpoint, from the end in bronze's commits; empty if neither has an end. For a topic that was created
+        again, also the records that the deleted topic may have had and kac had not read.
         """
         topic = self._topics[name]
         start = lake_runs.offsets(self._lake, name, number - 1)[0] if number else self._noted(name)[0]
@@ -384,7 +386,7 @@ class Application:
         touched = Renewal(self.tables, self._known, batch).renew(news)
         quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}
         if news.hours or quotas:
-            # Of few entities there may be many requests.
+            # A few entities may have many requests.
             files = self._lake.table(schema.REQUEST).files.values()
             sizes = ((each.parts["in_cluster_id"], each.parts["in_day"], each.rows) for each in files)
             if rows_for_usage(sizes, news.hours, quotas) > MANY:
@@ -485,8 +487,8 @@ def update(plan: lake_runs.Plan, session: Session, progress: lake_runs.Listener 
 
 
 def _refusal_of(app: Application, name: str, steps: lake_runs.Steps, report: Report) -> Exception | None:
-    """Process the new data of a source; return the error if its input is refused. Its batch is then for the next run,
-    which makes it again. Raises any other error.
+    """Process the new data of a source; return the error if its input is refused, else None. The next run makes the
+    refused batch again. Raises any other error.
     """
     try:
         with steps.step(name) as read:

@@ -89,7 +89,7 @@ GROUP BY {", ".join(_THING)} ORDER BY max(last) DESC, {", ".join(_THING)}
 
 
 def denials(tables: reader.Tables, wanted: Wanted, limit: int = MOST) -> list[Denied]:
-    """Return the denied accesses, the latest first, each with the change before it. Raises LakeError."""
+    """Return at most `limit` denied accesses, the latest first, each with the change before it. Raises LakeError."""
     access = tables.rows(schema.ACCESS, reader.Part.of(wanted.cluster_id))
     if access is None:
         return []

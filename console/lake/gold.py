@@ -110,7 +110,9 @@ class News(NamedTuple):
 
 
 def news_of(keys: DataFrame) -> News:
-    """Return the clusters, entities and hours in a batch of `new_keys`."""
+    """Return the clusters, entities and hours in a batch of `new_keys`. If there are too many keys, the clusters count
+    as new as a whole, and no entity is named.
+    """
     about = ("of", "cluster_id", "entity_type", "entity_key", "entity_id", "hour")
     counted = (F.bool_or("whole"), F.min("at"), F.count("*"))
     try:
@@ -154,7 +156,7 @@ class Touched(NamedTuple):
     """The entities of other clusters."""
 
     def more(self, whole: Iterable[str] = (), entities: Iterable[Entity] = ()) -> Touched:
-        """Return a copy with these clusters and entities added."""
+        """Return a copy with these clusters and entities added; whole clusters include their entities."""
         both = self.whole | frozenset(whole)
         named = frozenset(each for each in (*self.entities, *entities) if each[0] not in both)
         return Touched(both, named)
@@ -170,7 +172,7 @@ class PollTimes(NamedTuple):
 
     types: str
     before: int | None
-    """The time of the last poll before the new ones."""
+    """The time of the last poll before the new ones; None without one."""
     sure: int | None
     """The time of the last poll that the log reached before; None without one."""
     after: int
@@ -381,7 +383,7 @@ class Renewal:
         return _union(times.withColumn("of", F.lit("poll")), brokers.withColumn("of", F.lit("broker")))
 
     def _names(self, news: News) -> Mapping[tuple[str, str], tuple[str, str]]:
-        """Return type and key of the entities that new rows name by id."""
+        """Return (cluster, id) -> the entity's type and key, for the ids in new rows; unknown ids are missing."""
         if not news.ids:
             return {}
         naming = self._tables.read(schema.KRAFT_RECORD, {cluster for cluster, _ in news.ids})
@@ -725,7 +727,7 @@ def _part(seconds: Column) -> Column:
 def _of_parts(
     tables: lake_tables.Tables, rows: DataFrame, whole: frozenset[str], parts: Sequence[tuple[str, int]]
 ) -> DataFrame:
-    """Return the rows of whole clusters, and those of these parts of others."""
+    """Return the rows of whole clusters, and of these parts of other clusters."""
     some = F.broadcast(lake_tables.given(tables.spark, parts, _PARTS))
     of_some = rows.join(some, ["cluster_id", "part"], "left_semi")
     of_whole = rows.where(F.col("cluster_id").isin(sorted(whole)))

@@ -1,8 +1,8 @@
 """A reader of kac's journals as rows of the table `journal`: the settings of each edit, as entities and attributes
 (docs/trust.md), and its outcome.
 
-A change's end may be written long after its beginning, and into another segment: a journal with new lines is read from
-its beginning.
+The end of a change may be written long after its beginning, and into another segment, so a journal that has new lines
+is read again from its first line.
 """
 
 from __future__ import annotations
@@ -187,9 +187,9 @@ class Ending(NamedTuple):
 
     status: str
     at: datetime | None = None
-    """The time at which the outcome became known."""
+    """The time at which the outcome became known; None while it is unknown."""
     error: str | None = None
-    """The error from the brokers."""
+    """The error from the brokers; None without one."""
     message: str | None = None
     """The message from the brokers."""
 

@@ -64,9 +64,9 @@ class Report:
     """Topic and partition -> the number of offsets that were deleted before kac read them."""
     bytes: int = 0
     lag_ms: int | None = None
-    """The milliseconds from the newest event that was written to the end of the run."""
+    """The milliseconds from the newest event that was written to the end of the run; None if none was written."""
     message: str | None = None
-    """The error."""
+    """The error; None without one."""
     versions: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """Remarks for the operator."""
@@ -276,7 +276,7 @@ class Lake:
         return key
 
     def put_run(self, run_id: str, about: Mapping[str, Any]) -> None:
-        """Write the report of a run, in place of the run's former report; delete the oldest reports of other runs."""
+        """Write the report of a run, in place of the run's former report; keep only the newest `KEPT_RUNS` reports."""
         self.files.replace(self.path(f"runs/{run_id}.json"), json_text(about).encode() + b"\n")
         for name in self._run_names()[KEPT_RUNS:]:
             self.files.remove(self.path(f"runs/{name}"))

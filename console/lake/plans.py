@@ -306,6 +306,10 @@ class BrokerLogs(Source):
     def read(self, part: log_files.Part) -> Iterator[pa.RecordBatch]:
         """Yield the part's rows, with its damaged lines. A part whose file is gone becomes one row that reports it: the
         file does not come back.
+
+        Raises:
+            LogChangedError: the file changed after some of its rows were yielded.
+            TooMuchIsBad: more lines than the settings allow can't be read.
         """
         lines = damaged = 0
         reasons: Counter[str] = Counter()
@@ -387,7 +391,7 @@ def plan_broker_logs(inputs: Mapping[str, Any], logs: Sequence[LogOfBroker], log
             of = (log.cluster_id, log.broker_id)
             brokers.append(log_files.BrokerLog(*of, found.spans, log.time_zone, log.paths, logger.name))
     if logger is REQUESTS:
-        # not for authorizer logs: clients choose the names in them, and could forge a broker's address
+        # Do not check authorizer logs: clients choose the names in them, and could forge a broker's address.
         _refuse_two_brokers(brokers)
     return PlannedLogs(tuple(brokers), remember)
 

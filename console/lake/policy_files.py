@@ -65,7 +65,7 @@ class Expected:
     matches_not: str | None = None
     """A regular expression that must not be found in the text."""
     is_set: bool | None = None
-    """Whether there has to be a value."""
+    """Whether there has to be a value; None for either."""
     set_on_one: bool = False
     """Whether one of the named entities has to have a value."""
 
@@ -109,9 +109,9 @@ class Policy:
     acl: str | None = None
     """A regular expression of ACLs, in place of `attrs`."""
     inherits: str | None = None
-    """The broker's config that is in effect without a value."""
+    """The broker's config that is in effect without a value; None if there is none."""
     default: str | None = None
-    """Kafka's own default, if that config has no value either."""
+    """Kafka's own default, if that config has no value either; None if it is not judged."""
     expected_words: str | None = None
     """A text that is shown in place of `expected`; None to show `expected`."""
     show_actual: bool = True

@@ -115,9 +115,9 @@ class Part:
     entities: tuple[tuple[str, str], ...] = ()
     """Types and keys of entities, of any of the clusters; empty for all."""
     since: datetime | None = None
-    """The start, included, by the table's first column of times, extended to a whole hour."""
+    """The start, included, by the table's first column of times, extended to a whole hour; None for the first row."""
     until: datetime | None = None
-    """The end, excluded, extended in the same way."""
+    """The end, excluded, extended in the same way; None for no end."""
 
     @staticmethod
     def of(cluster_id: str | None) -> Part:
@@ -567,7 +567,7 @@ class Freshness(NamedTuple):
     as_of: datetime | None
     """The time of the newest observation in the table; None if it has no observation."""
     built: datetime | None
-    """The time at which its files were written."""
+    """The time at which its newest files were written; None if none has rows of the cluster."""
     run: str | None
     """The id of the run that wrote the table last; None if it is unknown."""
 
@@ -613,7 +613,7 @@ def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
 
 
 def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool = False) -> list[Change]:
-    """Return the latest changes, the latest first.
+    """Return the latest changes, at most `limit`, the latest first.
 
     Args:
         folded: show one row (`Change.is_first_poll`) in place of all values of a cluster's first poll, if they are at
@@ -638,7 +638,9 @@ def changes(tables: Tables, part: Part, where: Where, limit: int) -> list[Change
 
 
 def _part(tables: Tables, wanted: Wanted) -> Part:
-    """Return the part of `history` to read: the entities, and the clusters that gaps belong to."""
+    """Return the part of `history` to read: the wanted cluster, or all. If entities are wanted, only these, and the
+    clusters themselves, whose rows are the gaps.
+    """
     part = Part.of(wanted.cluster_id)
     if not wanted.entities:
         return part
@@ -689,7 +691,9 @@ def _changes_where(wanted: Wanted) -> Where:
 
 
 def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime]:
-    """Return cluster id -> the time in UTC at which a poll, or a snapshot of the log, first showed the cluster."""
+    """Return cluster id -> the time in UTC at which a poll, or a snapshot of the log, first showed the cluster. A
+    cluster that none showed is missing.
+    """
     where = Where().add("list_contains(?, source)", POLL_SOURCES).add("attr <> ?", UNOBSERVED)
     part = Part(tuple(clusters))
     found = tables.select("cluster_id, epoch_us(min(valid_from))", schema.HISTORY, part, where, "GROUP BY cluster_id")
@@ -753,7 +757,7 @@ def drift(
     Args:
         cluster_id: the id of the cluster; None for all clusters.
         scope: one of `SCOPES`; None for all.
-        key: an attribute, or a pattern with `*` and `?`.
+        key: an attribute, or a pattern with `*` and `?`; None for all.
     """
     where = Where().equal("scope", scope).like("attr", key)
     columns = """cluster_id, scope, entity_key, attr, majority_value, this_value, peers, differing, epoch_us(since),
@@ -764,7 +768,9 @@ def drift(
 
 
 def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]:
-    """Return violations of policies by severity, also those that ended."""
+    """Return violations of policies by severity, also those that ended; at most `MOST_ROWS` + 1. cluster_id: None for
+    all clusters.
+    """
     columns = """cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
  epoch_us(last_seen)"""
     order = f"ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr LIMIT {MOST_ROWS + 1}"
@@ -872,11 +878,12 @@ def settled(tables: Tables, window: Window) -> Window | None:
 
 
 def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
-    """Return the pairs nearest to their limits or above them; pairs without a limit come last, the busiest first.
+    """Return at most `limit` pairs, those nearest to their limits or above them first; pairs without a limit come last,
+    the busiest first.
 
     Returns:
         The usage of each pair in the window, on the broker with the highest usage; rates in bytes per second, or in
-        percent of a request handler's time, as the quota's key says.
+        percent of a request handler's time, as the quota's key says. Empty if the cluster has no usage then.
     """
     whole = settled(tables, window)
     if whole is None or (usage := tables.rows(schema.QUOTA_USAGE, _of_window(whole))) is None:
@@ -898,7 +905,7 @@ def _usage(cluster_id: str, row: tuple[Any, ...]) -> Usage:
 
 
 def minutes(tables: Tables, window: Window, pair: Pair) -> list[Minute]:
-    """Return every minute of a pair in the window, by time, then by broker."""
+    """Return every minute of a pair in the window, by time, then by broker; empty if the cluster has no usage."""
     whole = settled(tables, window)
     if whole is None:
         return []
@@ -934,15 +941,15 @@ class FleetFreshness(NamedTuple):
     clusters: int
     """The number of clusters."""
     as_of: datetime | None
-    """The time of the newest observation."""
+    """The time of the newest observation; None if no cluster has one."""
     oldest: datetime | None
     """The earliest of the clusters' newest observations."""
     oldest_cluster: str
     """The cluster with that observation."""
     built: datetime | None
-    """The time of the last write."""
+    """The time of the last write; None if there are no files."""
     run: str | None
-    """The id of the run that wrote last."""
+    """The id of the run that wrote last; None if it is unknown."""
     unpolled: tuple[str, ...]
     """The clusters that are not polled now."""
 

@@ -154,7 +154,9 @@ def digests(lake: Lake) -> dict[str, str]:
 
 
 def rules_of(lake: Lake) -> policy_files.Rules:
-    """Return the rules of the operator's files. Raises UnreadableInput: a file is invalid."""
+    """Return the rules of the operator's files; without a file of policies, the default policies. Raises
+    UnreadableInput: a file is invalid.
+    """
 
     def read(name: str, parse: Callable[[str, str], Any], otherwise: Any) -> Any:
         own = lake.own_file(name)
@@ -251,11 +253,11 @@ def begun_report(job: str) -> Report:
 
 @contextmanager
 def refusals_recorded(lake: Lake, report: Report) -> Iterator[None]:
-    """Keep the report of a run that fails before `recorded` begins, for example since an input is refused."""
+    """Keep the report of a run that fails before `recorded` begins, for example because an input is refused."""
     try:
         yield
     except BaseException as wrong:
-        if report.status != "failed":  # else `recorded` has kept it
+        if report.status != "failed":  # otherwise `recorded` has kept it
             keep_failure(lake, report, _said_of(wrong))
         raise
 
@@ -432,7 +434,7 @@ class Steps:
 
 
 def _tasks() -> tuple[int, int]:
-    """Return the count of completed tasks, and of all tasks, in the active stages."""
+    """Return the count of completed tasks, and of all tasks, in the active stages; zeros while Spark does not run."""
     context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     active: Any = getattr(context, "_active_spark_context", None)
     # During its start and after its stop, the context exists without its Java.

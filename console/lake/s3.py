@@ -77,7 +77,7 @@ class S3Keys(NamedTuple):
     source: str
     """The origin of the credentials, for an operator."""
     ends: datetime | None = None
-    """The time at which they expire."""
+    """The time at which they expire; None if they do not, or if it is unknown."""
 
     def __repr__(self) -> str:
         return f"S3Keys(of {self.source})"
@@ -228,8 +228,8 @@ class S3Files(files.Filesystem):
         return {f"spark.hadoop.fs.s3a.bucket.{self._bucket}.{name}": text for name, text in named.items() if text}
 
     def java_properties(self, lent: str) -> dict[str, str]:
-        """Return the properties that name the file with keys that expire, so that the AWS SDK looks nowhere else; see
-        `Filesystem.java_properties`.
+        """Return the properties that name the file with keys that expire, so that the AWS SDK reads no other file;
+        empty without such keys. See `Filesystem.java_properties`.
         """
         file = Path(lent).with_name(_PROFILES)
         if not file.exists():

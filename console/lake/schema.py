@@ -35,7 +35,7 @@ class Column:
     nullable: bool = False
     """Whether it may be null; `doc` says what null means."""
     of: Table | None = None
-    """The table of a struct's fields."""
+    """The table of a struct's fields; None for other types."""
 
     @property
     def sql_type(self) -> str:
@@ -88,7 +88,7 @@ class Table:
 
     @property
     def there(self) -> str:
-        """The column that is empty in a tombstone, a row which reports that nothing replaces the former rows."""
+        """The column that is empty in a tombstone: a row that reports that nothing replaces the former rows."""
         return next(column.name for column in self.columns if column.name not in self.newest)
 
 

@@ -228,7 +228,9 @@ _ABSENT = re.compile("UnknownTopicOrPartition|UnknownTopicId")
 
 
 def identity_of(spark: SparkSession, topic: Topic) -> Identity:
-    """Return the identity of the topic that has the name now. Sends requests to the brokers."""
+    """Return the identity of the topic that has the name now; without an id if there is no such topic, or if its
+    brokers have no ids. Sends requests to the brokers.
+    """
     java: Any = spark._jvm
     names = java.java.util.ArrayList()
     names.add(topic.topic)
@@ -293,7 +295,8 @@ def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
 
 
 def rows_of_records(batch: pa.RecordBatch, whose: Whose) -> Iterator[pa.RecordBatch]:
-    """Yield `counted.COUNTED` of records, by broker and partition. The position of a line is its offset.
+    """Yield `counted.COUNTED` of records, by broker and partition. The position of a line is its offset. A record
+    without a value is left out; a record whose key names no broker is a damaged line.
 
     Args:
         batch: the columns key, value, partition, offset.

@@ -155,7 +155,7 @@ def group_name(reader: language_reader.Reader) -> statements.Name:
 
 
 def topic_of_group(reader: language_reader.Reader) -> tuple[statements.Name | None, int | None]:
-    """Read ``[topic NAME [partition N]]`` of a group's offsets."""
+    """Read ``[topic NAME [partition N]]`` of a group's offsets; return None for a part that is missing."""
     if reader.take_keyword("topic") is None:
         return None, None
     topic = plain_name(reader, A_TOPIC, "topics")
@@ -182,7 +182,7 @@ def partition_number(reader: language_reader.Reader, topic: statements.Name) -> 
 
 
 def optional_partition(reader: language_reader.Reader, topic: statements.Name) -> int | None:
-    """Read ``[partition N]``."""
+    """Read ``[partition N]``; return None if it is missing."""
     return partition_number(reader, topic) if reader.take_keyword("partition") is not None else None
 
 

@@ -40,10 +40,8 @@ class Completion(NamedTuple):
 
 
 def matching(candidates: Iterable[Candidate], typed: str) -> list[Candidate]:
-    """Return the candidates that begin with the typed text, then those that contain it, then those with its letters in
-    order.
-
-    Each group keeps the given order.
+    """Return the candidates that begin with the typed text, then those that contain it; if there are neither, those
+    with its letters in order; without a typed text, all. Each group keeps the given order.
     """
     folded = typed.casefold()
     if not folded:

@@ -33,12 +33,12 @@ class LanguageError(Exception):
 
     @property
     def line(self) -> int | None:
-        """The line in the script, from 1."""
+        """The line in the script, from 1; None if the error has no location."""
         return self.span.line if self.span else None
 
     @property
     def column(self) -> int | None:
-        """The column in that line, in characters from 1."""
+        """The column in that line, in characters from 1; None if the error has no location."""
         return self.span.column if self.span else None
 
     @property

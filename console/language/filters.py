@@ -36,7 +36,9 @@ _GLOB_OF_DIGITS = re.compile(r"\A(?=.*[*?\[])[-0-9.*?\[\]!]+")
 
 
 def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
-    """Return a test whether a name matches one of the patterns; None means ``<default>``. Without patterns, all do."""
+    """Return a test whether a name matches one of the patterns; None means ``<default>``. Without patterns, all do.
+    fold: whether to ignore case.
+    """
     if not patterns:
         return lambda _text: True
     flags = re.IGNORECASE if fold else 0
@@ -263,7 +265,7 @@ class ConfigFilter:
         return known
 
     def require_known(self, kind: str) -> None:
-        """Raise CommandError for a key that no resource has."""
+        """Raise CommandError for a key that no tested resource has; not if none was tested."""
         for field in self._fields:
             if self._was_asked and field.key not in self._seen:
                 raise CommandError(f"no {kind} have a config '{field.key}'", "", field.span)

@@ -41,7 +41,9 @@ def with_file(statement: S) -> S:
 
 
 def _with_config(statement: CreateConnector) -> CreateConnector:
-    """Return a statement with the config in the file that it names. Raises CommandError if it can't be read."""
+    """Return a statement with the config in the file that it names, or unchanged if it names none. Raises CommandError
+    if the file can't be read or parsed.
+    """
     if not statement.path:
         return statement
     text = offset_files.read_text(statement.path, statement.span, "the config")
@@ -55,7 +57,9 @@ def _with_config(statement: CreateConnector) -> CreateConnector:
 
 
 def _with_offsets(statement: ResetConnector) -> ResetConnector:
-    """Return a statement with the offsets in the file that it names. Raises CommandError if it can't be read."""
+    """Return a statement with the offsets in the file that it names, or unchanged if it names none. Raises CommandError
+    if the file can't be read or parsed.
+    """
     if not statement.path:
         return statement
     text = offset_files.read_text(statement.path, statement.span)
@@ -70,7 +74,9 @@ def _bad(what: str, path: str, error: ValueError, statement: CreateConnector | R
 
 
 def _with_lines(statement: Produce) -> Produce:
-    """Return a statement with the records in the file that it names. Raises CommandError if they can't be read."""
+    """Return a statement with the records in the file that it names; unchanged if it names no file, or has its records.
+    Raises CommandError if they can't be read.
+    """
     if not statement.path or statement.records is not None:
         return statement
     shown = f"'{clean(statement.path, 200)}'"

@@ -86,7 +86,9 @@ def commits(
 
 
 def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) -> Callable[[TopicPartition], int]:
-    """Return a function from a partition to the offset that `to` means in it."""
+    """Return a function from a partition to the offset that `to` means in it. The function raises CommandError if that
+    depends on an offset that is not known.
+    """
 
     def log(place: TopicPartition) -> LogRange:
         found = snapshot.log_ranges.get(place)

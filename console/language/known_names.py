@@ -121,7 +121,7 @@ class KnownNames:
         return self._index(type_.word, (snapshot.configs,), lambda: _configured(snapshot, type_.number))
 
     def users(self, snapshot: Snapshot) -> NameIndex:
-        """Return the index of the users with quotas, SCRAM credentials or ACLs."""
+        """Return the index of the users with quotas, SCRAM credentials or ACLs, of which the first `MOST` are read."""
 
         def names() -> Iterable[str]:
             # Include users that appear only in ACLs.
@@ -140,7 +140,7 @@ class KnownNames:
         return self._index("ips", (snapshot.quotas,), lambda: _parts(snapshot, IP))
 
     def principals(self, snapshot: Snapshot) -> NameIndex:
-        """Return the index of the principals of ACLs, with users as principals."""
+        """Return the index of the principals of the first `MOST` ACLs, with users as principals."""
 
         def names() -> Iterable[str]:
             users = (f"User:{name}" for name in self.users(snapshot).names())

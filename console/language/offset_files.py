@@ -27,7 +27,9 @@ ROWS = 100_000
 
 
 def with_rows(statement: ResetOffsets) -> ResetOffsets:
-    """Return a statement with the offsets of the file that it names. Raises CommandError if it can't be read."""
+    """Return a statement with the offsets of the file that it names, or unchanged if it names none. Raises CommandError
+    if the file can't be read or parsed.
+    """
     if statement.to.how != "file":
         return statement
     text = read_text(statement.to.path, statement.to.span)

@@ -168,7 +168,7 @@ class Reader:
         return self.places.span(first.start, self.raw.words[max(self.index - 1, 0)].end)
 
     def mark(self, word: Word, role: Role) -> None:
-        """Record the role of a word."""
+        """Record the role of a word that is not empty."""
         if word.end > word.start:
             self.marks.append(Mark(word.start, word.end, role))
 

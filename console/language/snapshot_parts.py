@@ -27,7 +27,7 @@ class Needs(Struct, frozen=True):
     groups: frozenset[str] = frozenset()
     """Groups that are read by name, with their members and lag."""
     lags_of: frozenset[tuple[str | None, ...]] = frozenset()
-    """Sets of patterns; the lag of all groups that match a set is read."""
+    """Sets of patterns; the lag of all groups that match a set is read. The empty set is for all groups."""
     replica_logs: frozenset[str] = frozenset()
     """Topics; the logs of the replicas are read for partitions that have no leader, or that move."""
     tiered: frozenset[str] = frozenset()
@@ -108,7 +108,7 @@ def connectors_to_change() -> Needs:
 
 
 def subject_or(entity: Entity | None, selected: Subject | None) -> Subject | None:
-    """Return the named entity, or else the selected one."""
+    """Return the named entity, else the selected one; None without either."""
     return entity.subject if entity else selected
 
 

@@ -31,7 +31,7 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
 
     statement: type[S]
     edit: type[Edit] | None = None
-    """The type of the edit, for a `OneEdit`."""
+    """The type of the edit, for a `OneEdit`; None for other statements."""
     text: Callable[[S], str]
     """Returns the text of the statement, which parses to an equal statement."""
     needs: Callable[[S, language_statements.Subject | None], Needs] = lambda *_: NOTHING

@@ -40,8 +40,8 @@ def _undescribed(type_: ResourceType) -> ConfigSet:
 
 
 def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigSet]:
-    """Yield the sets with a resource's keys: its own, and for a resource whose set lists only the keys that are set, or
-    that has no set, another set of its type. A type whose resources have keys of their own, or levels, has no other.
+    """Yield the sets with a resource's keys: its own set; then, if that is missing or lists only the keys that are set,
+    another set of the type. A type whose resources have different keys, or levels, has no other set.
     """
     own = snapshot.configs.get(target)
     if own is not None:

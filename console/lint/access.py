@@ -60,7 +60,9 @@ def _anybody(seen: Seen) -> Iterator[Found]:
 
 
 def _never_allowed(seen: Seen) -> Iterator[Found]:
-    """Yield the ALLOWs that one DENY covers completely: they never count, in whatever order the ACLs were added."""
+    """Yield the ALLOWs on literal names that one DENY covers completely: they never count, in whatever order the ACLs
+    were added.
+    """
     denied = [acl for acl in seen.snapshot.acls if acl.permission.name == "DENY" and acl.host == _ANY]
     if not denied:
         return
@@ -76,7 +78,7 @@ def _never_allowed(seen: Seen) -> Iterator[Found]:
 
 
 def _denials(index: AclIndex, acl: Acl) -> Iterator[Acl]:
-    """Yield the denials for an ACL's principal that cover its whole pattern."""
+    """Yield the denials for an ACL's principal, or for everybody, that cover its name; none for a prefix or ``*``."""
     for principal in dict.fromkeys((acl.principal, ANYBODY)):
         if acl.pattern_type == LITERAL and acl.resource_name != _ANY:
             yield from (

@@ -31,7 +31,7 @@ def _unchecked(seen: Seen) -> Iterator[Found]:
 
 
 def _unused(seen: Seen) -> Iterator[Found]:
-    """Yield subjects that name a topic that does not exist, and that no other schema refers to."""
+    """Yield a finding for each subject whose topic does not exist and to which no other schema refers."""
     for name, subject in seen.snapshot.schemas.items():
         topic = subjects.named_topic(name)
         if not topic or subject.is_deleted or topic in seen.snapshot.topics:

@@ -228,7 +228,9 @@ async def _quotas_and_credentials(client: Client, request: ConfigsRequest) -> li
 
 
 def quota_filter(request: ConfigsRequest) -> QuotaFilter:
-    """Return the filter for the entities with exactly these types, and with the given names."""
+    """Return the filter for the entities with exactly these types, and with the given names; a type without a name
+    matches any name.
+    """
     components = []
     for type_, name in zip_longest(request.types, request.names):
         kind = QUOTA_TYPES[type_]

@@ -30,9 +30,9 @@ class ConfigsRequest(Struct, frozen=True):
     """The names of the entities, ``""`` for the default. A description may have fewer names than types."""
     all: bool = False
     added: str | None = None
-    """The text of --add-config."""
+    """The text of --add-config; None if it is not given."""
     file: str | None = None
-    """The text of --add-config-file."""
+    """The text of --add-config-file; None if it is not given."""
     deleted: tuple[str, ...] = ()
     validate_only: bool = False
     force: bool = False

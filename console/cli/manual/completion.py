@@ -359,7 +359,9 @@ class _Finder(CompletionFinder):
         cword_prequote: str,
         last_wordbreak_pos: int | None,  # noqa: ARG002  # bash says itself what it replaces
     ) -> list[str]:
-        """Return the replacements of the word, for bash only its own part of it, quoted. zsh and fish quote names."""
+        """Return the replacements of the word, at most `MOST`; for bash only its own part of the word, quoted, while
+        zsh and fish quote names. Names that are not harmless, or that the shell would expand, are left out.
+        """
         found = [each for each in completions if is_harmless(each)][:MOST]
         if self.shell == "fish":
             # Leave out names that begin with ~, the only character that fish does not quote: it would expand to a

@@ -151,7 +151,7 @@ def commands() -> tuple[Command, ...]:
 
 
 def help_of(command: Command) -> CommandHelp:
-    """Return a command's options; imports its module."""
+    """Return a command's options, none if the command has its own parser; imports its module."""
     if command.name == "configs":
         from console.cli.kafka_configs.command_line import EXAMPLES
 

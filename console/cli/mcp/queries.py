@@ -244,6 +244,9 @@ class Queries:
             text: a text that the returned changes have; empty for all.
             since: start time, inclusive, as ``2h``, ``14:05`` or ``2026-11-20T14:05``.
             until: end time, exclusive, in the same forms.
+
+        Raises:
+            CommandError: a time or the entity is invalid.
         """
         from console.plan.amounts import moment
         from console.session.journal_changes import read_history_table
@@ -262,7 +265,7 @@ class Queries:
 
     async def compare_entities(self, left: str, right: str) -> Answered:
         """Return the keys that differ between two entities with configs. left, right: the entities in the words of the
-        command `describe`.
+        command `describe`. Raises CommandError: the configs of one could not be read.
         """
         from console.files.compare import entity_table
 

@@ -72,7 +72,7 @@ class _Call:
         return self.workers.state
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return a flag of the query; everything but ``true`` is false."""
+        """Return a flag of the query, the default if it is missing; everything but ``true`` is false."""
         values = self.asked.query.get(name)
         return default if values is None else values[0].lower() == "true"
 
@@ -116,7 +116,7 @@ class _Call:
 
         Args:
             restarting: numbers of tasks that are shown as restarting.
-            own: state of the connector itself; ``""`` for its own.
+            own: the state to show for the connector itself; ``""`` for its present state.
         """
         plugin = self.herder.plugin(connector)
         version = plugin and plugin.version
@@ -199,7 +199,7 @@ def _create(call: _Call) -> Reply:
 
 
 def _named(name: str, config: dict[str, str | None]) -> dict[str, str | None]:
-    """Return a config with the connector's name. Raises Refused if it has another."""
+    """Return a config with the connector's name. Raises Refused if the config has another name."""
     own = config.get(validation.NAME)
     if own is not None and own != name:
         text = f"Connector name configuration ({own}) doesn't match connector name in the URL ({name})"

@@ -63,7 +63,9 @@ def join_workers(cluster: Cluster, group_id: str, state: ConnectState, addresses
 
 
 def join_tasks(cluster: Cluster, connector: Connector) -> None:
-    """Make the running and paused tasks of a sink the members of its group. A new group has read all records."""
+    """Make the running and paused tasks of a sink the members of its group. Do nothing if other clients are in the
+    group. If the sink runs, the group has read all records of partitions in which it had no offset.
+    """
     group_id, topics = group_of(connector), topics_of(cluster, connector)
     tasks = [each for each in connector.tasks if each.state in (RUNNING, "PAUSED")]
     former = cluster.state.groups.get(group_id)
@@ -97,7 +99,7 @@ def _read_all(cluster: Cluster, group: Group, topics: Sequence[str]) -> None:
 
 
 def leave_tasks(cluster: Cluster, connector: Connector) -> None:
-    """Remove all members of a sink's group, which keeps its offsets."""
+    """Remove all members of a sink's group, which keeps its offsets; do nothing if a real client is a member."""
     group = cluster.state.groups.get(group_of(connector))
     if group is not None and all(each.stands_in for each in group.members.values()):
         group.members.clear()

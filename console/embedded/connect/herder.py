@@ -23,7 +23,7 @@ class Herder:
     release: ConnectRelease
 
     def plugin(self, connector: Connector) -> Plugin | None:
-        """Return the plugin of a connector."""
+        """Return the plugin of a connector; None if the release has no plugin with the connector's class."""
         return self.release.connector(connector.config.get("connector.class", ""))
 
     def kind(self, connector: Connector) -> str:
@@ -59,7 +59,9 @@ class Herder:
         return self.settled(state.with_connector(replace(connector, target=target)), name)
 
     def settled(self, state: ConnectState, name: str) -> ConnectState:
-        """Return the state after the workers followed a connector's target state and config."""
+        """Return the state after the workers followed a connector's target state and config. Failed and unassigned
+        tasks stay as they are.
+        """
         connector = state.connectors[name]
         if connector.target == states.STOPPED:
             return state.with_connector(replace(connector, state=states.STOPPED, tasks=()))

@@ -29,7 +29,7 @@ def require_stopped(connector: Connector) -> None:
 
 
 def shown_offsets(cluster: Cluster, connector: Connector, kind: str) -> list[dict[str, Any]]:
-    """Return the offsets of a source, or those of a sink's group."""
+    """Return the offsets of a source, or those of a sink's group; empty if there is no such group."""
     if kind != "sink":
         return [{"partition": dict(partition), "offset": dict(offset)} for partition, offset in connector.offsets]
     group = cluster.state.groups.get(group_of(connector))

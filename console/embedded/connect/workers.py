@@ -69,7 +69,7 @@ class Workers:
         return state
 
     def address(self, number: int) -> str:
-        """Return host and port of a worker, by which statuses name it."""
+        """Return the host and the port of a worker as text, by which statuses name it."""
         return f"{LOOPBACK}:{self.ports[number - 1]}"
 
     def change(self, state: ConnectState) -> None:

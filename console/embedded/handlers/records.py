@@ -147,8 +147,9 @@ def timestamp_limits(config: Callable[[str], str]) -> TimestampLimits:
 
 
 def out_of_range(batch: record_batch.Batch, allowed: TimestampLimits, now: int) -> tuple[tuple[int, str], ...]:
-    """Return the records out of range, by position, with Kafka's messages (LogValidator.validateTimestamp). now:
-    milliseconds since 1970."""
+    """Return the records out of range, by position, with Kafka's messages (LogValidator.validateTimestamp). If the
+    records can't be decoded, the batch's latest timestamp counts as that of record 0. now: milliseconds since 1970.
+    """
     first, last = now - allowed.before, now + allowed.after
     if batch.max_timestamp <= last and allowed.before == _FOREVER:
         return ()

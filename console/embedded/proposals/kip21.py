@@ -99,7 +99,9 @@ def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
 
 
 def _alter_quotas(known: QuotaEntity, added: dict[str, str], deleted: tuple[str, ...], context: RequestContext) -> int:
-    """Alter quotas. Empty values are invalid here: the request lists deletions separately."""
+    """Alter quotas, and return the error code; an invalid value changes nothing. Empty values are invalid here: the
+    request lists deletions separately.
+    """
     try:
         values = {key: parsed_quota(key, added.get(key, "")) for key in (*added, *deleted)}
     except ValueError:

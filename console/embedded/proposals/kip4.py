@@ -73,7 +73,9 @@ def _planned(item: kip4.CreateTopicRequest, context: RequestContext, planner: Pl
 
 
 def _placement_refusal(item: kip4.CreateTopicRequest, context: RequestContext) -> int:
-    """Check that the request has either counts or an assignment. An assignment may name brokers that are down."""
+    """Check that the request has either counts or an assignment, each valid. Return the error code, 0 if so. An
+    assignment may name brokers that are down.
+    """
     counted = (item.num_partitions, item.replication_factor) != (kip4.NOT_GIVEN, kip4.NOT_GIVEN)
     if counted == bool(item.replica_assignment):
         return ErrorCode.invalid_request
@@ -119,7 +121,9 @@ async def delete_topics(request: kip4.DeleteTopicsRequest, context: RequestConte
 
 
 def _delete_refusal(name: str, context: RequestContext) -> int:
-    """Return the error code for a topic that can't be deleted. Without DESCRIBE, a topic is reported as missing."""
+    """Return the error code for a topic that can't be deleted; 0 if it can, or is being deleted. Without DESCRIBE, a
+    topic is reported as missing.
+    """
     if _is_misrouted(context):
         return ErrorCode.not_controller
     if not context.allowed("DELETE", "TOPIC", name):

@@ -247,7 +247,7 @@ def add_group(cluster: Cluster, name: str, topics: Sequence[str], clients: Seque
 
 
 def shares_of(state: ClusterState, topics: Sequence[str], members: int) -> list[dict[str, tuple[int, ...]]]:
-    """Assign partitions to members (RangeAssignor)."""
+    """Return the partitions of each of `members` members, by topic, as RangeAssignor assigns them."""
     shares: list[dict[str, tuple[int, ...]]] = [{} for _ in range(members)]
     for topic in topics if members else ():
         each, more = divmod(len(state.topics[topic].partitions), members)
@@ -277,7 +277,9 @@ def stand_in(
 
 
 def commit_later_offset(cluster: Cluster, group: str, topic: str, records: int) -> None:
-    """Commit a later offset of the first partition for a group, limited to the end of the log."""
+    """Commit a later offset of the first partition for a group, limited to the end of the log; do nothing if the group
+    or the log is missing.
+    """
     found, log = cluster.state.groups.get(group), cluster.state.logs.get((topic, 0))
     if found is None or log is None:
         return

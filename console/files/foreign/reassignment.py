@@ -55,7 +55,9 @@ FORM = DocumentForm("kafka-reassign-partitions' JSON", _owns, _take)
 
 
 def _partition(node: Node) -> tuple[str, int, tuple[int, ...], tuple[str, ...]]:
-    """Return topic, number, replicas and log directories, without any if they are open. Raises FileProblem."""
+    """Return the topic, the number, the replicas, and the log directory of each replica; no directories if the file has
+    none. Raises FileProblem.
+    """
     found = node.fields(("topic", "partition", "replicas"), ("log_dirs",))
     topic, number = shown(found["topic"]), count(0, _MOST)(found["partition"])
     brokers = tuple(map(count(0, _MOST), found["replicas"].items()))

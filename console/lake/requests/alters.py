@@ -1,4 +1,4 @@
-"""The changes in a logged request: a `Change` for each thing that it names, for every API that changes a cluster's
+"""The changes in a logged request: a `Change` for each setting that it names, for every API that changes a cluster's
 state.
 
 Fields are those of Kafka's message schemas, as its request log writes them (RequestConvertToJson). Requests from Kafka
@@ -18,13 +18,13 @@ from console.model.numbers import commas
 
 Body = Mapping[str, Any]
 NO_ANSWER = -1
-"""The error code (UNKNOWN_SERVER_ERROR) for a thing that the response does not mention."""
+"""The error code (UNKNOWN_SERVER_ERROR) for an item without a valid code in the response."""
 _BROKER_ATTRS = (":endpoints", ":rack", ":fenced")
 
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that a request changes, as `console.lake.entities` spells it."""
+    """One attribute that a request changes, as `console.lake.entities` spells it."""
 
     entity_type: str
     entity_key: str
@@ -45,7 +45,7 @@ def changes(api: str, request: Body, response: Body) -> tuple[Change, ...]:
 
 
 def _error(answer: Body | None, response: Body) -> int:
-    """Return the error of a thing's own result, else of the whole response."""
+    """Return the error code of an item's own result, else of the whole response; NO_ANSWER if it is no valid one."""
     code = (answer or {}).get("errorCode", response.get("errorCode", NO_ANSWER))
     # Kafka's error codes have 16 bits: any other number is invalid.
     return int(code) if -(2**15) <= int(code) < 2**15 else NO_ANSWER
@@ -54,7 +54,7 @@ def _error(answer: Body | None, response: Body) -> int:
 def _asked(
     request: Body, field: str, response: Body, answered: str, *keys: str, answer_keys: Sequence[str] = ()
 ) -> Iterator[tuple[Body, int]]:
-    """Yield each thing in a request, with its error. keys: the fields that identify it in both; answer_keys: those of
+    """Yield each item of a request, with its error. keys: the fields that identify it in both; answer_keys: those of
     the response, if they differ.
     """
     answers = {tuple(each.get(key) for key in answer_keys or keys): each for each in response.get(answered) or ()}

@@ -509,7 +509,7 @@ def _or_none(decoder: Decoder[_T], body: Raw) -> _T | None:
 
 def is_clients(request: Logged) -> bool:
     """Return whether a client sent the request to this broker: neither a replica's fetch, nor the copy that the
-    controller logs of a forwarded request.
+    controller logs of a forwarded request. False if the log does not tell whether it was forwarded.
     """
     if request.is_forwarded is not False:
         return False

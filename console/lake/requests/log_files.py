@@ -433,7 +433,8 @@ def fold_at(file: LogBytes, zone: str, end: int, message: bytes = REQUESTS.messa
 
 def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | None:
     """Return `fold_at` of a file whose lines all lie inside an hour that clocks show twice, by the time of the file's
-    last change. last: the time of the last line. Raises AmbiguousHourError: the last change does not show the pass.
+    last change: None for the first pass, 0 for the second. last: the time of the last line. Raises AmbiguousHourError:
+    the last change does not show the pass.
     """
     clock = ZoneInfo(zone)
     first_pass, second_pass = (last.replace(tzinfo=clock, fold=fold).astimezone(timezone.utc) for fold in (0, 1))
@@ -645,7 +646,7 @@ def _new_of(
     for identity in alike:
         begins_so, same = seen.same(now[identity])
         read = now[identity]["read"]
-        # Whether the file lost the end of the text that was read, but kept more than its first line.
+        # A file is cut if it lost the end of the text that was read, but kept more than its first line.
         is_cut = end < read if begins_so else same > seen.line_end
         if is_cut and identity in known and known[identity]["place"] == seen.stat["place"]:
             raise CutInPlaceError(

@@ -99,7 +99,7 @@ _NEVER = 1 << 62
 
 def authors_of_requests(asked: Iterable[Author]) -> Iterator[Author]:
     """Yield the changes that requests report. `is_copy` of a change stays True only if the original request of the copy
-    is also known.
+    is also known. A number of partitions or replicas that a request leaves to the broker becomes None.
 
     Args:
         asked: the changes of one entity; `is_copy` marks those of forwarded requests.
@@ -256,7 +256,9 @@ def _same_content(offered: Author, change: kraft.Event) -> bool:
 
 
 def _named(change: kraft.Event, found: set[tuple[int, Author]]) -> kraft.Event:
-    """Return the change with its author. found: all authors that fit, with their `STEPS`."""
+    """Return the change with the authors whose times fit best. found: all authors that fit, each after the number of
+    `STEPS` by which its time is off.
+    """
     best = min(tier for tier, _ in found)
     fitting = [author for tier, author in found if tier == best]
     names = principals(author.principal for author in fitting)

@@ -1,14 +1,14 @@
-"""`drift`: values that differ now: of a broker from its cluster's others, of a cluster from the lake's, all from a
-baseline.
+"""`drift`: values that differ now: those of a broker from the cluster's other brokers, those of a cluster from the
+lake's other clusters, and all from a baseline.
 
 The majority is the most frequent value. If two values are equally frequent, "not set" wins; in any other tie nothing is
 marked, and nothing between two clusters. A hidden value equals any other hidden value, and differs from "not set".
 Lists that brokers treat as sets are compared as sets.
 
-- broker: the effective value of each broker, its own or the cluster's default; without those that differ by nature:
-  ids, addresses, folders, racks, its own key and certificate.
-- cluster: topics among the clusters that have one of that name, quotas among those that have one of that entity, the
-  brokers' defaults and the quotas of default entities among all; without throttles, which go with moves.
+- broker: the effective value of each broker, its own or the cluster's default; without values that differ by nature:
+  ids, addresses, folders, racks, the broker's own key and certificate.
+- cluster: topics among the clusters that have a topic of that name, quotas among those that have quotas of that entity,
+  the brokers' defaults and the quotas of default entities among all; without throttles, which go with moves.
 - baseline: the values of a file (`console.lake.policy_files`).
 
 Pure; times are microseconds since 1970.
@@ -41,7 +41,7 @@ class Peer(NamedTuple):
     entity_key: str
     attr: str
     own: str | None
-    """The entity's own value, which the operator can change."""
+    """The entity's own value, which the operator can change; None if it has none."""
     since: int | None
     """The time at which it was set; None if it was set before anything was known."""
     holds: str | None

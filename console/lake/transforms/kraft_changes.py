@@ -139,7 +139,7 @@ class Record(NamedTuple):
     type: str
     fields: Mapping[str, Any]
     hmac: str | None
-    """The HMAC of its hidden value."""
+    """The HMAC of its hidden value; None if the value is not hidden."""
 
 
 class Placed(NamedTuple):
@@ -149,7 +149,7 @@ class Placed(NamedTuple):
     is_set: bool
     value: str | None
     digest: str | None
-    """The SHA-256 of the value, or the HMAC of a hidden one."""
+    """The SHA-256 of the value, or the HMAC of a hidden one; None if neither is known."""
     told: bool
     offset: int
     in_snapshot: bool

@@ -155,7 +155,7 @@ class _Judge:
     def _violations(
         self, cluster_id: str, key: str, rows: Sequence[Held], of: OfCluster, *, always: bool
     ) -> Iterator[Row]:
-        """Yield the violations by an entity. always: it is judged whether it exists or not."""
+        """Yield the violations by an entity. always: whether the entity is judged even if it does not exist."""
         policy = self.policy
         events: dict[str, list[_Event]] = defaultdict(list)
         if always:
@@ -177,7 +177,9 @@ class _Judge:
                 yield cluster_id, policy.id, shown, attr, actual, words, policy.severity, first, last
 
     def _times(self, attr: str, events: list[_Event], saw_files: bool) -> Iterator[tuple[str | None, int, int | None]]:
-        """Yield the uninterrupted times of violation, each with the last value."""
+        """Yield the uninterrupted times of violation, each with the last value; None for an inherited, hidden or
+        missing value, and if the policy does not show values.
+        """
         events.sort(key=itemgetter(0))
         state = _State()
         since: int | None = None

@@ -42,7 +42,9 @@ def _needs(statement: CancelMoves, _selected: statements.Subject | None) -> Need
 
 
 def _edits(statement: CancelMoves, staging: Staging) -> Iterable[Edit]:
-    """Return a cancellation for each partition that moves; if none moves, some that are reported as unchanged."""
+    """Return a cancellation for the partition that the statement names, else for each that moves; if none moves, some
+    that are reported as unchanged.
+    """
     from console.plan.kinds.moves import moves_of
 
     topic = staging.topic(statement.topic)

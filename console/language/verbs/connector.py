@@ -37,7 +37,7 @@ class CreateConnector(statements.EditStatement, frozen=True):
     state: str = ""
     """The wanted state; ``""`` for running."""
     given: tuple[tuple[str, Secret], ...] | None = None
-    """The config from the file once it is read; the values are Secrets, because they may be passwords."""
+    """The config from the file; None until it is read. The values are Secrets, because they may be passwords."""
 
     @property
     def reads_file(self) -> bool:

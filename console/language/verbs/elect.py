@@ -51,7 +51,7 @@ def _text(statement: Elect) -> str:
 
 
 def _needs(statement: Elect, _selected: statements.Subject | None) -> Needs:
-    """Return the topics to read, and for an unclean election also the replicas' log ranges."""
+    """Return the topics to read, and for an unclean election of a named topic also the replicas' log ranges."""
     if statement.topic is None:
         return whole_parts(Part.TOPICS)
     need = the_topic(statement.topic)
@@ -59,7 +59,9 @@ def _needs(statement: Elect, _selected: statements.Subject | None) -> Needs:
 
 
 def _edits(statement: Elect, staging: Staging) -> Iterable[Edit]:
-    """Return an election for each partition that needs one; if none does, some that are reported as unchanged."""
+    """Return an election for each partition that needs one; if none does, for a few, which are reported as unchanged.
+    A partition that the statement names gets its election in any case.
+    """
     from console.plan.kinds.leaders import preferred_brokers, preferred_elections
 
     topics = staging.snapshot.topics

@@ -80,7 +80,8 @@ def first_needs(statement: PassingStatement) -> Needs:
 
 
 def letters_first(statement: PassingStatement, staging: Staging, edits: Iterable[Edit]) -> Iterator[Edit]:
-    """Yield the edits of a statement, preceded by edits that send the records which the statement passes over.
+    """Yield the edits of a statement; if it names a topic for the records that it passes over, first the edits that
+    send them there.
 
     Raises:
         CommandError: the topic contains the records itself; the plan already sends some of the records; or an earlier
@@ -148,7 +149,7 @@ def refuse_outdated(edits: Iterable[Edit], made_on: Snapshot, now: Snapshot) -> 
 
 
 def passed_over(edits: Iterable[Edit], snapshot: Snapshot) -> Mapping[TopicPartition, tuple[str | None, int, int]]:
-    """Return the ranges of offsets that edits pass over.
+    """Return the ranges of offsets that edits pass over, without empty ranges.
 
     Args:
         snapshot: the snapshot that the edits are made on.

@@ -322,7 +322,8 @@ def again(record: Record) -> Produce:
         record: the record in the form that is shown: a part that a schema decoded is JSON.
 
     Raises:
-        NotTyped: a part is not text, is too long, or was decoded in a way in which kac can't encode.
+        NotTyped: a part is not text, is too long, or was decoded in a way in which kac can't encode; a header is null,
+            or both key and value are.
     """
     key, key_schema = _typed(record.key, record.key_encoding, KEY)
     value, value_schema = _typed(record.value, record.value_encoding, VALUE)
