@@ -250,9 +250,17 @@ def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed
     yield cause.Next(f"look at {where}")
     if is_spare:
         yield cause.Next("if it was taken out, for good: unregister it", f"unregister broker {broker}")
-    else:
+        return
+    # A crashed broker reads its logs again, with closed ports, and a drain copies all of its replicas to the others.
+    since = _since_away(observations, symptoms.Subject(broker=broker)) or observations.began
+    if observations.last.at - since > AWAY:
         yield cause.Next(
             f"if it does not come back (outside the console: kac moves drain {broker})", f"drain broker {broker}"
+        )
+    else:
+        yield cause.Next(
+            "if its log shows that it reads its segments again, wait: another restart begins that anew. If it does not "
+            f"come back within minutes, drain it (outside the console: kac moves drain {broker})"
         )
 
 
@@ -416,10 +424,12 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
         # Silence alone may be caused by the network between here and the broker; if followers also fall behind, the
         # cluster itself is affected.
         fits = any(each.brokers == (broker,) for each in observations.of(symptoms.UNDER_REPLICATED))
+        # A busy host, or a pause of garbage collection, holds up one response.
+        is_brief = not fits and not observations.lasts(symptom.name, symptom.subject, LASTS)
         yield cause.Claim(
             cause="broker-unresponsive",
             subject=symptom.subject,
-            severity=_severity(observations, broker),
+            severity=Severity.INFO if is_brief else _severity(observations, broker),
             certainty=Certainty.LIKELY if fits else Certainty.POSSIBLE,
             title=f"broker {broker} does not answer",
             since=observations.since(symptom),
@@ -431,7 +441,8 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
             predicted=_follows(broker),
             next=(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: a stopped process, garbage collection, a hanging disk"
+                    f"look at {_address(observations, broker)}: a stopped process, garbage collection, a hanging "
+                    "disk, its limit of open files or threads, a full queue of new connections"
                 ),
             ),
         )
@@ -626,6 +637,7 @@ def _skew(observations: Observations) -> Iterator[cause.Claim]:
         back, since = observations.came_back(broker, ELECTED), observations.since(symptom)
         elects = _elects(observations.last.snapshot)
         soon = elects and (back is not None or (since is not None and observations.last.at - since <= ELECTED))
+        ails = _ails(observations, broker)
         yield cause.Claim(
             cause="leader-skew",
             subject=symptom.subject,
@@ -639,11 +651,26 @@ def _skew(observations: Observations) -> Iterator[cause.Claim]:
             ),
             predicted=cause.predict(symptoms.NOT_PREFERRED, subject=symptom.subject),
             next=(
-                cause.Next("wait: the controller elects preferred leaders every 5 minutes")
+                cause.Next(f"elect preferred leaders only once broker {broker} is well: {ails}")
+                if ails
+                else cause.Next("wait: the controller elects preferred leaders every 5 minutes")
                 if soon
                 else cause.Next("elect preferred leaders", f"elect preferred broker {broker}"),
             ),
         )
+
+
+def _ails(observations: Observations, broker: int) -> str:
+    """Return the reason, as text, why a broker that is up should not get leaders now; ``""`` if there is none."""
+    subject = symptoms.Subject(broker=broker)
+    times = max(observations.times((name, subject)) for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT))
+    if times >= FLAPS:
+        return f"it went away, or did not answer, {times} times in 30 minutes"
+    if any(each.subject.broker == broker for each in observations.of(symptoms.DIR_ERROR)):
+        return "a log directory of it failed"
+    if any(each.subject.broker == broker for each in observations.of(symptoms.VIEWS_DISAGREE)):
+        return "it does not know what the cluster decided"
+    return ""
 
 
 def _elects(snapshot: Snapshot) -> bool:
