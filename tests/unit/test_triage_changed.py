@@ -281,6 +281,85 @@ def test_logins_that_brokers_take_in_addition_stop_nobody(was: str, now: str, *,
     assert bool(seen(before, then, stops=True)) is is_named
 
 
+AUTHORIZER, LAG_TIME = "authorizer.class.name", "replica.lag.time.max.ms"
+SIZE = "group.max.size"
+
+
+def rolled(was: str | None, now: str | None, key: str, *, first: int = 4) -> Change:
+    """Brokers 1, 2 and 3 are restarted in turn, each for a poll, with another line in their files."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        restarted = {broker for broker in (1, 2, 3) if tick > first + 2 * (broker - 1)}
+        away = [broker for broker in (1, 2, 3) if tick == first + 2 * (broker - 1)]
+        found = {
+            broker_resource(broker): samples.config_set({key: value} if value is not None else {}, STATIC_BROKER_CONFIG)
+            for broker in (1, 2, 3)
+            for value in (now if broker in restarted else was,)
+        }
+        known = replace(snapshot, configs={**snapshot.configs, **found})
+        return test_triage.without_broker(known, away) if away else known
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("key", "was", "now", "is_named"),
+    [
+        (AUTHORIZER, None, "org.apache.kafka.metadata.authorizer.StandardAuthorizer", True),
+        (AUTHORIZER, "org.apache.kafka.metadata.authorizer.StandardAuthorizer", None, False),  # all may do all
+        ("ssl.principal.mapping.rules", "DEFAULT", "RULE:^CN=(.*?),.*$/$1/", True),
+        ("sasl.enabled.mechanisms", "SCRAM-SHA-256,SCRAM-SHA-512", "SCRAM-SHA-512", True),
+        ("sasl.enabled.mechanisms", "SCRAM-SHA-512", "SCRAM-SHA-256,SCRAM-SHA-512", False),
+        ("listener.security.protocol.map", "A:PLAINTEXT", "A:PLAINTEXT,B:SSL", False),
+        ("super.users", None, "User:admin", False),
+        ("super.users", "User:admin", None, True),
+        (SIZE, "500", "2", True),
+        (SIZE, "2", "500", False),
+        ("num.io.threads", "8", "16", False),
+    ],
+)
+@pytest.mark.parametrize("ticks", [14, 30])
+def test_a_line_of_brokers_files_that_clients_meet_after_the_restart(
+    key: str, was: str | None, now: str | None, ticks: int, *, is_named: bool
+) -> None:
+    """Members leave in the roll and do not come back; it is said half a minute after the last restart."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lags = committed({0: min(500 * tick, 500 * 6)}, 500 * tick, members=tick < 6)
+        return rolled(was, now, key)(lags(snapshot, tick), tick)
+
+    mine = verdict_of(change, ticks)
+    found = [each for each in mine if each.cause == "changed-lately"]
+    assert bool(found) is (is_named and ticks == 30), [each.title for each in mine]
+    for each in found:
+        assert each.title == f"brokers 1, 2, 3: {key} changed before group billing fell behind"
+        assert each.certainty is (Certainty.LIKELY if key == AUTHORIZER else Certainty.POSSIBLE)
+        assert each.severity is Severity.WARNING
+        assert "files of brokers 1, 2, 3" in each.next[0].text
+
+
+def test_members_that_are_there_did_not_meet_the_line() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lags = committed({0: min(500 * tick, 500 * 6)}, 500 * tick, members=True)
+        return rolled(None, "a.Class", AUTHORIZER)(lags(snapshot, tick), tick)
+
+    assert "changed-lately" not in {each.cause for each in verdict_of(change, 30)}
+
+
+@pytest.mark.parametrize(("now", "out_from", "is_named"), [("500", 20, True), ("500", 5, False), ("60000", 20, False)])
+def test_replicas_that_leave_an_isr_long_after_the_restart_may_have_less_time(
+    now: str, out_from: int, *, is_named: bool
+) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = rolled("30000", now, LAG_TIME)(snapshot, tick)
+        if tick < out_from:
+            return known
+        return test_triage.first_of_orders(known, isr=tuple(b for b in (1, 2, 3) if b != 3), leader=1)
+
+    titles = [each.title for each in verdict_of(change, 30) if each.cause == "changed-lately"]
+    assert titles == ([f"brokers 1, 2, 3: {LAG_TIME} changed right before"] if is_named else [])
+
+
 KEYSTORE = "listener.name.external.ssl.keystore.location"
 OLD, NEW = of_brokers("old.pem", key=KEYSTORE), of_brokers("new.pem", key=KEYSTORE)
 

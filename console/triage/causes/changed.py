@@ -30,6 +30,7 @@ from console.triage.facts import Author, ChangeKey
 from console.triage.judged_changes import KEPT, JudgedChange, Versions
 from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered_by
+from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
 from console.triage.silence import fell_silent, silences
 
@@ -82,6 +83,22 @@ _SHORTER = frozenset(
     }
 )
 """Configs of a group whose lower value may hold up its members: they need more time for their records."""
+_IS_LOWER = frozenset(
+    {
+        "group.max.size",
+        "group.max.session.timeout.ms",
+        "group.consumer.max.size",
+        "group.consumer.max.session.timeout.ms",
+        "group.streams.max.size",
+        "group.share.max.size",
+    }
+)
+"""Limits of brokers above which they refuse members of groups."""
+_IS_HIGHER = frozenset({"group.min.session.timeout.ms", "group.consumer.min.session.timeout.ms"})
+"""Limits of brokers below which they refuse members of groups."""
+_PROTOCOLS = "group.coordinator.rebalance.protocols"
+_FETCHES = frozenset({"replica.lag.time.max.ms", "replica.fetch.max.bytes", "num.replica.fetchers"})
+"""Configs of brokers whose lower value may let their replicas leave ISRs."""
 _CONNECTS = (
     "ssl.keystore.location",
     "ssl.keystore.certificate.chain",
@@ -92,10 +109,17 @@ _CONNECTS = (
     "ssl.cipher.suites",
     "ssl.principal.mapping.rules",
     "sasl.enabled.mechanisms",
+    "listener.security.protocol.map",
+    "principal.builder.class",
+    "authorizer.class.name",
+    "super.users",
+    "allow.everyone.if.no.acl.found",
 )
 """Configs of brokers' listeners that matter when a client connects; a connected client is not affected."""
-_LISTS = ("ssl.enabled.protocols", "ssl.cipher.suites", "sasl.enabled.mechanisms")
+_LISTS = ("ssl.enabled.protocols", "ssl.cipher.suites", "sasl.enabled.mechanisms", "listener.security.protocol.map")
 """Those whose value is a list of what brokers take."""
+_OPENS = ("super.users", "allow.everyone.if.no.acl.found")
+"""Those that let clients in without ACLs: brokers hide the values, so that only a line that is gone says something."""
 _ANEW = (
     "a client meets it when it connects again, so that those which were restarted since fail first: it has to trust "
     "the authority of the brokers' certificate, and the broker has to take its login"
@@ -148,7 +172,10 @@ MOST_NAMED = 3
 """Maximum number of silent topics, or of groups, that a title names."""
 STAYS = timedelta(seconds=30)
 """The time for which a group whose offsets were set has to stay without members before the step to set them again is
-offered: its consumers may be about to start."""
+offered: its consumers may be about to start. Also the time after a restart of brokers in which clients come back."""
+
+CAUGHT_UP = timedelta(seconds=30)
+"""The time after a restart after which a replica that leaves an ISR has another reason."""
 
 EXPIRES = "offsets.retention.minutes"
 """The config for the time after which brokers drop the offsets of a group without members."""
@@ -281,6 +308,8 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
         by_owner.setdefault(_owner(each), []).append(each)
     for parts in by_owner.values():
         made = _with_effects(parts, hits, silent, lost)
+        if parts[0].from_file and made.has_effect and _restart_lately(parts, observations):
+            made = _Made(made.parts)
         if made.has_effect or _stands(made, observations):
             yield _claim(made, observations)
 
@@ -339,11 +368,44 @@ def _with_effects(
 # -- affected symptoms -------------------------------------------------------------------------------------------------
 
 
+def _restart_lately(parts: Sequence[JudgedChange], observations: Observations) -> bool:
+    """Return whether the brokers whose files changed restart, or came back a moment ago: the restart itself has the
+    symptoms of a line that clients meet when they connect again.
+    """
+    now = observations.last.at
+    if restarting(observations):
+        return True
+    for part in parts:
+        about = part.place.about
+        assert isinstance(about, ConfigResource)
+        number = int(about.name)
+        if number in triage_symptoms.gone(observations.last.snapshot) | observations.last.silent:
+            return True
+        back = observations.back_since(number)
+        if now - max(back or part.after, part.after) < STAYS:
+            return True
+    return False
+
+
+def _effects_of_file(change: JudgedChange) -> frozenset[str]:
+    """Return the names of the symptoms that a rule attributes to a changed line of a broker's file."""
+    key, was, now = change.place.key, change.held or change.was, change.holds or change.became
+    if _connects(change):
+        return _READERS
+    falls = record_risks.falls(was, now, is_known=True)
+    rises = record_risks.falls(now, was, is_known=True)
+    if (falls and key in _IS_LOWER) or (rises and key in _IS_HIGHER):
+        return _READERS | {triage_symptoms.REBALANCING}
+    if key == _PROTOCOLS and not set(items_of(was or "")) <= set(items_of(now or "")):
+        return _READERS | {triage_symptoms.REBALANCING}
+    return frozenset({triage_symptoms.UNDER_REPLICATED}) if falls and key in _FETCHES else frozenset()
+
+
 def _effects_of(change: JudgedChange) -> frozenset[str]:
     """Return the names of the symptoms that a rule attributes to a change."""
     place = change.place
     if change.from_file:
-        return frozenset()  # the restart itself has these symptoms
+        return _effects_of_file(change)
     match place.kind:
         case Kind.CONFIG if _connects(change):
             return _READERS
@@ -373,6 +435,10 @@ def _connects(change: JudgedChange) -> bool:
     """
     key = change.place.key
     is_brokers = isinstance(change.place.about, ConfigResource) and change.place.about.type == codes.BROKER
+    if key in _OPENS and change.became is not None:
+        return False
+    if key == "authorizer.class.name" and not change.became:
+        return False  # every client may do all
     if key.endswith(_LISTS):
         was, now = (set(items_of(each or "")) for each in (change.held or change.was, change.holds or change.became))
         if was and was <= now:
@@ -420,10 +486,13 @@ class _Candidate(NamedTuple):
 
 
 def _candidate(change: JudgedChange) -> _Candidate:
-    # Clients notice a deleted credential at their next login, a new schema with the first record that has it, and
-    # offsets that were set until they have reached the old ones again.
-    lasts = KEPT if change.offsets or change.place.kind is Kind.SCRAM or _schema_of(change) is not None else BEFORE
+    # Clients notice a deleted credential, or a line of a broker's file, at their next login, a new schema with its
+    # first record, and offsets that were set until they have reached the old ones again.
+    is_late = change.offsets or change.place.kind is Kind.SCRAM or _schema_of(change) is not None or change.from_file
+    lasts = KEPT if is_late else BEFORE
     first = change.after - _READ_LATER
+    if change.from_file and change.place.key in _FETCHES:
+        first = change.at + CAUGHT_UP  # the replicas of a broker that restarted leave ISRs, and come back
     return _Candidate(change, _effects_of(change), _near(change), first, change.at + lasts, of_vacant=_connects(change))
 
 
@@ -608,7 +677,9 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
     if not _stops_producers(change) or change.at < observations.last.at - BEFORE:
         return
     match change.place.about:
-        case ConfigResource(type=codes.BROKER) if change.place.key in _REFUSED_ABOVE:
+        case ConfigResource(type=codes.BROKER) if change.place.key in _REFUSED_ABOVE or (
+            change.from_file and _connects(change)
+        ):
             # A producer may meet the limit at a later start. A pause of a topic with rare records says nothing.
             steady = {each.topic for each in silences(observations)}
             yield from (
@@ -841,7 +912,8 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
         when = "right before" if _schema_of(first) is None else "before"
         return f"{what} {when} {first_few(failed, MOST_NAMED)} failed"
     if suffers.groups:
-        return f"{what} right before {first_few([f'group {name}' for name in suffers.groups], MOST_NAMED)} fell behind"
+        when = "before" if first.from_file else "right before"
+        return f"{what} {when} {first_few([f'group {name}' for name in suffers.groups], MOST_NAMED)} fell behind"
     if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in suffers.hit):
         return f"{what} right before it stopped to answer"
     if suffers.hit:
