@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model.changes import FeatureTarget, GroupOffsetTarget, ScramUser, TopicTarget, VoterTarget
-from console.model.cluster import GroupLag, Partition, PartitionLag, ScramCredential, Topic
+from console.model.cluster import (
+    ClusterFeatures,
+    GroupLag,
+    Partition,
+    PartitionLag,
+    QuorumReplica,
+    ScramCredential,
+    Topic,
+)
 from console.model.codes import (
     DEFAULT_CONFIG,
     DYNAMIC_BROKER_CONFIG,
@@ -279,6 +287,88 @@ def test_a_broker_that_differs_from_all_others_is_told_so(then: tuple[str, ...],
 def test_logins_that_brokers_take_in_addition_stop_nobody(was: str, now: str, *, is_named: bool) -> None:
     before, then = (of_brokers(each, key="sasl.enabled.mechanisms", source=STATIC_BROKER_CONFIG) for each in (was, now))
     assert bool(seen(before, then, stops=True)) is is_named
+
+
+EXTERNAL = "listener.name.external.max.connections"
+
+
+@pytest.mark.parametrize(
+    ("key", "was", "now", "members", "is_named"),
+    [
+        (EXTERNAL, "2147483647", "20", False, True),
+        (EXTERNAL, "2147483647", "20", True, False),  # who is connected stays
+        (EXTERNAL, "20", "2147483647", False, False),
+        ("max.connections", "2147483647", "20", False, True),
+        ("listener.name.external.num.network.threads", "3", "20", False, False),
+    ],
+)
+def test_a_limit_of_connections_holds_back_members_that_come_back(
+    key: str, was: str, now: str, *, members: bool, is_named: bool
+) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lags = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick, members=members or tick < WHEN)
+        return of_brokers(now if tick >= WHEN else was, key=key)(lags(snapshot, tick), tick)
+
+    titles = [claim.title for claim in verdict_of(change, 20)]
+    assert (f"broker 1: {key} changed right before group billing fell behind" in titles) is is_named
+
+
+@pytest.mark.parametrize(
+    ("feature", "was", "now", "type_", "is_named"),
+    [
+        ("group.version", "1", "0", "consumer", True),
+        ("group.version", "1", "0", "classic", False),
+        ("group.version", "0", "1", "consumer", False),
+        ("streams.version", "1", "0", "consumer", False),
+    ],
+)
+def test_a_lower_level_of_a_feature_stops_groups_that_need_it(
+    feature: str, was: str, now: str, type_: str, *, is_named: bool
+) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lagging = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick, members=tick < WHEN)(snapshot, tick)
+        groups = {name: replace(each, type=type_) for name, each in lagging.groups.items()}
+        level = {feature: int(now if tick >= WHEN else was)}
+        features = ClusterFeatures(level, ())
+        at = START + tick * TICK
+        return replace(lagging, groups=groups, features=features, read_at={**lagging.read_at, "features": at})
+
+    def with_times(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = change(snapshot, tick)
+        return replace(known, read_at={**known.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)})
+
+    observations = watched(with_times, 20, before=with_times(healthy(), 0))
+    titles = [each.claim.title for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    assert any("group billing fell behind" in each for each in titles) is is_named, titles
+
+
+@pytest.mark.parametrize(("left", "comes", "is_named"), [(3, None, True), (3, 9, False), (5, None, False)])
+def test_a_removed_voter_is_a_row_if_no_other_may_fail(left: int, comes: int | None, *, is_named: bool) -> None:
+    """Of three voters one leaves and, in time, another one comes; of five one leaves."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        ids = [*range(1, left + 1)]
+        if tick >= WHEN:
+            ids = ids[:-1] + ([9] if comes is not None and tick >= comes else [])
+        now = test_triage.now_ms(tick)
+        voters = tuple(QuorumReplica(n, 100, 0, now, now, f"of-{n}") for n in ids)
+        return test_triage.with_quorum(snapshot, voters=voters)
+
+    titles = {ticks: [claim.title for claim in verdict_of(change, ticks)] for ticks in (12, 20)}
+    assert not titles[12]  # it may be replaced
+    assert any("no voter may fail any more" in each for each in titles[20]) is is_named, titles
+
+
+@pytest.mark.parametrize(("value", "is_said"), [(0.5, True), (50.0, False)])
+def test_a_low_quota_for_changes_is_said_among_what_no_api_shows(value: float, *, is_said: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = {**snapshot.read_at, "quotas": START + tick * TICK}
+        quotas = {EVERYBODY: {"controller_mutation_rate": value}} if tick >= WHEN else {}
+        return replace(snapshot, quotas=quotas, read_at=at)
+
+    observations = watched(change, 10, before=change(healthy(), 0))
+    said = [each.what for each in diagnose(observations).unknowable]
+    assert any("controller_mutation_rate=0.5" in each for each in said) is is_said
 
 
 AUTHORIZER, LAG_TIME = "authorizer.class.name", "replica.lag.time.max.ms"

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from console.model.changes import BrokerTarget
 from console.model.cluster import Partition, Topic, partition_in
-from console.model.codes import DEFAULT_CONFIG
 from console.model.config import broker_resource
 from console.model.elections import may_have_more
 from console.model.inheritance import values_of_brokers
@@ -20,6 +19,7 @@ from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
+from console.triage.connection_limits import limits_set
 from console.triage.events import ADDRESS
 from console.triage.observations import FLAPS, Interval, Observations, earliest
 from console.triage.remembered import remembered
@@ -448,15 +448,6 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-_LIMITS = (
-    "max.connections.per.ip",
-    "max.connections.per.ip.overrides",
-    "max.connections",
-    "max.connection.creation.rate",
-)
-"""Limits by which a broker closes a connection right after it accepted it (SocketServer, ConnectionQuotas)."""
-
-
 def _closing(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that accept connections and close them before the first response."""
     for symptom in observations.of(symptoms.BROKER_SILENT):
@@ -464,8 +455,7 @@ def _closing(observations: Observations) -> Iterator[cause.Claim]:
         if broker is None or broker not in observations.last.closing - _leaving(observations):
             continue
         configs = observations.last.snapshot.configs.get(broker_resource(broker))
-        entries = [configs.get(key) for key in _LIMITS] if configs is not None else []
-        limits = [each for each in entries if each is not None and each.value and each.source != DEFAULT_CONFIG]
+        limits = [*limits_set(configs)] if configs is not None else []
         set_ = ", ".join(f"{each.name}={each.value}" for each in limits)
         yield cause.Claim(
             cause="broker-turns-away",

@@ -9,10 +9,13 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from console.model import changes, codes
+from console.model.broker_keys import listener_base
+from console.model.cluster import Group
 from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of_brokers
 from console.model.numbers import commas, first_few, long_number, plural, time_of_day
+from console.model.quorum import majority
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
@@ -24,6 +27,7 @@ from console.triage import cause, dependencies
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
+from console.triage.connection_limits import CONNECTION_LIMITS, NEW_CONNECTIONS
 from console.triage.connectors import groups_of, misses_schema, reason_of, trace_of
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
@@ -36,6 +40,8 @@ from console.triage.silence import fell_silent, silences
 
 BEFORE = timedelta(minutes=5)
 """Maximum time from a change to a symptom for the change to be named along with the symptom."""
+REPLACED = timedelta(seconds=60)
+"""The time in which a voter that was removed is replaced by another one."""
 KNOWN = timedelta(seconds=3)
 """The time after which the journal of this host was searched for a change; a change that was made here is not
 reported."""
@@ -66,13 +72,14 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "cleanup.policy": _FAILURES,
     **dict.fromkeys((record_risks.TIMES, *record_risks.TIME_LIMITS), _FAILURES),
     "message.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
-    "max.connections.per.ip": frozenset({triage_symptoms.BROKER_SILENT}),
-    "max.connections": frozenset({triage_symptoms.BROKER_SILENT}),
-    "max.connection.creation.rate": frozenset({triage_symptoms.BROKER_SILENT}),
+    **dict.fromkeys(CONNECTION_LIMITS, _READERS | {triage_symptoms.BROKER_SILENT}),
+    NEW_CONNECTIONS: _READERS | {triage_symptoms.BROKER_SILENT},
     "consumer_byte_rate": _READERS,
     "request_percentage": _READERS | {triage_symptoms.BROKER_SILENT},
 }
-"""Key of a config or a quota -> the symptoms that its change may cause."""
+"""Key of a config without its listener, or of a quota -> the symptoms that its change may cause."""
+_PROTOCOL_OF = {"group.version": "consumer", "streams.version": "streams", "share.version": "share"}
+"""Feature -> the type of the groups that need it."""
 _SHORTER = frozenset(
     {
         "share.record.lock.duration.ms",
@@ -149,6 +156,8 @@ _STANDS = frozenset(
         risk_rules.ONE_RACK,
         risk_rules.ACL_LOCKS_OUT,
         risk_rules.TOPIC_DELETED,
+        risk_rules.ISR_ABOVE_REPLICATION,
+        risk_rules.NO_SPARE_VOTER,
     }
 )
 """Risks that deserve a row before a client suffers. Others are advice for the operator who stages the edit, such as a
@@ -205,6 +214,14 @@ def _schema_of(change: JudgedChange) -> dependencies.Entity | None:
 
 def _has_risk(change: JudgedChange) -> bool:
     return any(risk.name in _STANDS for risk in change.risks)
+
+
+def _is_done(change: JudgedChange, snapshot: Snapshot) -> bool:
+    """Return whether a change is repaired by another one: as many controllers vote as leave a voter to spare."""
+    if change.place.kind is not Kind.VOTER:
+        return False
+    voters = len(snapshot.quorum.voters) if snapshot.quorum is not None else 0
+    return majority(voters) < voters
 
 
 class _Hit(NamedTuple):
@@ -336,13 +353,19 @@ def _stands(made: _Made, observations: Observations) -> bool:
     """
     snapshot = observations.last.snapshot
     if not any(
-        each.again or each.ahead or each.waited or each.skipped or _has_risk(each) or _made_by_request(each, snapshot)
+        each.again
+        or each.ahead
+        or each.waited
+        or each.skipped
+        or (_has_risk(each) and not _is_done(each, snapshot))
+        or _made_by_request(each, snapshot)
         for each in made.parts
     ):
         return False
     # Leave out kac's own changes: kac showed their warnings to the operator before it sent them.
     is_own = any(_author(each, observations.last.facts.authors) is not None for each in made.parts)
-    return not is_own and observations.last.at - made.at >= KNOWN
+    waits = REPLACED if made.parts[0].place.kind is Kind.VOTER else KNOWN
+    return not is_own and observations.last.at - made.at >= waits
 
 
 def _with_effects(
@@ -415,7 +438,9 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
         case Kind.CONFIG | Kind.SCHEMA if _is_of_connector(change) or _schema_of(change) is not None:
             return _FAILURES
         case Kind.CONFIG | Kind.QUOTA:
-            return frozenset() if _lets_go(change) else _EFFECTS.get(place.key, frozenset())
+            return frozenset() if _lets_go(change) else _EFFECTS.get(_base(place.key), frozenset())
+        case Kind.FEATURE if _needs_feature(change):
+            return _READERS
         case Kind.SCRAM if change.was is not None:
             return _READERS | _FAILURES
         case Kind.TOPIC if place.key == ID or change.became is None:
@@ -427,6 +452,19 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
         case Kind.VOTER:
             return frozenset({triage_symptoms.NO_QUORUM_LEADER, triage_symptoms.EPOCH_JUMPS})
     return frozenset()
+
+
+def _base(key: str) -> str:
+    """Return a key without its listener."""
+    return listener_base(key) or key
+
+
+def _needs_feature(change: JudgedChange) -> str:
+    """Return the type of the groups that work no more with a lower level of a feature; ``""`` for other changes."""
+    about = change.place.about
+    if not isinstance(about, changes.FeatureTarget) or int(change.became or 0) >= int(change.was or 0):
+        return ""
+    return _PROTOCOL_OF.get(about.name, "")
 
 
 def _connects(change: JudgedChange) -> bool:
@@ -455,16 +493,21 @@ def _near(change: JudgedChange) -> frozenset[str]:
 
 
 def _lets_go(change: JudgedChange) -> bool:
-    """Return whether a change removes or raises a quota or a replication throttle: no client falls behind because of
-    the change.
+    """Return whether a change removes or raises a quota, a replication throttle or a limit of connections: no client
+    falls behind because of the change.
     """
     key = change.place.key
-    if not key.endswith((".throttled.rate", ".throttled.replicas")) and change.place.kind is not Kind.QUOTA:
+    is_limit = key.endswith((".throttled.rate", ".throttled.replicas")) or _limits_connections(change)
+    if not is_limit and change.place.kind is not Kind.QUOTA:
         return False
     if not change.became:
         return True
     was, became = (float(each) if each and _is_number(each) else None for each in (change.was, change.became))
     return was is not None and became is not None and became >= was
+
+
+def _limits_connections(change: JudgedChange) -> bool:
+    return _base(change.place.key) in (*CONNECTION_LIMITS, NEW_CONNECTIONS)
 
 
 def _is_number(text: str) -> bool:
@@ -482,7 +525,9 @@ class _Candidate(NamedTuple):
     first: datetime
     last: datetime
     of_vacant: bool = False
-    """Whether only a group whose members left can suffer from the change."""
+    """Whether only a group whose members left can suffer from the change, of all groups."""
+    of_type: str = ""
+    """The type of the groups that can suffer from the change; ``""`` for all."""
 
 
 def _candidate(change: JudgedChange) -> _Candidate:
@@ -493,7 +538,15 @@ def _candidate(change: JudgedChange) -> _Candidate:
     first = change.after - _READ_LATER
     if change.from_file and change.place.key in _FETCHES:
         first = change.at + CAUGHT_UP  # the replicas of a broker that restarted leave ISRs, and come back
-    return _Candidate(change, _effects_of(change), _near(change), first, change.at + lasts, of_vacant=_connects(change))
+    return _Candidate(
+        change,
+        _effects_of(change),
+        _near(change),
+        first,
+        change.at + lasts,
+        of_vacant=_connects(change) or _limits_connections(change),
+        of_type=_needs_feature(change),
+    )
 
 
 @remembered_by(3)
@@ -521,11 +574,10 @@ def _hits(
             since = observations.since(symptom)
             if since is None or earliest is None or since < earliest:
                 continue
-            group = observations.last.snapshot.groups.get(symptom.subject.group or "")
-            is_vacant = group is not None and group.is_vacant
             snapshot = observations.last.snapshot
+            group = snapshot.groups.get(symptom.subject.group or "")
             some = _by_trace(symptom, snapshot, dependencies.near(symptom, snapshot, changed))
-            best = _best(symptom, since, is_vacant, some)
+            best = _best(symptom, since, group, some)
             if best is None:
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
@@ -586,7 +638,7 @@ def _joined_with(change: JudgedChange, group: str, snapshot: Snapshot) -> str:
 def _best(
     symptom: triage_symptoms.Symptom,
     since: datetime,
-    is_vacant: bool,
+    group: Group | None,
     some: Iterable[tuple[int, Sequence[_Candidate]]],
 ) -> _Candidate | None:
     """Return the change that is most likely the cause of a symptom: changes with a rule for it come first, then those
@@ -594,17 +646,20 @@ def _best(
 
     Args:
         since: the beginning of the symptom, UTC.
-        is_vacant: whether the symptom is of a group without members.
+        group: the group of the symptom, if it is known.
         some: the changes that may be the cause, by their distance from the symptom's subject.
     """
     best: tuple[tuple[bool, bool, int, float], _Candidate] | None = None
     name, subject = symptom.name, symptom.subject
+    is_vacant = group is not None and group.is_vacant
     for distance, mine in some:
         for each in mine:
             by_rule = name in each.by_rule
             if not (by_rule or name in each.near) or not each.first <= since <= each.last:
                 continue
-            if each.of_vacant and not is_vacant:
+            if each.of_vacant and subject.group is not None and not is_vacant:
+                continue
+            if each.of_type and (group is None or group.type.lower() != each.of_type):
                 continue
             # A member that rereads many records reads one topic after the other, so topics whose offsets were not reset
             # wait too.
