@@ -9,6 +9,7 @@ from console.model.acl import Acl, acl_text
 from console.model.codes import BROKER, CONNECTOR, GROUP, SCHEMA, TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.model.tokens import TokenTarget
 from console.plan.edits import SetConfig, UnsetConfig
 from console.triage.past import ConfigChange
 from console.triage.symptoms import CLUSTER, Subject
@@ -44,6 +45,8 @@ def changed_place(about: changes.Target, key: str) -> ChangedPlace:
             return ChangedPlace(Subject(entity=entity, key=key), f"quota of {entity}")
         case changes.ScramUser():
             return ChangedPlace(Subject(entity=f"user {about.user}"), f"user {about.user}")
+        case TokenTarget() if key:  # the token's owner
+            return ChangedPlace(Subject(entity=f"token of {key}"), f"token of {key}")
         case changes.TopicTarget():
             return ChangedPlace(Subject(topic=about.name), f"topic {about.name}")
         case changes.GroupTarget():

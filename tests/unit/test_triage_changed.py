@@ -34,7 +34,9 @@ from console.model.observed_logs import LogOffsets
 from console.model.quota import QuotaEntity
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
+from console.model.tokens import DelegationToken
 from console.plan import edits
+from console.plan.kinds.tokens import MakeToken
 from console.plan.kinds.voters import LeaveQuorum
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
@@ -287,6 +289,48 @@ def test_a_broker_that_differs_from_all_others_is_told_so(then: tuple[str, ...],
 def test_logins_that_brokers_take_in_addition_stop_nobody(was: str, now: str, *, is_named: bool) -> None:
     before, then = (of_brokers(each, key="sasl.enabled.mechanisms", source=STATIC_BROKER_CONFIG) for each in (was, now))
     assert bool(seen(before, then, stops=True)) is is_named
+
+
+@pytest.mark.parametrize(
+    ("ends", "renewed", "newer", "members", "is_named"),
+    [
+        (WHEN - 1, False, False, False, True),  # it passed its end, and is listed still
+        (40, False, False, False, False),  # it lasts
+        (WHEN - 1, True, False, False, False),
+        (WHEN - 1, False, True, False, False),  # its owner has another one
+        (WHEN - 1, False, False, True, False),  # who is connected goes on
+    ],
+)
+@pytest.mark.parametrize("is_purged", [True, False])
+def test_a_token_that_ended_is_named_with_groups_that_lost_their_members(
+    ends: int, *, renewed: bool, newer: bool, members: bool, is_named: bool, is_purged: bool
+) -> None:
+    def token(id_: str, made: int, until: int) -> DelegationToken:
+        times = test_triage.now_ms(made), test_triage.now_ms(until), test_triage.now_ms(1_000)
+        return DelegationToken(id_, "User:alice", "User:alice", *times)
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lagging = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick, members=members or tick < WHEN)
+        tokens = [token("t", -100, 60 if renewed and tick >= 2 else ends)]
+        if is_purged and not renewed and tick > ends:
+            tokens = []
+        tokens += [token("u", 1, 60)] if newer else []
+        known = replace(lagging(snapshot, tick), tokens={each.id: each for each in tokens})
+        return replace(known, read_at={**known.read_at, "tokens": START + tick * TICK})
+
+    def with_times(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = change(snapshot, tick)
+        return replace(known, read_at={**known.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)})
+
+    causes = diagnose(watched(with_times, 20, before=with_times(healthy(), 0))).causes
+    claims = [each.claim for each in causes if each.claim.cause == "changed-lately"]
+    at = "2026-03-01T03:00:20+00:00"
+    title = f"token of User:alice: ended at {at}"
+    assert [each.title.startswith(title) for each in claims] == [True] * is_named, [each.title for each in claims]
+    for each in claims:
+        assert each.title.endswith("before group billing fell behind")
+        assert each.certainty is Certainty.POSSIBLE
+        assert each.next[0].edits == (MakeToken("User:alice"),)
 
 
 EXTERNAL = "listener.name.external.max.connections"

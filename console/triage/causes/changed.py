@@ -20,7 +20,9 @@ from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
 from console.model.system_topics import COMPACT
+from console.model.tokens import TokenTarget
 from console.plan import record_risks, risk_rules, topic_risks
+from console.plan.amounts import utc_time
 from console.plan.edits import CommitOffset
 from console.plan.values import items_of
 from console.triage import cause, dependencies
@@ -326,7 +328,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
     for parts in by_owner.values():
         made = _with_effects(parts, hits, silent, lost)
         if parts[0].from_file and made.has_effect and _restart_lately(parts, observations):
-            made = _Made(made.parts)
+            made = made._replace(suffers=_UNHARMED, silent=() if _connects(parts[0]) else made.silent)
         if made.has_effect or _stands(made, observations):
             yield _claim(made, observations)
 
@@ -443,6 +445,8 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
             return _READERS
         case Kind.SCRAM if change.was is not None:
             return _READERS | _FAILURES
+        case Kind.TOKEN:
+            return _READERS | _FAILURES
         case Kind.TOPIC if place.key == ID or change.became is None:
             return _READERS | _FAILURES
         case Kind.OFFSET if change.again:  # deleted or skipped records cause no lag
@@ -489,7 +493,8 @@ def _near(change: JudgedChange) -> frozenset[str]:
     changed entity.
     """
     is_new = change.was is None and change.place.kind in (Kind.SCRAM, Kind.TOPIC)
-    return frozenset() if is_new or change.offsets or change.from_file or _lets_go(change) else _BY_POSITION
+    is_token = change.place.kind is Kind.TOKEN
+    return frozenset() if is_new or is_token or change.offsets or change.from_file or _lets_go(change) else _BY_POSITION
 
 
 def _lets_go(change: JudgedChange) -> bool:
@@ -533,7 +538,12 @@ class _Candidate(NamedTuple):
 def _candidate(change: JudgedChange) -> _Candidate:
     # Clients notice a deleted credential, or a line of a broker's file, at their next login, a new schema with its
     # first record, and offsets that were set until they have reached the old ones again.
-    is_late = change.offsets or change.place.kind is Kind.SCRAM or _schema_of(change) is not None or change.from_file
+    is_late = (
+        change.offsets
+        or change.place.kind in (Kind.SCRAM, Kind.TOKEN)
+        or _schema_of(change) is not None
+        or change.from_file
+    )
     lasts = KEPT if is_late else BEFORE
     first = change.after - _READ_LATER
     if change.from_file and change.place.key in _FETCHES:
@@ -544,7 +554,7 @@ def _candidate(change: JudgedChange) -> _Candidate:
         _near(change),
         first,
         change.at + lasts,
-        of_vacant=_connects(change) or _limits_connections(change),
+        of_vacant=_connects(change) or _limits_connections(change) or change.place.kind is Kind.TOKEN,
         of_type=_needs_feature(change),
     )
 
@@ -563,7 +573,7 @@ def _hits(
     by_owner: dict[_Owner, list[_Candidate]] = {}
     candidates = []
     for each in judged:
-        if (entity := dependencies.changed_entity(each.place.about)) is not None:
+        if (entity := _entity_of(each)) is not None:
             candidates.append(_candidate(each))
             by_owner.setdefault(_owner(each), []).append(candidates[-1])
             changed.setdefault(entity.sort, {}).setdefault(entity.name, []).append(candidates[-1])
@@ -587,6 +597,13 @@ def _hits(
                 if one is best or name in one.by_rule:
                     found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
     return _Hits(found)
+
+
+def _entity_of(change: JudgedChange) -> dependencies.Entity | None:
+    """Return the entity that a change is about: of a token its owner, as a user."""
+    if change.place.kind is Kind.TOKEN:
+        return dependencies.Entity(dependencies.USERS, change.place.key.removeprefix("User:"))
+    return dependencies.changed_entity(change.place.about)
 
 
 def _by_trace(
@@ -936,6 +953,7 @@ _SOURCES = {
     Kind.QUOTA: "DescribeClientQuotas, two looks",
     Kind.ACL: "DescribeAcls, two looks",
     Kind.SCRAM: "DescribeUserScramCredentials, two looks",
+    Kind.TOKEN: "DescribeDelegationToken, two looks",
     Kind.TOPIC: "Metadata, two looks",
     Kind.OFFSET: "OffsetFetch, two looks",
     Kind.BROKER: "DescribeCluster, two looks",
@@ -967,7 +985,7 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
         when = "right before" if _schema_of(first) is None else "before"
         return f"{what} {when} {first_few(failed, MOST_NAMED)} failed"
     if suffers.groups:
-        when = "before" if first.from_file else "right before"
+        when = "before" if first.from_file or first.place.kind is Kind.TOKEN else "right before"
         return f"{what} {when} {first_few([f'group {name}' for name in suffers.groups], MOST_NAMED)} fell behind"
     if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in suffers.hit):
         return f"{what} right before it stopped to answer"
@@ -989,6 +1007,8 @@ def _short(change: JudgedChange) -> str:
             return _short_versions(change.versions)
         case Kind.SCRAM:
             return "credential deleted" if change.became is None else "credential set"
+        case Kind.TOKEN:
+            return f"ended at {utc_time(int(change.was or 0))}"
         case Kind.ACL:
             return "ACL removed" if change.became is None else "ACL added"
         case Kind.OFFSET:
@@ -1092,6 +1112,13 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
                 "set the offsets of these groups to what they were, as far as it is known, with their members stopped"
                 if made.lost
                 else "before a broker restarts, keep the offsets of all groups: afterwards they have to be set again"
+            )
+        case TokenTarget():
+            from console.plan.kinds.tokens import MakeToken  # imported late, as the kinds take a megabyte
+
+            return cause.Next(
+                f"make another token for {first.place.key}, and give it to its clients: a token that ended is gone",
+                edits=(MakeToken(first.place.key),),
             )
         case changes.ScramUser(user=user):
             return cause.Next(f"set a password for {user} again: no broker has kept the former one")
