@@ -255,3 +255,24 @@ def test_leaders_that_are_elsewhere_after_a_restart_are_elected_by_the_brokers_t
     assert only(watch.poll(1)[-1])[:2] == ("leader-skew", "info")
     assert only(watch.poll(590)[-1])[:2] == ("leader-skew", "info")
     assert only(watch.poll(20)[-1])[:2] == ("leader-skew", "warning")
+
+
+@pytest.mark.parametrize(
+    ("others", "seconds", "is_long"), [((1, 2), 58, False), ((1, 2), 70, True), ((1,), 70, False), ((), 70, False)]
+)
+def test_a_restart_that_takes_far_longer_than_others_of_the_same_roll(
+    others: tuple[int, ...], seconds: int, *, is_long: bool
+) -> None:
+    """Brokers are away for 10 s each, the last one for longer; its file may have a line that it refuses."""
+    watch = Watch()
+    for broker in others:
+        watch.poll(2, behind=broker)
+        watch.poll(8, fenced=broker)
+        watch.poll(5)
+    watch.poll(2, behind=3)
+    last = watch.poll(seconds, fenced=3)[-1]
+    name, severity, title = only(last)
+    assert (name, severity) == ("broker-restarting", "warning" if is_long else "info")
+    assert ("s ago; brokers 1, 2 took 10 s at most" in title) is is_long
+    assert last.causes[0].claim.is_guess is is_long
+    assert watch.poll(5)[-1].is_calm

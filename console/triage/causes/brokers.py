@@ -138,12 +138,14 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
         handed_over, back = restart.handed_over, restart.back
         fewer = sum(broker in each.brokers for each in observations.of(symptoms.UNDER_REPLICATED))
         at = f"at {time_of_day(handed_over)}" if handed_over is not None else ""
+        severity = _of_restart(observations, broker, restart)
+        longer = _longer_than(observations, broker, restart) if severity is Severity.INFO else ""
         yield cause.Claim(
             cause="broker-restarting",
             subject=symptoms.Subject(broker=broker),
-            severity=_of_restart(observations, broker, restart),
-            certainty=Certainty.LIKELY,
-            title=_restarted(broker, restart, late=_is_late(observations, restart)) + _fewer(fewer, back),
+            severity=Severity.WARNING if longer else severity,
+            certainty=Certainty.POSSIBLE if longer else Certainty.LIKELY,
+            title=_restarted(broker, restart, late=_is_late(observations, restart)) + longer + _fewer(fewer, back),
             since=handed_over or back,
             evidence=cause.given(
                 cause.Evidence(
@@ -157,7 +159,13 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
             ),
             predicted=_follows(broker),
             next=cause.given(
-                None if back else cause.Next(f"start it again if no one else does: {_address(observations, broker)}"),
+                None
+                if back
+                else cause.Next(
+                    f"look at its log, and at what changed in its file: {_address(observations, broker)}"
+                    if longer
+                    else f"start it again if no one else does: {_address(observations, broker)}"
+                ),
                 cause.Next(f"if it does not come back (outside the console: kac moves drain {broker})")
                 if _is_late(observations, restart) and broker not in _copies(observations)
                 else None,
@@ -178,6 +186,26 @@ def _fewer(partitions: int, back: datetime | None) -> str:
         return ""
     until = "it has" if back else "it is back"
     return f"; {plural(partitions, 'partition')} {'has' if partitions == 1 else 'have'} one replica fewer until {until}"
+
+
+LONGER, LONG = 4, timedelta(seconds=60)
+"""A broker restarts for too long if it is away for this many times the longest restart of others, and for this time at
+least."""
+
+
+def _longer_than(observations: Observations, broker: int, restart: Restart) -> str:
+    """Return a text that a broker is away for much longer than two or more others that were restarted lately; ``""`` if
+    it is not.
+    """
+    if restart.handed_over is None or restart.back is not None or _is_spare(observations, broker):
+        return ""
+    others = {id_: each.over - each.at for id_, each in observations.handed_over.items() if each.over and id_ != broker}
+    away = observations.last.at - restart.handed_over
+    if len(others) < 2 or away <= max(LONG, LONGER * max(others.values())):
+        return ""
+    ids = first_few([str(each) for each in sorted(others)])
+    most = max(others.values()).total_seconds()
+    return f", {away.total_seconds():.0f} s ago; brokers {ids} took {most:.0f} s at most"
 
 
 def _is_late(observations: Observations, restart: Restart) -> bool:
@@ -739,7 +767,8 @@ CAUSES = (
         reads="Metadata and DescribeCluster over time, ApiVersions",
         takes=(
             "information: the broker handed its leaders over before it went, or it is back and catches up. A warning "
-            "after 10 minutes, high below min ISR, critical without a leader"
+            "after 10 minutes, or, as possible, if two others restarted in a quarter of its time; high below min ISR, "
+            "critical without a leader"
         ),
     ),
     cause.CauseRule(
