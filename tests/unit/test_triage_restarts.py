@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model.cluster import LogDir, ReplicaSize, ReplicaSizes
 from console.model.config import topic_resource
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
@@ -276,3 +277,25 @@ def test_a_restart_that_takes_far_longer_than_others_of_the_same_roll(
     assert ("s ago; brokers 1, 2 took 10 s at most" in title) is is_long
     assert last.causes[0].claim.is_guess is is_long
     assert watch.poll(5)[-1].is_calm
+
+
+@pytest.mark.parametrize(
+    ("held", "then", "is_emptied"),
+    [(10**9, 10**6, True), (10**9, 9 * 10**8, False), (10**6, 0, False), (10**9, 2 * 10**8, False)],
+)
+def test_a_broker_that_comes_back_without_its_logs_is_told_so(held: int, then: int, *, is_emptied: bool) -> None:
+    """A volume is not mounted, or another host runs with its id; a planned new disk is no trouble either."""
+
+    def holding(size: int) -> Snapshot:
+        replicas = ReplicaSizes([ReplicaSize("orders", 0, size, 0, False)])
+        return replace(healthy(), log_dirs={3: (LogDir("/data", replicas, 10**12, 9 * 10**11),)})
+
+    watch = Watch(holding(held))
+    watch.poll(2, behind=3)
+    watch.poll(10, fenced=3)
+    watch.base = holding(then)
+    verdict = watch.poll(5, behind=3)[-1]
+    name, severity, title = only(verdict)
+    assert (name, severity) == ("broker-restarting", "info")
+    assert (", with empty disks; 6 partitions" in title) is is_emptied
+    assert any("volume is mounted" in each.text for each in verdict.causes[0].claim.next) is is_emptied

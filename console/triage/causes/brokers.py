@@ -140,12 +140,15 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
         at = f"at {time_of_day(handed_over)}" if handed_over is not None else ""
         severity = _of_restart(observations, broker, restart)
         longer = _longer_than(observations, broker, restart) if severity is Severity.INFO else ""
+        emptied = _emptied(observations, broker, back) if back is not None else ""
         yield cause.Claim(
             cause="broker-restarting",
             subject=symptoms.Subject(broker=broker),
             severity=Severity.WARNING if longer else severity,
             certainty=Certainty.POSSIBLE if longer else Certainty.LIKELY,
-            title=_restarted(broker, restart, late=_is_late(observations, restart)) + longer + _fewer(fewer, back),
+            title=_restarted(broker, restart, late=_is_late(observations, restart))
+            + (", with empty disks" if emptied else longer)
+            + _fewer(fewer, back),
             since=handed_over or back,
             evidence=cause.given(
                 cause.Evidence(
@@ -156,9 +159,16 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
                 if handed_over is not None
                 else None,
                 cause.Evidence(f"it answers again since {time_of_day(back)}", "ApiVersions") if back else None,
+                cause.Evidence(emptied, "DescribeLogDirs, two looks") if emptied else None,
             ),
             predicted=_follows(broker),
             next=cause.given(
+                cause.Next(
+                    "if no disk was replaced, look whether its volume is mounted, and whether another host runs with "
+                    f"its id: {_address(observations, broker)}"
+                )
+                if emptied
+                else None,
                 None
                 if back
                 else cause.Next(
@@ -186,6 +196,22 @@ def _fewer(partitions: int, back: datetime | None) -> str:
         return ""
     until = "it has" if back else "it is back"
     return f"; {plural(partitions, 'partition')} {'has' if partitions == 1 else 'have'} one replica fewer until {until}"
+
+
+HELD, LEFT = 100_000_000, 0.1
+"""The bytes that a broker held at least before it went, and the share of them below which its disks are empty."""
+
+
+def _emptied(observations: Observations, broker: int, back: datetime) -> str:
+    """Return a text that a broker came back without its logs: on another volume, or on another host; ``""`` if it has
+    them, or that is unknown.
+    """
+    mine = [samples for (id_, _), samples in observations.dirs.items() if id_ == broker]
+    before = sum(max((each.held for each in samples if each.at <= back), default=0) for samples in mine)
+    now = sum(min((each.held for each in samples if each.at > back), default=before) for samples in mine)
+    if before < HELD or now > LEFT * before:
+        return ""
+    return f"its logs had {before:,} bytes before it went, and {now:,} when it was back: it copies all of its replicas"
 
 
 LONGER, LONG = 4, timedelta(seconds=60)
