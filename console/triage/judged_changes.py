@@ -34,6 +34,7 @@ from console.triage import events as triage_events
 from console.triage.config_changes import HIDDEN
 from console.triage.remembered import remembered
 from console.triage.symptoms import Poll
+from console.triage.written import Written, written
 
 if TYPE_CHECKING:
     from console.plan.staged import Staged
@@ -110,6 +111,8 @@ class JudgedChange(Struct, frozen=True):
     """The number of records that waited for a group when it disappeared with its offsets; None if the group stayed."""
     versions: Versions | None = None
     """The versions of a schema's subject; None for other changes."""
+    written: Written = field(default_factory=dict)
+    """For a quota of producers that is lower than what was written to a leader before: the load before it."""
     from_file: bool = False
     """Whether the config stands in the broker's file, which it reads when it starts."""
 
@@ -490,7 +493,30 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
         whole = old.read_at.get(Part.CONFIGS)
         held, holds = (_effective(snapshot, each.place) for snapshot in (old, new))
         after = since or whole or before.at
-        yield JudgedChange(each.place, each.was, each.became, found, back, after, at, held, holds, from_file=from_file)
+        yield JudgedChange(
+            *(each.place, each.was, each.became, found, back, after, at, held, holds),
+            written=_above(each, old),
+            from_file=from_file,
+        )
+
+
+PRODUCERS = "producer_byte_rate"
+
+
+def _above(change: triage_events.Difference, old: Snapshot) -> Written:
+    """Return the load on leaders before a change that lets a client write less to a leader than all clients wrote.
+    Empty for other changes.
+    """
+    if change.place.key != PRODUCERS or change.became is None:
+        return {}
+    limit = float(change.became)
+    if change.was is not None and float(change.was) <= limit:
+        return {}
+    load = written(old.rates, old.topics)
+    by_leader: dict[int, float] = {}
+    for (_, leader), rate in load.items():
+        by_leader[leader] = by_leader.get(leader, 0.0) + rate
+    return {place: rate for place, rate in load.items() if by_leader[place[1]] > limit}
 
 
 def _warnings(staged: Staged, old: Snapshot, new: Snapshot) -> tuple[Warned, ...]:

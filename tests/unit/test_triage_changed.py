@@ -32,6 +32,7 @@ from console.model.config import broker_resource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.observed_logs import LogOffsets
 from console.model.quota import QuotaEntity
+from console.model.rates import Rates, with_dirs
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.tokens import DelegationToken
@@ -331,6 +332,49 @@ def test_a_token_that_ended_is_named_with_groups_that_lost_their_members(
         assert each.title.endswith("before group billing fell behind")
         assert each.certainty is Certainty.POSSIBLE
         assert each.next[0].edits == (MakeToken("User:alice"),)
+
+
+@pytest.mark.parametrize(
+    ("was", "limit", "then", "is_named"),
+    [
+        (None, 100_000.0, 100_000, True),
+        (5e6, 100_000.0, 110_000, True),
+        (None, 100_000.0, 900_000, False),  # another client writes
+        (None, 100_000.0, 30_000, False),  # the load fell by itself
+        (None, 5e6, 100_000, False),  # far above use
+        (50_000.0, 100_000.0, 100_000, False),  # it was raised
+        (None, None, 100_000, False),
+    ],
+)
+def test_a_lower_quota_at_which_a_topic_is_written_to_since(
+    was: float | None, limit: float | None, then: int, *, is_named: bool
+) -> None:
+    """orders/0 is written to with 1 MB a second, and after the quota with another rate."""
+
+    rates = [Rates()]
+    for poll in range(WHEN + 13):
+        grown = 5_000_000 * min(poll, WHEN) + 5 * then * max(0, poll - WHEN)
+        dirs = {broker: (samples.held(("orders", 0, grown)),) for broker in (1, 2, 3)}
+        rates.append(with_dirs(rates[-1], healthy().topics, dirs, START + poll * TICK))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        quota_ = limit if tick >= WHEN else was
+        quotas = {EVERYBODY: {"producer_byte_rate": quota_}} if quota_ is not None else {}
+        at = {**snapshot.read_at, "quotas": START + tick * TICK}
+        return replace(snapshot, rates=rates[tick + 1], quotas=quotas, read_at=at)
+
+    causes = {
+        ticks: diagnose(watched(change, ticks, before=change(healthy(), 0))).causes for ticks in (WHEN + 6, WHEN + 12)
+    }
+    assert not causes[WHEN + 6]
+    claims = [each.claim for each in causes[WHEN + 12] if each.claim.cause == "changed-lately"]
+    assert [each.title for each in claims] == [
+        "quota of user <default>: producer_byte_rate changed, and orders is written to more slowly since, as it lets"
+    ] * is_named
+    for each in claims:
+        assert (each.certainty, each.severity) == (Certainty.LIKELY, Severity.HIGH)
+        assert any("977 KiB/s were written to orders before" in one.fact for one in each.evidence), each.evidence
+        assert each.next[0].edits
 
 
 EXTERNAL = "listener.name.external.max.connections"

@@ -22,7 +22,7 @@ from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
 from console.model.system_topics import COMPACT
 from console.model.tokens import TokenTarget
 from console.plan import record_risks, risk_rules, topic_risks
-from console.plan.amounts import utc_time
+from console.plan.amounts import size, utc_time
 from console.plan.edits import CommitOffset
 from console.plan.values import items_of
 from console.triage import cause, dependencies
@@ -39,6 +39,7 @@ from console.triage.remembered import remembered_by
 from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
 from console.triage.silence import fell_silent, silences
+from console.triage.written import written
 
 BEFORE = timedelta(minutes=5)
 """Maximum time from a change to a symptom for the change to be named along with the symptom."""
@@ -299,6 +300,8 @@ class _Made(NamedTuple):
     suffers: _Suffering = _UNHARMED
     silent: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    slower: tuple[str, ...] = ()
+    """Topics that producers write to more slowly since, about as fast as a quota lets them."""
 
     @property
     def at(self) -> datetime:
@@ -313,7 +316,7 @@ class _Made(NamedTuple):
     @property
     def has_effect(self) -> bool:
         """Whether anything suffers from the changes."""
-        return bool(self.suffers.hit or self.silent or self.lost)
+        return bool(self.suffers.hit or self.silent or self.lost or self.slower)
 
 
 def _changed(observations: Observations) -> Iterator[cause.Claim]:
@@ -327,6 +330,8 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
         by_owner.setdefault(_owner(each), []).append(each)
     for parts in by_owner.values():
         made = _with_effects(parts, hits, silent, lost)
+        if slower := [topic for each in parts if each.written for topic in _slower(each, observations)]:
+            made = made._replace(slower=tuple(dict.fromkeys(slower)))
         if parts[0].from_file and made.has_effect and _restart_lately(parts, observations):
             made = made._replace(suffers=_UNHARMED, silent=() if _connects(parts[0]) else made.silent)
         if made.has_effect or _stands(made, observations):
@@ -765,6 +770,31 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
             yield from fell_silent(observations, change.after, change.at)
 
 
+SETTLED = timedelta(seconds=45)
+"""The time after a change in which rates still cover the time before it."""
+AT_LIMIT, FALLEN = (0.6, 1.4), 0.6
+"""Shares of a quota between which the load of the topics of one producer is at it; and the share of its former load to
+which a topic has to fall."""
+
+
+def _slower(change: JudgedChange, observations: Observations) -> Iterator[str]:
+    """Yield the topics that are written to more slowly since a quota was set, if those of one leader are written to
+    together about as fast as the quota lets one client.
+    """
+    poll = observations.last
+    if change.became is None or poll.at - change.at < SETTLED:
+        return
+    now, limit = written(poll.snapshot.rates, poll.snapshot.topics), float(change.became)
+    fell: dict[int, dict[str, float]] = {}
+    for (topic, leader), before in change.written.items():
+        rate = now.get((topic, leader), 0.0)
+        if 0 < rate <= FALLEN * before:
+            fell.setdefault(leader, {})[topic] = rate
+    for topics in fell.values():
+        if AT_LIMIT[0] * limit <= sum(topics.values()) <= AT_LIMIT[1] * limit:
+            yield from topics
+
+
 def _lost(judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
     """Return the change that gave the offsets' topic more partitions -> the groups that lost their commits since,
     because these groups belong to another partition now. Empty if the topic did not grow, or no group lost commits.
@@ -797,7 +827,8 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     certainty = _certainty(made)
     # A config, a quota or a credential affects many entities: it must not displace the cause that a symptom itself
     # shows.
-    is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or (made.by_rule and _is_exact(first))
+    is_shown = certainty is Certainty.CERTAIN or bool(made.silent or made.slower)
+    is_shown = is_shown or (made.by_rule and _is_exact(first))
     beside = bool(made.suffers.hit) and not is_shown
     standing = [risk.text for risk in risks if risk.name in _STANDS]
     if _made_by_request(first, observations.last.snapshot):
@@ -853,6 +884,11 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
                 "its members were gone, and others would have committed later: another client set it",
                 "DescribeGroups, OffsetFetch over time",
             )
+        for topic in made.slower:
+            before = sum(rate for (name, _), rate in each.written.items() if name == topic)
+            now = sum(r for (name, _), r in written(snapshot.rates, snapshot.topics).items() if name == topic)
+            text = f"{size(round(before))}/s were written to {topic} before, {size(round(now))}/s are now"
+            yield cause.Evidence(text, "DescribeLogDirs, many looks")
         if made.silent and (refused := _refused(each)):
             yield cause.Evidence(refused, "Kafka's documentation")
         if (other := _joined(made, snapshot)) is not None:
@@ -915,7 +951,7 @@ def _certainty(made: _Made) -> Certainty:
     if not made.has_effect or first.offsets or made.lost:
         return Certainty.CERTAIN
     warned = any(each.risks for each in made.parts)
-    if made.silent or (made.by_rule and (warned or _is_exact(first))):
+    if made.silent or made.slower or (made.by_rule and (warned or _is_exact(first))):
         return Certainty.LIKELY
     return Certainty.POSSIBLE
 
@@ -979,6 +1015,8 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
         return f"{what}, and {first_few([f'group {name}' for name in made.lost], MOST_NAMED)} lost what was committed"
     if made.silent:
         return f"{what}, and nothing is written to {first_few(list(made.silent), MOST_NAMED)} since"
+    if made.slower:
+        return f"{what}, and {first_few(list(made.slower), MOST_NAMED)} is written to more slowly since, as it lets"
     suffers = made.suffers
     if suffers.connectors:
         failed = [f"connector {name}" for name in suffers.connectors]
@@ -1189,8 +1227,8 @@ CAUSES = (
         reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
             "certain if a rule names a risk, or a group's offsets were set back; likely if they were set ahead while "
-            "the group had no members, producers stopped, the topic was deleted and created again, or a connector "
-            "failed because of records of a changed schema; else possible"
+            "the group had no members, producers stopped or write only as fast as a lower quota lets them, the topic "
+            "was deleted and created again, or a connector failed because of records of a changed schema; else possible"
         ),
     ),
 )

@@ -10,11 +10,10 @@ from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
-from console.model.cluster import Group, PartitionLag, Topic, partition_in
+from console.model.cluster import Group, PartitionLag, partition_in
 from console.model.config import broker_resource
 from console.model.lag_trend import LagTrend
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
-from console.model.rates import WINDOW, Rates
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import SetConfig, SetQuota
@@ -25,6 +24,7 @@ from console.triage.connection_limits import NEW_CONNECTIONS
 from console.triage.observations import Interval, Observations
 from console.triage.odd_configs import odd_keys
 from console.triage.remembered import RememberedAmong, remembered
+from console.triage.written import written
 
 LIMIT = (0.75, 1.35)
 """Shares of a quota between which a rate counts as at its limit: brokers measure means over samples (quota.window.num),
@@ -371,7 +371,7 @@ def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]
     if not limits or len(limits) > _MANY:
         return
     found = []
-    for (topic, broker), rate in _written(snapshot.rates, snapshot.topics).items():
+    for (topic, broker), rate in written(snapshot.rates, snapshot.topics).items():
         at = [entity for entity, quota in limits.items() if _WRITING[0] * quota <= rate <= _WRITING[1] * quota]
         if at:
             found.append((topic, broker, at[0]))
@@ -382,20 +382,6 @@ def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]
             "The brokers' request logs have throttle times by client, as has a lake; producers have "
             "produce-throttle-time-avg",
         )
-
-
-@remembered
-def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, int], float]:
-    """Return (topic, leader) -> the bytes per second that producers write there."""
-    found: dict[tuple[str, int], float] = {}
-    for name, topic in topics.items():
-        for partition in topic.partitions:
-            size = rates.sizes.get((name, partition.number))
-            # A rate over a shorter time depends more on the times of the polls than on a limit.
-            if size is not None and size.rate and size.at - size.base_at >= WINDOW:
-                key = name, partition.leader
-                found[key] = found.get(key, 0.0) + size.rate
-    return found
 
 
 # -- rights ------------------------------------------------------------------------------------------------------------
