@@ -578,6 +578,7 @@ def test_every_cause_has_a_case() -> None:
         "offsets-ahead",
         "transaction-open",
         "access-changed",
+        "broker-cut-off",  # test_triage_restarts.py
         # Of what controllers alone tell: test_triage_controllers.py.
         "broker-stopped",
         "brokers-stopped",

@@ -494,6 +494,8 @@ def rolled(was: str | None, now: str | None, key: str, *, first: int = 4) -> Cha
         (SIZE, "500", "2", True),
         (SIZE, "2", "500", False),
         ("num.io.threads", "8", "16", False),
+        ("listener.name.external.max.connections", None, "20", True),
+        ("max.connections", "20", None, False),
     ],
 )
 @pytest.mark.parametrize("ticks", [14, 30])

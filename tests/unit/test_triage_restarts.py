@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from console.model.cluster import LogDir, ReplicaSize, ReplicaSizes
+from console.model.cluster import LogDir, QuorumReplica, ReplicaSize, ReplicaSizes
 from console.model.config import topic_resource
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
@@ -24,6 +25,7 @@ from tests.unit.test_triage import (
     each_of_orders,
     healthy,
     named,
+    now_ms,
     with_quorum,
     without_broker,
 )
@@ -299,3 +301,50 @@ def test_a_broker_that_comes_back_without_its_logs_is_told_so(held: int, then: i
     assert (name, severity) == ("broker-restarting", "info")
     assert (", with empty disks; 6 partitions" in title) is is_emptied
     assert any("volume is mounted" in each.text for each in verdict.causes[0].claim.next) is is_emptied
+
+
+class QuorumWatch(Watch):
+    """Polls of a cluster whose broker 3, which has no vote, fetches the metadata log until a second."""
+
+    def __init__(self, until: int) -> None:
+        self.until = until
+        super().__init__()
+
+    def poll(self, seconds: int, **how: Any) -> list[Verdict]:  # type: ignore[override]
+        """So many polls, with the quorum as it was described at each."""
+        found = []
+        for _ in range(seconds):
+            now = now_ms(0) + 1000 * len(self.verdicts)
+            last = min(now, now_ms(0) + 1000 * self.until)
+            voters = tuple(QuorumReplica(n, 100, 0, now, now) for n in (1, 2))
+            follower = QuorumReplica(3, 100, 0, last, last)
+            self.base = with_quorum(healthy(), leader_id=1, voters=voters, observers=(follower,))
+            found += super().poll(1, **how)
+        return found
+
+
+@pytest.mark.parametrize(("silent_for", "is_cut_off"), [(9, True), (12, True), (0, False), (2, False)])
+def test_a_broker_that_answered_and_heard_nothing_of_controllers_did_not_stop_in_order(
+    silent_for: int, *, is_cut_off: bool
+) -> None:
+    """It fetched last so long before the controllers fenced it."""
+    watch = QuorumWatch(STOPS + 10 - silent_for)
+    watch.poll(10)
+    verdict = watch.poll(1, fenced=3)[-1]
+    for _ in range(20):
+        verdict = watch.poll(1, fenced=3)[-1]
+    name, severity, title = only(verdict)
+    if is_cut_off:
+        assert (name, severity) == ("broker-cut-off", "critical")
+        assert title == "broker 3 was fenced while it answered: the controllers hear nothing of it"
+        assert not any(each.command for each in verdict.causes[0].claim.next)
+    else:
+        assert (name, severity) == ("broker-restarting", "info")
+    assert watch.poll(40, fenced=3)[-1].causes[0].claim.cause == name
+    assert watch.poll(3)[-1].is_calm
+
+
+def test_a_crash_is_no_way_to_the_controllers_that_is_cut() -> None:
+    watch = QuorumWatch(STOPS)
+    watch.poll(9, silent=3)
+    assert only(watch.poll(5, fenced=3)[-1])[0] == "broker-down"

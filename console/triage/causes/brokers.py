@@ -21,7 +21,7 @@ from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
 from console.triage.connection_limits import limits_set
 from console.triage.events import ADDRESS
-from console.triage.observations import FLAPS, Interval, Observations, earliest
+from console.triage.observations import FLAPS, UNHEARD, Interval, Observations, earliest
 from console.triage.remembered import remembered
 from console.triage.restarts import Restart, hurt, restarting, undecided
 
@@ -253,6 +253,43 @@ def _of_restart(observations: Observations, broker: int, restart: Restart) -> Se
     return Severity.WARNING if _is_late(observations, restart) else Severity.INFO
 
 
+def _cut_off(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers that were fenced although they answered until then: they heard nothing of the controllers."""
+    for broker in sorted(_lost_controllers(observations)):
+        subject = symptoms.Subject(broker=broker)
+        stop = observations.handed_over[broker]
+        yield cause.Claim(
+            cause="broker-cut-off",
+            subject=subject,
+            severity=_severity(observations, broker),
+            certainty=Certainty.LIKELY,
+            title=f"broker {broker} was fenced while it answered: the controllers hear nothing of it",
+            since=stop.at,
+            evidence=(
+                cause.Evidence(_absence(observations, broker), "DescribeCluster"),
+                cause.Evidence(
+                    f"it answered until {time_of_day(stop.at)}, and had fetched nothing of the metadata log for "
+                    f"{UNHEARD.total_seconds():.0f} s or more: a broker that stops in order fetches to its end",
+                    "ApiVersions, DescribeQuorum",
+                ),
+                *_controller_too(observations, broker),
+            ),
+            predicted=_follows(broker),
+            next=(
+                cause.Next(
+                    f"look at {_address(observations, broker)}: whether it runs, its way to the controllers, and its "
+                    "log for heartbeats that time out. Clients with old metadata may still write to it"
+                ),
+            ),
+        )
+
+
+def _lost_controllers(observations: Observations) -> frozenset[int]:
+    """Return the brokers that are fenced because controllers heard nothing of them while they answered."""
+    lost = {broker for broker, each in observations.handed_over.items() if each.unheard and each.over is None}
+    return frozenset(lost & _away(observations))
+
+
 def _down(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that are fenced, and those whose hosts refuse connections: a broker whose process ended is fenced
     only after its session times out.
@@ -260,7 +297,7 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
     away = _away(observations)
     absent = away | _refusing(observations)
     copies = _copies(observations)
-    for broker in sorted(absent - _leaving(observations)):
+    for broker in sorted(absent - _leaving(observations) - _lost_controllers(observations)):
         subject = symptoms.Subject(broker=broker)
         # `_flapping` reports flapping brokers: name one cause for each broker.
         if observations.times((symptoms.BROKER_GONE, subject)) >= FLAPS:
@@ -806,6 +843,15 @@ CAUSES = (
             "certain after the cluster has fenced the broker, likely before. A broker without replicas and without a "
             "vote is only information"
         ),
+    ),
+    cause.CauseRule(
+        "broker-cut-off",
+        _cut_off,
+        reads="DescribeCluster, ApiVersions and DescribeQuorum over time",
+        takes=(
+            "likely: the broker answered until it was fenced, and had fetched nothing of the metadata log for 7 s then"
+        ),
+        since="3.3",
     ),
     cause.CauseRule(
         "broker-turns-away",

@@ -420,7 +420,7 @@ def _restart_lately(parts: Sequence[JudgedChange], observations: Observations) -
 def _effects_of_file(change: JudgedChange) -> frozenset[str]:
     """Return the names of the symptoms that a rule attributes to a changed line of a broker's file."""
     key, was, now = change.place.key, change.held or change.was, change.holds or change.became
-    if _connects(change):
+    if _connects(change) or (_limits_connections(change) and not _lets_go(change)):
         return _READERS
     falls = record_risks.falls(was, now, is_known=True)
     rises = record_risks.falls(now, was, is_known=True)
