@@ -49,6 +49,8 @@ def changed_place(about: changes.Target, key: str) -> ChangedPlace:
             return ChangedPlace(Subject(entity=f"token of {key}"), f"token of {key}")
         case changes.TopicTarget():
             return ChangedPlace(Subject(topic=about.name), f"topic {about.name}")
+        case changes.MoveTarget():
+            return ChangedPlace(Subject(topic=about.topic), f"topic {about.topic}")
         case changes.GroupTarget():
             return ChangedPlace(Subject(group=about.name), f"group {about.name}")
         case changes.BrokerTarget():

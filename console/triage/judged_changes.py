@@ -16,11 +16,12 @@ from msgspec.structs import replace
 
 from console.model import changes
 from console.model.acl import Acl
-from console.model.cluster import Broker, Group, GroupLag
+from console.model.cluster import Broker, Group, GroupLag, Topic, destination, original
 from console.model.codes import BROKER, STATIC_BROKER_CONFIG, TOPIC
-from console.model.config import ConfigResource, entry_in, is_override
+from console.model.config import ConfigResource, entry_in, is_override, min_isr
 from console.model.differing import differing
 from console.model.mirror import has_checkpoints
+from console.model.numbers import commas, first_few
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
@@ -28,8 +29,9 @@ from console.model.subjects import SchemaVersion, SubjectTarget
 from console.model.tokens import TokenTarget, is_replaced
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
-from console.plan.rack_risks import moved_rack, racks
-from console.plan.risk_rules import ONE_RACK, RiskFacts
+from console.plan.rack_risks import moved_rack, one_rack, racks
+from console.plan.risk_rules import ISR_ABOVE_REPLICATION, ONE_RACK, RiskFacts
+from console.plan.topic_risks import isr_text
 from console.triage import events as triage_events
 from console.triage.config_changes import HIDDEN
 from console.triage.remembered import remembered
@@ -193,6 +195,7 @@ def changes_after(
         *_of_offsets(known, before, now),
         *_of_schemas(known, before, now),
         *_of_tokens(before, now),
+        *_of_replicas(before, now),
     ]
     if not made and not known:
         return known
@@ -330,6 +333,9 @@ def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
         return not change.offsets
     if isinstance(about, changes.TopicTarget):
         return about.name not in snapshot.topics and change.became is not None
+    if isinstance(about, changes.MoveTarget):
+        topic = snapshot.topics.get(about.topic)
+        return topic is None or _is_placed_well(topic, snapshot)
     if not isinstance(about, ConfigResource) or about.type != TOPIC:
         return False
     return Part.TOPICS in snapshot.read_at and about.name not in snapshot.topics
@@ -396,6 +402,69 @@ def _of_tokens(before: Poll, now: Poll) -> Iterator[JudgedChange]:
             continue
         place = triage_events.Place(triage_events.Kind.TOKEN, TokenTarget(token.id), token.owner)
         yield JudgedChange(place, str(token.expires), None, (), (), before.at, now.at)
+
+
+def _of_replicas(before: Poll, now: Poll) -> Iterator[JudgedChange]:
+    """Yield the topics whose replicas were moved, once that is done, if none of them may be away any more, or they are
+    in one rack, and that was not so before. Each has its first moved partition as its place.
+    """
+    old, new = before.snapshot, now.snapshot
+    if old.topics is new.topics or Part.REASSIGNMENTS not in new.read_at:
+        return
+    of = racks(new.cluster.brokers)
+    since = old.read_at.get(Part.TOPICS, before.at)
+    for name, was, became in differing(old.topics, new.topics):
+        if was is None or became is None or was.topic_id != became.topic_id:
+            continue
+        moved = list(_moved(name, was, became, old, new))
+        warned = tuple(_placed(name, moved, new, of))
+        if warned:
+            number, replicas, there = moved[0]
+            place = triage_events.Place(triage_events.Kind.REPLICAS, changes.MoveTarget(name, number))
+            texts = (commas(replicas), commas(there))
+            yield JudgedChange(place, *texts, warned, (), since, now.at)
+
+
+Moved = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""A partition's number, its former replicas and its present ones."""
+
+
+def _moved(name: str, was: Topic, became: Topic, old: Snapshot, new: Snapshot) -> Iterator[Moved]:
+    """Yield the partitions whose moves are done. A partition that moves has the replicas of both places for a while, of
+    which those that it adds are not in sync.
+    """
+    begun = {each.partition: each for each in old.reassignments if each.topic == name}
+    listed = {each.partition: each for each in new.reassignments if each.topic == name}
+    for one, two in zip(was.partitions, became.partitions, strict=False):
+        if one.replicas == two.replicas or one.number != two.number:
+            continue
+        if two.number in listed and destination(listed[two.number]) != two.replicas:
+            continue
+        if one.number in begun:
+            yield one.number, original(begun[one.number]), two.replicas
+        elif set(one.isr) == set(one.replicas):
+            yield one.number, one.replicas, two.replicas
+
+
+def _placed(name: str, moved: Sequence[Moved], new: Snapshot, of: Mapping[int, str]) -> Iterator[Warned]:
+    wanted = min_isr(new.configs, name)
+    for _, replicas, there in moved:
+        text = isr_text(wanted or 0, len(there)) if len(there) < len(replicas) else ""
+        if text and not isr_text(wanted or 0, len(replicas)):
+            yield Warned(ISR_ABOVE_REPLICATION, text)
+            break
+    found = [number for number, replicas, there in moved if one_rack(there, of) and not one_rack(replicas, of)]
+    if found:
+        places = first_few([f"{name}/{number}" for number in found])
+        yield Warned(ONE_RACK, f"all replicas of {places} are in one rack: without it they are gone")
+
+
+def _is_placed_well(topic: Topic, snapshot: Snapshot) -> bool:
+    of = racks(snapshot.cluster.brokers)
+    if any(one_rack(each.replicas, of) for each in topic.partitions):
+        return False
+    least = min((len(each.replicas) for each in topic.partitions), default=0)
+    return not isr_text(min_isr(snapshot.configs, topic.name) or 0, least)
 
 
 def _without(some: Sequence[SchemaVersion], others: Sequence[SchemaVersion]) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from console.model.cluster import (
     Partition,
     PartitionLag,
     QuorumReplica,
+    Reassignment,
     ScramCredential,
     Topic,
 )
@@ -375,6 +376,52 @@ def test_a_lower_quota_at_which_a_topic_is_written_to_since(
         assert (each.certainty, each.severity) == (Certainty.LIKELY, Severity.HIGH)
         assert any("977 KiB/s were written to orders before" in one.fact for one in each.evidence), each.evidence
         assert each.next[0].edits
+
+
+def placed(*replicas: int, isr: tuple[int, ...] | None = None) -> Change:
+    """The topic with these replicas of each partition."""
+
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        return test_triage.each_of_orders(
+            snapshot, lambda p: p._replace(replicas=replicas, isr=replicas if isr is None else isr, leader=replicas[0])
+        )
+
+    return change
+
+
+ADDING = (Reassignment("orders", 0, (1, 2, 3, 4), (3, 4), (1, 2)),)
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "min_isr", "moves", "words", "command"),
+    [
+        (placed(1, 2, 3), placed(1, 2), "2", (), "it has 2 replicas; no client can", "replication topic orders 3"),
+        (placed(1, 2, 3), placed(1, 2), "1", (), "", ""),  # one may be away
+        (placed(1, 2, 3), placed(1, 2, 4), "2", (), "", ""),
+        (placed(1, 2, 3, isr=(1, 2)), placed(1, 2), "2", (), "", ""),  # a dead one was taken out
+        (placed(1, 2, 3, 4, isr=(1, 2)), placed(3, 4), "2", (), "", ""),  # both places while it moved
+        (placed(1, 2, 3, 4, isr=(1, 2)), placed(3, 4), "2", ADDING, "", ""),
+        (placed(1, 2, 3), placed(1, 3, 5), "2", (), "are in one rack: without it they are gone", ""),
+        (placed(1, 3, 5), placed(3, 1), "1", (), "", ""),  # it was in one before
+    ],
+)
+def test_replicas_that_were_moved_to_too_few_brokers_or_one_rack(
+    before: Change, then: Change, min_isr: str, moves: tuple[Reassignment, ...], words: str, command: str
+) -> None:
+    """Brokers 1, 3 and 5 are in one rack, 2, 4 and 6 in the other."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = topic_configs(min_insync_replicas=min_isr)(snapshot, tick)
+        known = replace(known, reassignments=moves if tick < WHEN else ())
+        return (then if tick >= WHEN else before)(known, tick)
+
+    base = replace(test_triage.healthy(brokers=6, racks=2), log_dirs={})
+    observations = watched(change, 12, before=change(base, 0))
+    claims = [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    assert [words in each.title for each in claims] == [True] * bool(words), [each.title for each in claims]
+    assert [each.next[0].command for each in claims] == [command] * bool(words)
+    back = watched(lambda s, t: before(s, t) if t > 10 else change(s, t), 12, before=change(base, 0))
+    assert not [each for each in diagnose(back).causes if each.claim.cause == "changed-lately"]
 
 
 EXTERNAL = "listener.name.external.max.connections"

@@ -991,6 +991,7 @@ _SOURCES = {
     Kind.SCRAM: "DescribeUserScramCredentials, two looks",
     Kind.TOKEN: "DescribeDelegationToken, two looks",
     Kind.TOPIC: "Metadata, two looks",
+    Kind.REPLICAS: "Metadata, two looks",
     Kind.OFFSET: "OffsetFetch, two looks",
     Kind.BROKER: "DescribeCluster, two looks",
     Kind.FEATURE: "ApiVersions, two looks",
@@ -1047,6 +1048,8 @@ def _short(change: JudgedChange) -> str:
             return "credential deleted" if change.became is None else "credential set"
         case Kind.TOKEN:
             return f"ended at {utc_time(int(change.was or 0))}"
+        case Kind.REPLICAS:
+            return f"replicas moved from {change.was} to {change.became}"
         case Kind.ACL:
             return "ACL removed" if change.became is None else "ACL added"
         case Kind.OFFSET:
@@ -1151,6 +1154,11 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
                 if made.lost
                 else "before a broker restarts, keep the offsets of all groups: afterwards they have to be set again"
             )
+        case changes.MoveTarget(topic=topic):
+            was, became = (len((each or "").split(",")) for each in (first.was, first.became))
+            if became < was:
+                return cause.Next("give it the former number of replicas", f"replication topic {topic} {was}")
+            return cause.Next(f"move its replicas back to brokers of several racks, as {first.was}")
         case TokenTarget():
             from console.plan.kinds.tokens import MakeToken  # imported late, as the kinds take a megabyte
 
