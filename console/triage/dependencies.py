@@ -60,6 +60,8 @@ def changed_entity(about: changes.Target) -> Entity | None:
     match about:
         case ConfigResource(type=codes.TOPIC, name=name) | changes.TopicTarget(name=name):
             return Entity(TOPICS, name)
+        case changes.MoveTarget(topic=name):
+            return Entity(TOPICS, name)
         case ConfigResource(type=codes.GROUP, name=name) | changes.GroupTarget(name=name):
             return Entity(GROUPS, name)
         case ConfigResource(type=codes.BROKER, name=name):

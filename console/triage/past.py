@@ -22,9 +22,11 @@ from console.model.inheritance import by_broker
 from console.model.numbers import long_number
 from console.model.observed_logs import Jump
 from console.model.parts import Part
+from console.model.rates import Place
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.group_beginnings import Beginnings, Unread, beginnings_after, without_new
+from console.triage.hot_partitions import hot_after
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
 from console.triage.memberships import Memberships, memberships_after
 from console.triage.readers import is_beyond
@@ -157,6 +159,8 @@ class Past(Struct, frozen=True):
     begun: Beginnings = MappingProxyType({})
     without_new: tuple[Unread, ...] = ()
     """The groups that have none of the new partitions of a topic, as of the last poll."""
+    hot: Mapping[Place, datetime] = MappingProxyType({})
+    """Hot partition -> since when it is hot, UTC."""
 
 
 NOTHING = Past()
@@ -196,6 +200,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         members=memberships_after(past.members, before.snapshot, now.snapshot, now.at),
         begun=beginnings_after(past.begun, judged, before.snapshot, now.snapshot, now.facts, now.at),
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
+        hot=hot_after(past.hot, now.snapshot, now.at),
     )
 
 

@@ -25,7 +25,7 @@ from console.model.metadata_views import Views, views_after
 from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, logs_after
 from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
-from console.model.severity import Certainty
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.plan.edits import CancelMove
@@ -490,7 +490,7 @@ CASES: tuple[Case, ...] = (
         AT_ORDERS,
         facts=lambda t: Facts(logs_at(t, {0: LogOffsets(0, 100, 100), 3: LogOffsets(0, 40, 40)})),
     ),
-    case("hot-partition", AT_ORDERS, _hot),
+    case("hot-partition", AT_ORDERS, _hot, ticks=14),
     case("log-dir-failed", Subject(broker=2, dir="/data"), _failed_dir),
     case("disk-filling", Subject(broker=2, dir="/data"), _filling),
     case("quorum-lost", Subject(), lambda s, _: with_quorum(s, leader_id=-1)),
@@ -590,6 +590,7 @@ def test_every_cause_has_a_case() -> None:
         "offsets-ahead",
         "transaction-open",
         "access-changed",
+        "broker-cut-off",  # test_triage_restarts.py
         # Causes from controllers alone: test_triage_controllers.py.
         "broker-stopped",
         "brokers-stopped",
@@ -631,8 +632,49 @@ def test_a_healthy_cluster_has_no_cause() -> None:
     assert next(iter(text_lines(verdict, 40))).startswith("healthy")
 
 
+@pytest.mark.parametrize(("ticks", "is_offered"), [(8, False), (61, True)])
+def test_records_are_given_up_only_after_5_minutes(ticks: int, *, is_offered: bool) -> None:
+    """Until then the broker with the last replica in sync may only restart; a poll every 5 s."""
+    for isr, now in (((3,), is_offered), ((9,), True)):  # broker 9 is not in the cluster any more
+        before = replace(healthy(), cluster=replace(healthy().cluster, shows_fenced=True))
+        observations = watched(
+            lambda s, _, isr=isr: first_of_orders(s, leader=-1, isr=isr),
+            ticks,
+            before=before,  # type: ignore[misc]
+        )
+        (claim,) = (each.claim for each in diagnose(observations).causes if each.claim.cause == "leaderless")
+        assert any(each.command == "elect unclean topic orders partition 0" for each in claim.next) is now
+        assert any("accept the loss of records" in each.text for each in claim.next)
+
+
+@pytest.mark.parametrize(
+    ("behind_ms", "voters", "is_broker", "severity"),
+    [
+        (20_000, 1, False, Severity.INFO),  # it restarts
+        (61_000, 1, False, Severity.HIGH),
+        (20_000, 2, False, Severity.HIGH),
+        (20_000, 1, True, Severity.HIGH),  # its broker runs
+    ],
+)
+def test_a_controller_of_its_own_may_restart(
+    behind_ms: int, voters: int, severity: Severity, *, is_broker: bool
+) -> None:
+    first = 0 if is_broker else 3_000
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        now = now_ms(tick)
+        all_of = [cluster.QuorumReplica(first + n, 100, 0, now, now) for n in range(1, 6)]
+        for n in range(1, 1 + voters):
+            all_of[n] = replace(all_of[n], lag=50, last_caught_up_ms=now - behind_ms)
+        return with_quorum(snapshot, leader_id=first + 1, voters=tuple(all_of))
+
+    verdict = diagnose(watched(change, ticks=2, before=change(healthy(), 0)))
+    found = [each.claim for each in verdict.causes if each.claim.cause == "voter-lagging"]
+    assert [each.severity for each in found] == [severity] * voters
+
+
 def test_a_partition_that_takes_a_little_more_or_for_a_moment_is_not_hot() -> None:
-    for times, ticks in ((1, 8), (4, 8), (10, 2)):
+    for times, ticks in ((1, 14), (4, 14), (10, 2), (10, 10)):
         assert named(diagnose(watched(lambda s, t, times=times: _hot(s, t, times), ticks))) == set()  # type: ignore[misc]
 
 

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model.changes import FeatureTarget, GroupOffsetTarget, ScramUser, TopicTarget, VoterTarget
-from console.model.cluster import GroupLag, Partition, PartitionLag, ScramCredential, Topic
+from console.model.cluster import (
+    ClusterFeatures,
+    GroupLag,
+    Partition,
+    PartitionLag,
+    QuorumReplica,
+    Reassignment,
+    ScramCredential,
+    Topic,
+)
 from console.model.codes import (
     DEFAULT_CONFIG,
     DYNAMIC_BROKER_CONFIG,
@@ -25,9 +34,12 @@ from console.model.config import broker_resource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.observed_logs import LogOffsets
 from console.model.quota import QuotaEntity
+from console.model.rates import Rates, with_dirs
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
+from console.model.tokens import DelegationToken
 from console.plan import edits
+from console.plan.kinds.tokens import MakeToken
 from console.plan.kinds.voters import LeaveQuorum
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
@@ -284,6 +296,300 @@ def test_a_broker_that_differs_from_all_others_is_told_so(then: tuple[str, ...],
 def test_logins_that_brokers_take_in_addition_stop_nobody(was: str, now: str, *, is_named: bool) -> None:
     before, then = (of_brokers(each, key="sasl.enabled.mechanisms", source=STATIC_BROKER_CONFIG) for each in (was, now))
     assert bool(seen(before, then, stops=True)) is is_named
+
+
+@pytest.mark.parametrize(
+    ("ends", "renewed", "newer", "members", "is_named"),
+    [
+        (WHEN - 1, False, False, False, True),  # it passed its end, and is listed still
+        (40, False, False, False, False),  # it lasts
+        (WHEN - 1, True, False, False, False),
+        (WHEN - 1, False, True, False, False),  # its owner has another one
+        (WHEN - 1, False, False, True, False),  # who is connected goes on
+    ],
+)
+@pytest.mark.parametrize("is_purged", [True, False])
+def test_a_token_that_ended_is_named_with_groups_that_lost_their_members(
+    ends: int, *, renewed: bool, newer: bool, members: bool, is_named: bool, is_purged: bool
+) -> None:
+    def token(id_: str, made: int, until: int) -> DelegationToken:
+        times = test_triage.now_ms(made), test_triage.now_ms(until), test_triage.now_ms(1_000)
+        return DelegationToken(id_, "User:alice", "User:alice", *times)
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lagging = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick, members=members or tick < WHEN)
+        tokens = [token("t", -100, 60 if renewed and tick >= 2 else ends)]
+        if is_purged and not renewed and tick > ends:
+            tokens = []
+        tokens += [token("u", 1, 60)] if newer else []
+        known = replace(lagging(snapshot, tick), tokens={each.id: each for each in tokens})
+        return replace(known, read_at={**known.read_at, "tokens": START + tick * TICK})
+
+    def with_times(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = change(snapshot, tick)
+        return replace(known, read_at={**known.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)})
+
+    causes = diagnose(watched(with_times, 20, before=with_times(healthy(), 0))).causes
+    claims = [each.claim for each in causes if each.claim.cause == "changed-lately"]
+    at = "2026-03-01T03:00:20+00:00"
+    title = f"token of User:alice: ended at {at}"
+    assert [each.title.startswith(title) for each in claims] == [True] * is_named, [each.title for each in claims]
+    for each in claims:
+        assert each.title.endswith("before group billing fell behind")
+        assert each.certainty is Certainty.POSSIBLE
+        assert each.next[0].edits == (MakeToken("User:alice"),)
+
+
+@pytest.mark.parametrize(
+    ("was", "limit", "then", "is_named"),
+    [
+        (None, 100_000.0, 100_000, True),
+        (5e6, 100_000.0, 110_000, True),
+        (None, 100_000.0, 900_000, False),  # another client writes
+        (None, 100_000.0, 30_000, False),  # the load fell by itself
+        (None, 5e6, 100_000, False),  # far above use
+        (50_000.0, 100_000.0, 100_000, False),  # it was raised
+        (None, None, 100_000, False),
+    ],
+)
+def test_a_lower_quota_at_which_a_topic_is_written_to_since(
+    was: float | None, limit: float | None, then: int, *, is_named: bool
+) -> None:
+    """orders/0 is written to with 1 MB a second, and after the quota with another rate."""
+
+    rates = [Rates()]
+    for poll in range(WHEN + 13):
+        grown = 5_000_000 * min(poll, WHEN) + 5 * then * max(0, poll - WHEN)
+        dirs = {broker: (samples.held(("orders", 0, grown)),) for broker in (1, 2, 3)}
+        rates.append(with_dirs(rates[-1], healthy().topics, dirs, START + poll * TICK))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        quota_ = limit if tick >= WHEN else was
+        quotas = {EVERYBODY: {"producer_byte_rate": quota_}} if quota_ is not None else {}
+        at = {**snapshot.read_at, "quotas": START + tick * TICK}
+        return replace(snapshot, rates=rates[tick + 1], quotas=quotas, read_at=at)
+
+    causes = {
+        ticks: diagnose(watched(change, ticks, before=change(healthy(), 0))).causes for ticks in (WHEN + 6, WHEN + 12)
+    }
+    assert not causes[WHEN + 6]
+    claims = [each.claim for each in causes[WHEN + 12] if each.claim.cause == "changed-lately"]
+    assert [each.title for each in claims] == [
+        "quota of user <default>: producer_byte_rate changed, and orders is written to more slowly since, as it lets"
+    ] * is_named
+    for each in claims:
+        assert (each.certainty, each.severity) == (Certainty.LIKELY, Severity.HIGH)
+        assert any("977 KiB/s were written to orders before" in one.fact for one in each.evidence), each.evidence
+        assert each.next[0].edits
+
+
+def placed(*replicas: int, isr: tuple[int, ...] | None = None) -> Change:
+    """The topic with these replicas of each partition."""
+
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        return test_triage.each_of_orders(
+            snapshot, lambda p: p._replace(replicas=replicas, isr=replicas if isr is None else isr, leader=replicas[0])
+        )
+
+    return change
+
+
+ADDING = (Reassignment("orders", 0, (1, 2, 3, 4), (3, 4), (1, 2)),)
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "min_isr", "moves", "words", "command"),
+    [
+        (placed(1, 2, 3), placed(1, 2), "2", (), "it has 2 replicas; no client can", "replication topic orders 3"),
+        (placed(1, 2, 3), placed(1, 2), "1", (), "", ""),  # one may be away
+        (placed(1, 2, 3), placed(1, 2, 4), "2", (), "", ""),
+        (placed(1, 2, 3, isr=(1, 2)), placed(1, 2), "2", (), "", ""),  # a dead one was taken out
+        (placed(1, 2, 3, 4, isr=(1, 2)), placed(3, 4), "2", (), "", ""),  # both places while it moved
+        (placed(1, 2, 3, 4, isr=(1, 2)), placed(3, 4), "2", ADDING, "", ""),
+        (placed(1, 2, 3), placed(1, 3, 5), "2", (), "are in one rack: without it they are gone", ""),
+        (placed(1, 3, 5), placed(3, 1), "1", (), "", ""),  # it was in one before
+    ],
+)
+def test_replicas_that_were_moved_to_too_few_brokers_or_one_rack(
+    before: Change, then: Change, min_isr: str, moves: tuple[Reassignment, ...], words: str, command: str
+) -> None:
+    """Brokers 1, 3 and 5 are in one rack, 2, 4 and 6 in the other."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = topic_configs(min_insync_replicas=min_isr)(snapshot, tick)
+        known = replace(known, reassignments=moves if tick < WHEN else ())
+        return (then if tick >= WHEN else before)(known, tick)
+
+    base = replace(test_triage.healthy(brokers=6, racks=2), log_dirs={})
+    observations = watched(change, 12, before=change(base, 0))
+    claims = [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    assert [words in each.title for each in claims] == [True] * bool(words), [each.title for each in claims]
+    assert [each.next[0].command for each in claims] == [command] * bool(words)
+    back = watched(lambda s, t: before(s, t) if t > 10 else change(s, t), 12, before=change(base, 0))
+    assert not [each for each in diagnose(back).causes if each.claim.cause == "changed-lately"]
+
+
+EXTERNAL = "listener.name.external.max.connections"
+
+
+@pytest.mark.parametrize(
+    ("key", "was", "now", "members", "is_named"),
+    [
+        (EXTERNAL, "2147483647", "20", False, True),
+        (EXTERNAL, "2147483647", "20", True, False),  # who is connected stays
+        (EXTERNAL, "20", "2147483647", False, False),
+        ("max.connections", "2147483647", "20", False, True),
+        ("listener.name.external.num.network.threads", "3", "20", False, False),
+    ],
+)
+def test_a_limit_of_connections_holds_back_members_that_come_back(
+    key: str, was: str, now: str, *, members: bool, is_named: bool
+) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lags = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick, members=members or tick < WHEN)
+        return of_brokers(now if tick >= WHEN else was, key=key)(lags(snapshot, tick), tick)
+
+    titles = [claim.title for claim in verdict_of(change, 20)]
+    assert (f"broker 1: {key} changed right before group billing fell behind" in titles) is is_named
+
+
+@pytest.mark.parametrize(
+    ("feature", "was", "now", "type_", "is_named"),
+    [
+        ("group.version", "1", "0", "consumer", True),
+        ("group.version", "1", "0", "classic", False),
+        ("group.version", "0", "1", "consumer", False),
+        ("streams.version", "1", "0", "consumer", False),
+    ],
+)
+def test_a_lower_level_of_a_feature_stops_groups_that_need_it(
+    feature: str, was: str, now: str, type_: str, *, is_named: bool
+) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lagging = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick, members=tick < WHEN)(snapshot, tick)
+        groups = {name: replace(each, type=type_) for name, each in lagging.groups.items()}
+        level = {feature: int(now if tick >= WHEN else was)}
+        features = ClusterFeatures(level, ())
+        at = START + tick * TICK
+        return replace(lagging, groups=groups, features=features, read_at={**lagging.read_at, "features": at})
+
+    def with_times(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = change(snapshot, tick)
+        return replace(known, read_at={**known.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)})
+
+    observations = watched(with_times, 20, before=with_times(healthy(), 0))
+    titles = [each.claim.title for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    assert any("group billing fell behind" in each for each in titles) is is_named, titles
+
+
+@pytest.mark.parametrize(("left", "comes", "is_named"), [(3, None, True), (3, 9, False), (5, None, False)])
+def test_a_removed_voter_is_a_row_if_no_other_may_fail(left: int, comes: int | None, *, is_named: bool) -> None:
+    """Of three voters one leaves and, in time, another one comes; of five one leaves."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        ids = [*range(1, left + 1)]
+        if tick >= WHEN:
+            ids = ids[:-1] + ([9] if comes is not None and tick >= comes else [])
+        now = test_triage.now_ms(tick)
+        voters = tuple(QuorumReplica(n, 100, 0, now, now, f"of-{n}") for n in ids)
+        return test_triage.with_quorum(snapshot, voters=voters)
+
+    titles = {ticks: [claim.title for claim in verdict_of(change, ticks)] for ticks in (12, 20)}
+    assert not titles[12]  # it may be replaced
+    assert any("no voter may fail any more" in each for each in titles[20]) is is_named, titles
+
+
+@pytest.mark.parametrize(("value", "is_said"), [(0.5, True), (50.0, False)])
+def test_a_low_quota_for_changes_is_said_among_what_no_api_shows(value: float, *, is_said: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = {**snapshot.read_at, "quotas": START + tick * TICK}
+        quotas = {EVERYBODY: {"controller_mutation_rate": value}} if tick >= WHEN else {}
+        return replace(snapshot, quotas=quotas, read_at=at)
+
+    observations = watched(change, 10, before=change(healthy(), 0))
+    said = [each.what for each in diagnose(observations).unknowable]
+    assert any("controller_mutation_rate=0.5" in each for each in said) is is_said
+
+
+AUTHORIZER, LAG_TIME = "authorizer.class.name", "replica.lag.time.max.ms"
+SIZE = "group.max.size"
+
+
+def rolled(was: str | None, now: str | None, key: str, *, first: int = 4) -> Change:
+    """Brokers 1, 2 and 3 are restarted in turn, each for a poll, with another line in their files."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        restarted = {broker for broker in (1, 2, 3) if tick > first + 2 * (broker - 1)}
+        away = [broker for broker in (1, 2, 3) if tick == first + 2 * (broker - 1)]
+        found = {
+            broker_resource(broker): samples.config_set({key: value} if value is not None else {}, STATIC_BROKER_CONFIG)
+            for broker in (1, 2, 3)
+            for value in (now if broker in restarted else was,)
+        }
+        known = replace(snapshot, configs={**snapshot.configs, **found})
+        return test_triage.without_broker(known, away) if away else known
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("key", "was", "now", "is_named"),
+    [
+        (AUTHORIZER, None, "org.apache.kafka.metadata.authorizer.StandardAuthorizer", True),
+        (AUTHORIZER, "org.apache.kafka.metadata.authorizer.StandardAuthorizer", None, False),  # all may do all
+        ("ssl.principal.mapping.rules", "DEFAULT", "RULE:^CN=(.*?),.*$/$1/", True),
+        ("sasl.enabled.mechanisms", "SCRAM-SHA-256,SCRAM-SHA-512", "SCRAM-SHA-512", True),
+        ("sasl.enabled.mechanisms", "SCRAM-SHA-512", "SCRAM-SHA-256,SCRAM-SHA-512", False),
+        ("listener.security.protocol.map", "A:PLAINTEXT", "A:PLAINTEXT,B:SSL", False),
+        ("super.users", None, "User:admin", False),
+        ("super.users", "User:admin", None, True),
+        (SIZE, "500", "2", True),
+        (SIZE, "2", "500", False),
+        ("num.io.threads", "8", "16", False),
+        ("listener.name.external.max.connections", None, "20", True),
+        ("max.connections", "20", None, False),
+    ],
+)
+@pytest.mark.parametrize("ticks", [14, 30])
+def test_a_line_of_brokers_files_that_clients_meet_after_the_restart(
+    key: str, was: str | None, now: str | None, ticks: int, *, is_named: bool
+) -> None:
+    """Members leave in the roll and do not come back; it is said half a minute after the last restart."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lags = committed({0: min(500 * tick, 500 * 6)}, 500 * tick, members=tick < 6)
+        return rolled(was, now, key)(lags(snapshot, tick), tick)
+
+    mine = verdict_of(change, ticks)
+    found = [each for each in mine if each.cause == "changed-lately"]
+    assert bool(found) is (is_named and ticks == 30), [each.title for each in mine]
+    for each in found:
+        assert each.title == f"brokers 1, 2, 3: {key} changed before group billing fell behind"
+        assert each.certainty is (Certainty.LIKELY if key == AUTHORIZER else Certainty.POSSIBLE)
+        assert each.severity is Severity.WARNING
+        assert "files of brokers 1, 2, 3" in each.next[0].text
+
+
+def test_members_that_are_there_did_not_meet_the_line() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lags = committed({0: min(500 * tick, 500 * 6)}, 500 * tick, members=True)
+        return rolled(None, "a.Class", AUTHORIZER)(lags(snapshot, tick), tick)
+
+    assert "changed-lately" not in {each.cause for each in verdict_of(change, 30)}
+
+
+@pytest.mark.parametrize(("now", "out_from", "is_named"), [("500", 20, True), ("500", 5, False), ("60000", 20, False)])
+def test_replicas_that_leave_an_isr_long_after_the_restart_may_have_less_time(
+    now: str, out_from: int, *, is_named: bool
+) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = rolled("30000", now, LAG_TIME)(snapshot, tick)
+        if tick < out_from:
+            return known
+        return test_triage.first_of_orders(known, isr=tuple(b for b in (1, 2, 3) if b != 3), leader=1)
+
+    titles = [each.title for each in verdict_of(change, 30) if each.cause == "changed-lately"]
+    assert titles == ([f"brokers 1, 2, 3: {LAG_TIME} changed right before"] if is_named else [])
 
 
 KEYSTORE = "listener.name.external.ssl.keystore.location"

@@ -204,9 +204,14 @@ def test_throttles_that_are_new_used_declared_or_accepted_are_no_cause() -> None
     known = configured()
     rate = {CLUSTER_DEFAULT: samples.config_set({RATE: "1024"}, ConfigSource(3))}
     limited = replace(known, configs={**known.configs, **rate})
-    assert only(seen(limited)).title.startswith("broker <default>: a throttle is left over, as ")
+    assert seen(limited).is_calm  # a rate limits only the replicas of topics' lists
+    one = {ORDERS: samples.config_set({LIST: "0:1"}, ConfigSource(1))}
+    listed = replace(limited, configs={**limited.configs, **one})
+    assert only(seen(listed, meant={(ORDERS, LIST)})).title.startswith("broker <default>: a throttle is left over, as ")
+    unread = replace(limited, configs={each: found for each, found in limited.configs.items() if each != ORDERS})
+    assert only(seen(unread)).title.startswith("broker <default>: a throttle is left over, as ")
     accepted = [Acceptance("replication-throttled", "broker <default>", "at all times")]
-    assert seen(limited, accepted=accepted).is_calm
+    assert seen(listed, accepted=accepted, meant={(ORDERS, LIST)}).is_calm
 
 
 def test_acls_without_a_type_are_one_row_whose_step_removes_them() -> None:

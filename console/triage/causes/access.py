@@ -26,6 +26,7 @@ BEFORE = timedelta(minutes=5)
 MOST = 200
 """Maximum number of changes to examine, the latest ones: more at once are a copy of another cluster's ACLs."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
+_TRANSACTIONAL = AclResourceType.parse("TRANSACTIONAL_ID")
 _STOPS = (symptoms.COMMIT_STANDS_STILL, symptoms.LAG_GROWS, symptoms.COMMITS_LATER)
 
 
@@ -50,6 +51,7 @@ class _Change(NamedTuple):
 
 
 _WRITES, _READS = frozenset({"WRITE", "ALL"}), frozenset({"READ", "DESCRIBE", "ALL"})
+_OF_TRANSACTIONS = _WRITES | {"DESCRIBE"}
 
 
 def _changed(observations: Observations) -> Iterator[cause.Claim]:
@@ -57,7 +59,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
     recent = [each for each in observations.past.access[-MOST:] if each.takes and each.at > now - BEFORE]
     for change in _together(recent):
         topics = _topics(observations, change.acl)
-        if change.takes(_WRITES) and (
+        if change.takes(_OF_TRANSACTIONS if change.acl.resource_type == _TRANSACTIONAL else _WRITES) and (
             quiet := [
                 each for each in fell_silent(observations, change.parts[0].after, change.parts[0].at) if each in topics
             ]
@@ -65,7 +67,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
             yield _claim(observations, change, quiet, [])
         else:
             hit = [*_failures(observations, change.parts[0])]
-            if change.takes(_READS):
+            if change.takes(_READS) and change.acl.resource_type != _TRANSACTIONAL:
                 hit += _group_symptoms(observations, change.parts[0], frozenset(topics))
             if hit:
                 whose = {each.subject.connector or each.subject.group or "" for each in hit}
@@ -81,10 +83,19 @@ def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
 
 
 def _topics(observations: Observations, acl: Acl) -> list[str]:
-    if acl.resource_type != _TOPIC:
+    """Return the topics that an ACL is about: for one on a transactional id, those that its user may write to by name.
+    A right on all topics does not show where a user writes.
+    """
+    snapshot = observations.last.snapshot
+    if acl.resource_type == _TRANSACTIONAL:
+        mine = (each for each in snapshot.acls if each.principal == acl.principal and each.resource_type == _TOPIC)
+        writes = (each for each in mine if each.permission == authorizer.ALLOW and each.operation.name in _WRITES)
+        patterns = [authorizer.pattern_of(each) for each in writes if each.resource_name != authorizer.WILDCARD]
+    elif acl.resource_type == _TOPIC:
+        patterns = [authorizer.pattern_of(acl)]
+    else:
         return []
-    pattern = authorizer.pattern_of(acl)
-    return [name for name in observations.last.snapshot.topics if authorizer.covers(pattern, _TOPIC, name)]
+    return [name for name in snapshot.topics if any(authorizer.covers(each, _TOPIC, name) for each in patterns)]
 
 
 def _group_symptoms(
@@ -171,7 +182,7 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
     word += " added" if first.added else " removed"
     operations = ", ".join(each.acl.operation.name for each in change.parts)
     text = (
-        f"{acl.permission.name} {operations} for {acl.principal} on {acl.resource_type.name.lower()} "
+        f"{acl.permission.name} {operations} for {acl.principal} on {acl.resource_type.name.lower().replace('_', ' ')} "
         f"{acl.resource_name}{'*' if acl.pattern_type.name == 'PREFIXED' else ''}"
     )
     failed = list(dict.fromkeys(each.subject.connector for each in hit if each.subject.connector is not None))
@@ -229,7 +240,7 @@ CAUSES = (
         reads="DescribeAcls over time; this host's journal",
         takes=(
             "likely: at most 5 minutes after a right was removed, a topic fell silent, or a group stopped, that needs "
-            "the right"
+            "the right; for a right on a transactional id, a topic that its user may write to by name"
         ),
     ),
 )

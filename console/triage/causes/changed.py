@@ -9,32 +9,42 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from console.model import changes, codes
+from console.model.broker_keys import listener_base
+from console.model.cluster import Group
 from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of_brokers
 from console.model.numbers import commas, first_few, long_number, plural, time_of_day
+from console.model.quorum import majority
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
 from console.model.system_topics import COMPACT
+from console.model.tokens import TokenTarget
 from console.plan import record_risks, risk_rules, topic_risks
+from console.plan.amounts import size, utc_time
 from console.plan.edits import CommitOffset
 from console.plan.values import items_of
 from console.triage import cause, dependencies
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
+from console.triage.connection_limits import CONNECTION_LIMITS, NEW_CONNECTIONS
 from console.triage.connectors import groups_of, misses_schema, reason_of, trace_of
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
 from console.triage.judged_changes import KEPT, JudgedChange, Versions
 from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered_by
+from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
 from console.triage.silence import fell_silent, silences
+from console.triage.written import written
 
 BEFORE = timedelta(minutes=5)
 """Maximum time from a change to a symptom for the change to be named along with the symptom."""
+REPLACED = timedelta(seconds=60)
+"""The time in which a voter that was removed is replaced by another one."""
 KNOWN = timedelta(seconds=3)
 """The time after which the journal of this host was searched for a change; a change that was made here is not
 reported."""
@@ -65,13 +75,14 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "cleanup.policy": _FAILURES,
     **dict.fromkeys((record_risks.TIMES, *record_risks.TIME_LIMITS), _FAILURES),
     "message.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
-    "max.connections.per.ip": frozenset({triage_symptoms.BROKER_SILENT}),
-    "max.connections": frozenset({triage_symptoms.BROKER_SILENT}),
-    "max.connection.creation.rate": frozenset({triage_symptoms.BROKER_SILENT}),
+    **dict.fromkeys(CONNECTION_LIMITS, _READERS | {triage_symptoms.BROKER_SILENT}),
+    NEW_CONNECTIONS: _READERS | {triage_symptoms.BROKER_SILENT},
     "consumer_byte_rate": _READERS,
     "request_percentage": _READERS | {triage_symptoms.BROKER_SILENT},
 }
-"""Key of a config or a quota -> the symptoms that its change may cause."""
+"""Key of a config without its listener, or of a quota -> the symptoms that its change may cause."""
+_PROTOCOL_OF = {"group.version": "consumer", "streams.version": "streams", "share.version": "share"}
+"""Feature -> the type of the groups that need it."""
 _SHORTER = frozenset(
     {
         "share.record.lock.duration.ms",
@@ -82,6 +93,22 @@ _SHORTER = frozenset(
     }
 )
 """Configs of a group whose lower value may hold up its members: they need more time for their records."""
+_IS_LOWER = frozenset(
+    {
+        "group.max.size",
+        "group.max.session.timeout.ms",
+        "group.consumer.max.size",
+        "group.consumer.max.session.timeout.ms",
+        "group.streams.max.size",
+        "group.share.max.size",
+    }
+)
+"""Limits of brokers above which they refuse members of groups."""
+_IS_HIGHER = frozenset({"group.min.session.timeout.ms", "group.consumer.min.session.timeout.ms"})
+"""Limits of brokers below which they refuse members of groups."""
+_PROTOCOLS = "group.coordinator.rebalance.protocols"
+_FETCHES = frozenset({"replica.lag.time.max.ms", "replica.fetch.max.bytes", "num.replica.fetchers"})
+"""Configs of brokers whose lower value may let their replicas leave ISRs."""
 _CONNECTS = (
     "ssl.keystore.location",
     "ssl.keystore.certificate.chain",
@@ -92,10 +119,17 @@ _CONNECTS = (
     "ssl.cipher.suites",
     "ssl.principal.mapping.rules",
     "sasl.enabled.mechanisms",
+    "listener.security.protocol.map",
+    "principal.builder.class",
+    "authorizer.class.name",
+    "super.users",
+    "allow.everyone.if.no.acl.found",
 )
 """Configs of brokers' listeners that matter when a client connects; a connected client is not affected."""
-_LISTS = ("ssl.enabled.protocols", "ssl.cipher.suites", "sasl.enabled.mechanisms")
+_LISTS = ("ssl.enabled.protocols", "ssl.cipher.suites", "sasl.enabled.mechanisms", "listener.security.protocol.map")
 """Those whose value is a list of what brokers take."""
+_OPENS = ("super.users", "allow.everyone.if.no.acl.found")
+"""Those that let clients in without ACLs: brokers hide the values, so that only a line that is gone says something."""
 _ANEW = (
     "a client meets it when it connects again, so that those which were restarted since fail first: it has to trust "
     "the authority of the brokers' certificate, and the broker has to take its login"
@@ -125,6 +159,8 @@ _STANDS = frozenset(
         risk_rules.ONE_RACK,
         risk_rules.ACL_LOCKS_OUT,
         risk_rules.TOPIC_DELETED,
+        risk_rules.ISR_ABOVE_REPLICATION,
+        risk_rules.NO_SPARE_VOTER,
     }
 )
 """Risks that deserve a row before a client suffers. Others are advice for the operator who stages the edit, such as a
@@ -148,7 +184,10 @@ MOST_NAMED = 3
 """Maximum number of silent topics, or of groups, that a title names."""
 STAYS = timedelta(seconds=30)
 """The time for which a group whose offsets were set has to stay without members before the step to set them again is
-offered: its consumers may be about to start."""
+offered: its consumers may be about to start. Also the time after a restart of brokers in which clients come back."""
+
+CAUGHT_UP = timedelta(seconds=30)
+"""The time after a restart after which a replica that leaves an ISR has another reason."""
 
 EXPIRES = "offsets.retention.minutes"
 """The config for the time after which brokers drop the offsets of a group without members."""
@@ -178,6 +217,14 @@ def _schema_of(change: JudgedChange) -> dependencies.Entity | None:
 
 def _has_risk(change: JudgedChange) -> bool:
     return any(risk.name in _STANDS for risk in change.risks)
+
+
+def _is_done(change: JudgedChange, snapshot: Snapshot) -> bool:
+    """Return whether a change is repaired by another one: as many controllers vote as leave a voter to spare."""
+    if change.place.kind is not Kind.VOTER:
+        return False
+    voters = len(snapshot.quorum.voters) if snapshot.quorum is not None else 0
+    return majority(voters) < voters
 
 
 class _Hit(NamedTuple):
@@ -253,6 +300,8 @@ class _Made(NamedTuple):
     suffers: _Suffering = _UNHARMED
     silent: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    slower: tuple[str, ...] = ()
+    """Topics that producers write to more slowly since, about as fast as a quota lets them."""
 
     @property
     def at(self) -> datetime:
@@ -267,7 +316,7 @@ class _Made(NamedTuple):
     @property
     def has_effect(self) -> bool:
         """Whether anything suffers from the changes."""
-        return bool(self.suffers.hit or self.silent or self.lost)
+        return bool(self.suffers.hit or self.silent or self.lost or self.slower)
 
 
 def _changed(observations: Observations) -> Iterator[cause.Claim]:
@@ -281,6 +330,10 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
         by_owner.setdefault(_owner(each), []).append(each)
     for parts in by_owner.values():
         made = _with_effects(parts, hits, silent, lost)
+        if slower := [topic for each in parts if each.written for topic in _slower(each, observations)]:
+            made = made._replace(slower=tuple(dict.fromkeys(slower)))
+        if parts[0].from_file and made.has_effect and _restart_lately(parts, observations):
+            made = made._replace(suffers=_UNHARMED, silent=() if _connects(parts[0]) else made.silent)
         if made.has_effect or _stands(made, observations):
             yield _claim(made, observations)
 
@@ -307,13 +360,19 @@ def _stands(made: _Made, observations: Observations) -> bool:
     """
     snapshot = observations.last.snapshot
     if not any(
-        each.again or each.ahead or each.waited or each.skipped or _has_risk(each) or _made_by_request(each, snapshot)
+        each.again
+        or each.ahead
+        or each.waited
+        or each.skipped
+        or (_has_risk(each) and not _is_done(each, snapshot))
+        or _made_by_request(each, snapshot)
         for each in made.parts
     ):
         return False
     # Leave out kac's own changes: kac showed their warnings to the operator before it sent them.
     is_own = any(_author(each, observations.last.facts.authors) is not None for each in made.parts)
-    return not is_own and observations.last.at - made.at >= KNOWN
+    waits = REPLACED if made.parts[0].place.kind is Kind.VOTER else KNOWN
+    return not is_own and observations.last.at - made.at >= waits
 
 
 def _with_effects(
@@ -339,11 +398,44 @@ def _with_effects(
 # -- affected symptoms -------------------------------------------------------------------------------------------------
 
 
+def _restart_lately(parts: Sequence[JudgedChange], observations: Observations) -> bool:
+    """Return whether the brokers whose files changed restart, or came back a moment ago: the restart itself has the
+    symptoms of a line that clients meet when they connect again.
+    """
+    now = observations.last.at
+    if restarting(observations):
+        return True
+    for part in parts:
+        about = part.place.about
+        assert isinstance(about, ConfigResource)
+        number = int(about.name)
+        if number in triage_symptoms.gone(observations.last.snapshot) | observations.last.silent:
+            return True
+        back = observations.back_since(number)
+        if now - max(back or part.after, part.after) < STAYS:
+            return True
+    return False
+
+
+def _effects_of_file(change: JudgedChange) -> frozenset[str]:
+    """Return the names of the symptoms that a rule attributes to a changed line of a broker's file."""
+    key, was, now = change.place.key, change.held or change.was, change.holds or change.became
+    if _connects(change) or (_limits_connections(change) and not _lets_go(change)):
+        return _READERS
+    falls = record_risks.falls(was, now, is_known=True)
+    rises = record_risks.falls(now, was, is_known=True)
+    if (falls and key in _IS_LOWER) or (rises and key in _IS_HIGHER):
+        return _READERS | {triage_symptoms.REBALANCING}
+    if key == _PROTOCOLS and not set(items_of(was or "")) <= set(items_of(now or "")):
+        return _READERS | {triage_symptoms.REBALANCING}
+    return frozenset({triage_symptoms.UNDER_REPLICATED}) if falls and key in _FETCHES else frozenset()
+
+
 def _effects_of(change: JudgedChange) -> frozenset[str]:
     """Return the names of the symptoms that a rule attributes to a change."""
     place = change.place
     if change.from_file:
-        return frozenset()  # the restart itself has these symptoms
+        return _effects_of_file(change)
     match place.kind:
         case Kind.CONFIG if _connects(change):
             return _READERS
@@ -353,8 +445,12 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
         case Kind.CONFIG | Kind.SCHEMA if _is_of_connector(change) or _schema_of(change) is not None:
             return _FAILURES
         case Kind.CONFIG | Kind.QUOTA:
-            return frozenset() if _lets_go(change) else _EFFECTS.get(place.key, frozenset())
+            return frozenset() if _lets_go(change) else _EFFECTS.get(_base(place.key), frozenset())
+        case Kind.FEATURE if _needs_feature(change):
+            return _READERS
         case Kind.SCRAM if change.was is not None:
+            return _READERS | _FAILURES
+        case Kind.TOKEN:
             return _READERS | _FAILURES
         case Kind.TOPIC if place.key == ID or change.became is None:
             return _READERS | _FAILURES
@@ -367,12 +463,29 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
     return frozenset()
 
 
+def _base(key: str) -> str:
+    """Return a key without its listener."""
+    return listener_base(key) or key
+
+
+def _needs_feature(change: JudgedChange) -> str:
+    """Return the type of the groups that work no more with a lower level of a feature; ``""`` for other changes."""
+    about = change.place.about
+    if not isinstance(about, changes.FeatureTarget) or int(change.became or 0) >= int(change.was or 0):
+        return ""
+    return _PROTOCOL_OF.get(about.name, "")
+
+
 def _connects(change: JudgedChange) -> bool:
     """Return whether a change is one of a broker's configs that decide which clients may connect, to one listener or to
     all.
     """
     key = change.place.key
     is_brokers = isinstance(change.place.about, ConfigResource) and change.place.about.type == codes.BROKER
+    if key in _OPENS and change.became is not None:
+        return False
+    if key == "authorizer.class.name" and not change.became:
+        return False  # every client may do all
     if key.endswith(_LISTS):
         was, now = (set(items_of(each or "")) for each in (change.held or change.was, change.holds or change.became))
         if was and was <= now:
@@ -385,20 +498,26 @@ def _near(change: JudgedChange) -> frozenset[str]:
     changed entity.
     """
     is_new = change.was is None and change.place.kind in (Kind.SCRAM, Kind.TOPIC)
-    return frozenset() if is_new or change.offsets or change.from_file or _lets_go(change) else _BY_POSITION
+    is_token = change.place.kind is Kind.TOKEN
+    return frozenset() if is_new or is_token or change.offsets or change.from_file or _lets_go(change) else _BY_POSITION
 
 
 def _lets_go(change: JudgedChange) -> bool:
-    """Return whether a change removes or raises a quota or a replication throttle: no client falls behind because of
-    the change.
+    """Return whether a change removes or raises a quota, a replication throttle or a limit of connections: no client
+    falls behind because of the change.
     """
     key = change.place.key
-    if not key.endswith((".throttled.rate", ".throttled.replicas")) and change.place.kind is not Kind.QUOTA:
+    is_limit = key.endswith((".throttled.rate", ".throttled.replicas")) or _limits_connections(change)
+    if not is_limit and change.place.kind is not Kind.QUOTA:
         return False
     if not change.became:
         return True
     was, became = (float(each) if each and _is_number(each) else None for each in (change.was, change.became))
     return was is not None and became is not None and became >= was
+
+
+def _limits_connections(change: JudgedChange) -> bool:
+    return _base(change.place.key) in (*CONNECTION_LIMITS, NEW_CONNECTIONS)
 
 
 def _is_number(text: str) -> bool:
@@ -416,15 +535,33 @@ class _Candidate(NamedTuple):
     first: datetime
     last: datetime
     of_vacant: bool = False
-    """Whether only a group whose members left can suffer from the change."""
+    """Whether only a group whose members left can suffer from the change, of all groups."""
+    of_type: str = ""
+    """The type of the groups that can suffer from the change; ``""`` for all."""
 
 
 def _candidate(change: JudgedChange) -> _Candidate:
-    # Clients notice a deleted credential at their next login, a new schema with the first record that has it, and
-    # offsets that were set until they have reached the old ones again.
-    lasts = KEPT if change.offsets or change.place.kind is Kind.SCRAM or _schema_of(change) is not None else BEFORE
+    # Clients notice a deleted credential, or a line of a broker's file, at their next login, a new schema with its
+    # first record, and offsets that were set until they have reached the old ones again.
+    is_late = (
+        change.offsets
+        or change.place.kind in (Kind.SCRAM, Kind.TOKEN)
+        or _schema_of(change) is not None
+        or change.from_file
+    )
+    lasts = KEPT if is_late else BEFORE
     first = change.after - _READ_LATER
-    return _Candidate(change, _effects_of(change), _near(change), first, change.at + lasts, of_vacant=_connects(change))
+    if change.from_file and change.place.key in _FETCHES:
+        first = change.at + CAUGHT_UP  # the replicas of a broker that restarted leave ISRs, and come back
+    return _Candidate(
+        change,
+        _effects_of(change),
+        _near(change),
+        first,
+        change.at + lasts,
+        of_vacant=_connects(change) or _limits_connections(change) or change.place.kind is Kind.TOKEN,
+        of_type=_needs_feature(change),
+    )
 
 
 @remembered_by(3)
@@ -441,7 +578,7 @@ def _hits(
     by_owner: dict[_Owner, list[_Candidate]] = {}
     candidates = []
     for each in judged:
-        if (entity := dependencies.changed_entity(each.place.about)) is not None:
+        if (entity := _entity_of(each)) is not None:
             candidates.append(_candidate(each))
             by_owner.setdefault(_owner(each), []).append(candidates[-1])
             changed.setdefault(entity.sort, {}).setdefault(entity.name, []).append(candidates[-1])
@@ -452,11 +589,10 @@ def _hits(
             since = observations.since(symptom)
             if since is None or earliest is None or since < earliest:
                 continue
-            group = observations.last.snapshot.groups.get(symptom.subject.group or "")
-            is_vacant = group is not None and group.is_vacant
             snapshot = observations.last.snapshot
+            group = snapshot.groups.get(symptom.subject.group or "")
             some = _by_trace(symptom, snapshot, dependencies.near(symptom, snapshot, changed))
-            best = _best(symptom, since, is_vacant, some)
+            best = _best(symptom, since, group, some)
             if best is None:
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
@@ -466,6 +602,13 @@ def _hits(
                 if one is best or name in one.by_rule:
                     found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
     return _Hits(found)
+
+
+def _entity_of(change: JudgedChange) -> dependencies.Entity | None:
+    """Return the entity that a change is about: of a token its owner, as a user."""
+    if change.place.kind is Kind.TOKEN:
+        return dependencies.Entity(dependencies.USERS, change.place.key.removeprefix("User:"))
+    return dependencies.changed_entity(change.place.about)
 
 
 def _by_trace(
@@ -517,7 +660,7 @@ def _joined_with(change: JudgedChange, group: str, snapshot: Snapshot) -> str:
 def _best(
     symptom: triage_symptoms.Symptom,
     since: datetime,
-    is_vacant: bool,
+    group: Group | None,
     some: Iterable[tuple[int, Sequence[_Candidate]]],
 ) -> _Candidate | None:
     """Return the change that is most likely the cause of a symptom: changes with a rule for it come first, then those
@@ -525,17 +668,20 @@ def _best(
 
     Args:
         since: the beginning of the symptom, UTC.
-        is_vacant: whether the symptom is of a group without members.
+        group: the group of the symptom, if it is known.
         some: the changes that may be the cause, by their distance from the symptom's subject.
     """
     best: tuple[tuple[bool, bool, int, float], _Candidate] | None = None
     name, subject = symptom.name, symptom.subject
+    is_vacant = group is not None and group.is_vacant
     for distance, mine in some:
         for each in mine:
             by_rule = name in each.by_rule
             if not (by_rule or name in each.near) or not each.first <= since <= each.last:
                 continue
-            if each.of_vacant and not is_vacant:
+            if each.of_vacant and subject.group is not None and not is_vacant:
+                continue
+            if each.of_type and (group is None or group.type.lower() != each.of_type):
                 continue
             # A member that rereads many records reads one topic after the other, so topics whose offsets were not reset
             # wait too.
@@ -608,7 +754,9 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
     if not _stops_producers(change) or change.at < observations.last.at - BEFORE:
         return
     match change.place.about:
-        case ConfigResource(type=codes.BROKER) if change.place.key in _REFUSED_ABOVE:
+        case ConfigResource(type=codes.BROKER) if change.place.key in _REFUSED_ABOVE or (
+            change.from_file and _connects(change)
+        ):
             # A producer may meet the limit at a later start. A pause of a topic with rare records says nothing.
             steady = {each.topic for each in silences(observations)}
             yield from (
@@ -620,6 +768,31 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
             yield from (topic for topic in fell_silent(observations, change.after, change.at) if topic == name)
         case _:
             yield from fell_silent(observations, change.after, change.at)
+
+
+SETTLED = timedelta(seconds=45)
+"""The time after a change in which rates still cover the time before it."""
+AT_LIMIT, FALLEN = (0.6, 1.4), 0.6
+"""Shares of a quota between which the load of the topics of one producer is at it; and the share of its former load to
+which a topic has to fall."""
+
+
+def _slower(change: JudgedChange, observations: Observations) -> Iterator[str]:
+    """Yield the topics that are written to more slowly since a quota was set, if those of one leader are written to
+    together about as fast as the quota lets one client.
+    """
+    poll = observations.last
+    if change.became is None or poll.at - change.at < SETTLED:
+        return
+    now, limit = written(poll.snapshot.rates, poll.snapshot.topics), float(change.became)
+    fell: dict[int, dict[str, float]] = {}
+    for (topic, leader), before in change.written.items():
+        rate = now.get((topic, leader), 0.0)
+        if 0 < rate <= FALLEN * before:
+            fell.setdefault(leader, {})[topic] = rate
+    for topics in fell.values():
+        if AT_LIMIT[0] * limit <= sum(topics.values()) <= AT_LIMIT[1] * limit:
+            yield from topics
 
 
 def _lost(judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
@@ -654,7 +827,8 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     certainty = _certainty(made)
     # A config, a quota or a credential affects many entities: it must not displace the cause that a symptom itself
     # shows.
-    is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or (made.by_rule and _is_exact(first))
+    is_shown = certainty is Certainty.CERTAIN or bool(made.silent or made.slower)
+    is_shown = is_shown or (made.by_rule and _is_exact(first))
     beside = bool(made.suffers.hit) and not is_shown
     standing = [risk.text for risk in risks if risk.name in _STANDS]
     if _made_by_request(first, observations.last.snapshot):
@@ -710,6 +884,11 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
                 "its members were gone, and others would have committed later: another client set it",
                 "DescribeGroups, OffsetFetch over time",
             )
+        for topic in made.slower:
+            before = sum(rate for (name, _), rate in each.written.items() if name == topic)
+            now = sum(r for (name, _), r in written(snapshot.rates, snapshot.topics).items() if name == topic)
+            text = f"{size(round(before))}/s were written to {topic} before, {size(round(now))}/s are now"
+            yield cause.Evidence(text, "DescribeLogDirs, many looks")
         if made.silent and (refused := _refused(each)):
             yield cause.Evidence(refused, "Kafka's documentation")
         if (other := _joined(made, snapshot)) is not None:
@@ -772,7 +951,7 @@ def _certainty(made: _Made) -> Certainty:
     if not made.has_effect or first.offsets or made.lost:
         return Certainty.CERTAIN
     warned = any(each.risks for each in made.parts)
-    if made.silent or (made.by_rule and (warned or _is_exact(first))):
+    if made.silent or made.slower or (made.by_rule and (warned or _is_exact(first))):
         return Certainty.LIKELY
     return Certainty.POSSIBLE
 
@@ -810,7 +989,9 @@ _SOURCES = {
     Kind.QUOTA: "DescribeClientQuotas, two looks",
     Kind.ACL: "DescribeAcls, two looks",
     Kind.SCRAM: "DescribeUserScramCredentials, two looks",
+    Kind.TOKEN: "DescribeDelegationToken, two looks",
     Kind.TOPIC: "Metadata, two looks",
+    Kind.REPLICAS: "Metadata, two looks",
     Kind.OFFSET: "OffsetFetch, two looks",
     Kind.BROKER: "DescribeCluster, two looks",
     Kind.FEATURE: "ApiVersions, two looks",
@@ -835,13 +1016,16 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
         return f"{what}, and {first_few([f'group {name}' for name in made.lost], MOST_NAMED)} lost what was committed"
     if made.silent:
         return f"{what}, and nothing is written to {first_few(list(made.silent), MOST_NAMED)} since"
+    if made.slower:
+        return f"{what}, and {first_few(list(made.slower), MOST_NAMED)} is written to more slowly since, as it lets"
     suffers = made.suffers
     if suffers.connectors:
         failed = [f"connector {name}" for name in suffers.connectors]
         when = "right before" if _schema_of(first) is None else "before"
         return f"{what} {when} {first_few(failed, MOST_NAMED)} failed"
     if suffers.groups:
-        return f"{what} right before {first_few([f'group {name}' for name in suffers.groups], MOST_NAMED)} fell behind"
+        when = "before" if first.from_file or first.place.kind is Kind.TOKEN else "right before"
+        return f"{what} {when} {first_few([f'group {name}' for name in suffers.groups], MOST_NAMED)} fell behind"
     if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in suffers.hit):
         return f"{what} right before it stopped to answer"
     if suffers.hit:
@@ -862,6 +1046,10 @@ def _short(change: JudgedChange) -> str:
             return _short_versions(change.versions)
         case Kind.SCRAM:
             return "credential deleted" if change.became is None else "credential set"
+        case Kind.TOKEN:
+            return f"ended at {utc_time(int(change.was or 0))}"
+        case Kind.REPLICAS:
+            return f"replicas moved from {change.was} to {change.became}"
         case Kind.ACL:
             return "ACL removed" if change.became is None else "ACL added"
         case Kind.OFFSET:
@@ -966,6 +1154,18 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
                 if made.lost
                 else "before a broker restarts, keep the offsets of all groups: afterwards they have to be set again"
             )
+        case changes.MoveTarget(topic=topic):
+            was, became = (len((each or "").split(",")) for each in (first.was, first.became))
+            if became < was:
+                return cause.Next("give it the former number of replicas", f"replication topic {topic} {was}")
+            return cause.Next(f"move its replicas back to brokers of several racks, as {first.was}")
+        case TokenTarget():
+            from console.plan.kinds.tokens import MakeToken  # imported late, as the kinds take a megabyte
+
+            return cause.Next(
+                f"make another token for {first.place.key}, and give it to its clients: a token that ended is gone",
+                edits=(MakeToken(first.place.key),),
+            )
         case changes.ScramUser(user=user):
             return cause.Next(f"set a password for {user} again: no broker has kept the former one")
         case changes.BrokerTarget(id=number) if first.place.key == ADDRESS:
@@ -1035,8 +1235,8 @@ CAUSES = (
         reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
             "certain if a rule names a risk, or a group's offsets were set back; likely if they were set ahead while "
-            "the group had no members, producers stopped, the topic was deleted and created again, or a connector "
-            "failed because of records of a changed schema; else possible"
+            "the group had no members, producers stopped or write only as fast as a lower quota lets them, the topic "
+            "was deleted and created again, or a connector failed because of records of a changed schema; else possible"
         ),
     ),
 )

@@ -10,20 +10,21 @@ from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
-from console.model.cluster import Group, PartitionLag, Topic, partition_in
+from console.model.cluster import Group, PartitionLag, partition_in
 from console.model.config import broker_resource
 from console.model.lag_trend import LagTrend
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
-from console.model.rates import WINDOW, Rates
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import SetConfig, SetQuota
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import quota_text
+from console.triage.connection_limits import NEW_CONNECTIONS
 from console.triage.observations import Interval, Observations
 from console.triage.odd_configs import odd_keys
 from console.triage.remembered import RememberedAmong, remembered
+from console.triage.written import written
 
 LIMIT = (0.75, 1.35)
 """Shares of a quota between which a rate counts as at its limit: brokers measure means over samples (quota.window.num),
@@ -33,6 +34,20 @@ LONG_ENOUGH = 15.0
 """Seconds of writes above the read quota after which the quota holds a reader back."""
 _MANY = 1_000
 """Maximum number of producers' quotas that are compared."""
+
+_LOW: Mapping[str, tuple[float, str, str]] = {
+    "controller_mutation_rate": (
+        5.0,
+        "programs that create topics, as Streams and Connect do",
+        "Their logs have ThrottlingQuotaExceededException",
+    ),
+    NEW_CONNECTIONS: (
+        10.0,
+        "clients that connect, as after a deployment",
+        "Brokers have connection-accept-throttle-time of the listener",
+    ),
+}
+"""Quota -> the value below which it may hold up clients, these clients, and the place that shows it."""
 
 # -- brokers that differ -----------------------------------------------------------------------------------------------
 
@@ -333,6 +348,20 @@ _WRITING = (0.85, 2.0)
 """Shares of a quota between which it may limit one or two producers."""
 
 
+def _not_shown(observations: Observations) -> Iterator[tuple[str, str]]:
+    """Yield possible effects of quotas that no API shows: those of topics that are written to at a quota, and of low
+    quotas for changes and for new connections that were set lately.
+    """
+    yield from _written_at_a_limit(observations)
+    for change in observations.past.judged:
+        about, key = change.place.about, change.place.key
+        if not isinstance(about, QuotaEntity) or key not in _LOW or change.became is None:
+            continue
+        low, whom, where = _LOW[key]
+        if float(change.became) < low:
+            yield f"{quota_text(about)} has {key}={float(change.became):g} lately: whether it holds up {whom}", where
+
+
 def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]:
     """Yield topics whose write rate is near a quota: no response shows which client writes them. Nothing if more than
     `_MANY` quotas limit producers.
@@ -342,7 +371,7 @@ def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]
     if not limits or len(limits) > _MANY:
         return
     found = []
-    for (topic, broker), rate in _written(snapshot.rates, snapshot.topics).items():
+    for (topic, broker), rate in written(snapshot.rates, snapshot.topics).items():
         at = [entity for entity, quota in limits.items() if _WRITING[0] * quota <= rate <= _WRITING[1] * quota]
         if at:
             found.append((topic, broker, at[0]))
@@ -353,20 +382,6 @@ def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]
             "The brokers' request logs have throttle times by client, as has a lake; producers have "
             "produce-throttle-time-avg",
         )
-
-
-@remembered
-def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, int], float]:
-    """Return (topic, leader) -> the bytes per second that producers write there."""
-    found: dict[tuple[str, int], float] = {}
-    for name, topic in topics.items():
-        for partition in topic.partitions:
-            size = rates.sizes.get((name, partition.number))
-            # A rate over a shorter time depends more on the times of the polls than on a limit.
-            if size is not None and size.rate and size.at - size.base_at >= WINDOW:
-                key = name, partition.leader
-                found[key] = found.get(key, 0.0) + size.rate
-    return found
 
 
 # -- rights ------------------------------------------------------------------------------------------------------------
@@ -398,7 +413,7 @@ QUOTAS = (
     cause.CauseRule(
         "quota-exceeded",
         _limited,
-        hides=_written_at_a_limit,
+        hides=_not_shown,
         reads="DescribeClientQuotas, DescribeGroups, rates",
         takes=(
             "likely: the topics of a client get more bytes than its quota allows it to read; possible: the client "
