@@ -45,6 +45,8 @@ class Memberships(Struct, frozen=True):
     """
     new: Mapping[str, datetime] = field(default_factory=dict)
     """Group -> the first poll that listed it, for groups that came within the observations."""
+    came: Mapping[str, datetime] = field(default_factory=dict)
+    """Group -> the last poll at which it got members and had none before."""
 
 
 def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: datetime) -> Memberships:
@@ -61,6 +63,7 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
     left = {name: each for name, each in known.left.items() if each.at > at - KEPT and name in now.groups}
     idle = {name: since for name, since in known.idle.items() if name in now.groups}
     new = {name: since for name, since in known.new.items() if since > at - KEPT and name in now.groups}
+    came = {name: since for name, since in known.came.items() if since > at - KEPT and name in now.groups}
     first = now is before
     if first or now.groups is not before.groups:
         if Part.GROUPS in before.read_at and not first:
@@ -73,10 +76,12 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
                 idle.pop(name, None)
             else:
                 idle.setdefault(name, at)
+            if not (first or group.is_vacant) and (was is None or was.is_vacant):
+                came[name] = at
             mine = _left_after(left.pop(name, None), was, group, at)
             if mine is not None:
                 left[name] = mine
-    found = Memberships(left, idle, new)
+    found = Memberships(left, idle, new, came)
     return known if found == known else found
 
 
