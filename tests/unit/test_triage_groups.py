@@ -633,6 +633,31 @@ def test_the_clients_of_a_group_without_members_went_to_a_new_group(
     assert any(name in each.fact for each in claim.evidence) is is_named
     assert ("group.id" in claim.next[0].text) is is_named
     assert claim.severity is (Severity.WARNING if is_named else Severity.HIGH)
+    assert claim.certainty is (Certainty.POSSIBLE if is_named else Certainty.CERTAIN), "a release may have another name"
+
+
+def test_names_that_change_at_each_start_are_no_release() -> None:
+    """The only client has a new group three times; two groups have no member any more."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        groups, lags = {}, {}
+        for n in range(3):
+            first, last = (0, 4, 8)[n], (4, 8, 99)[n]
+            if tick < first:
+                continue
+            member = cluster.GroupMember(f"m{n}", "indexer", "/10.0.0.1", (("orders", 0),))
+            state, members = ("Stable", (member,)) if tick < last else ("Empty", ())
+            at, end = 100 + 50 * (min(tick, last - 1)), 100 + 50 * tick
+            row = cluster.PartitionLag("orders", 0, at, end, end - at, f"m{n}" if members else "")
+            groups[f"app-{n}"] = cluster.Group(f"app-{n}", state, "consumer", coordinator=1, members=members)
+            lags[f"app-{n}"] = cluster.GroupLag((row,))
+        read_at = {**snapshot.read_at, Part.GROUPS: START + tick * TICK}
+        return replace(snapshot, lags=lags, groups=groups, read_at=read_at)
+
+    verdict = diagnose(watched(change, 20, before=change(healthy(), 0)))
+    found = [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
+    assert {each.certainty for each in found} == {Certainty.CERTAIN}
+    assert {each.severity for each in found} == {Severity.WARNING}
 
 
 @pytest.mark.parametrize(

@@ -103,16 +103,25 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     absences, members = list(observations.absences()), observations.past.members
     vacant = sorted_readings(symptoms.readings(observations.last.snapshot)).vacant
     new = memberships.newcomers(members, observations.last.snapshot) if vacant else {}
+    successors: dict[str, str | None] = {}
+    for reading in vacant:
+        lag = reading.lag.partitions if reading.lag is not None else ()
+        topics, name = {each.topic for each in lag if each.lag > 0}, reading.group.name
+        successors[name] = memberships.successor(name, members.left.get(name), topics, new)
     for reading in vacant:
         group, trend = reading.group, reading.trend
         # A consumer that assigns itself partitions commits without being a member, so a group without members may be at
         # work.
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
-        lag = reading.lag.partitions if reading.lag is not None else ()
-        topics = {each.topic for each in lag if each.lag > 0}
-        successor = memberships.successor(group.name, members.left.get(group.name), topics, new)
+        successor = successors[group.name]
         is_job = not _had_members(observations, reading, trend)
+        # One new group may be a release that has to have another name; names that change at each start are not meant.
+        is_sure = (
+            successor in successors or group.name in successors.values()
+            if successor is not None
+            else _is_over(members, reading, trend, is_job=is_job)
+        )
         verb, verbs = ("commits no more", "commit no more") if is_job else ("has no member", "have no member")
         why = ", and records wait" if successor is None else ": its clients went to a new group"
         whose = ", and records wait" if successor is None else ": their clients went to new groups"
@@ -121,7 +130,7 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             cause="group-stopped",
             subject=symptoms.Subject(group=group.name),
             severity=Severity.INFO if _has_just_committed(trend) else high,
-            certainty=Certainty.CERTAIN if _is_over(members, reading, trend, is_job=is_job) else Certainty.POSSIBLE,
+            certainty=Certainty.CERTAIN if is_sure else Certainty.POSSIBLE,
             title=f"group {group.name} {verb}{why}",
             since=observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group.name))),
             evidence=cause.given(
@@ -872,7 +881,7 @@ CAUSES = (
         takes=(
             "certain: the group has no member, and records wait. Possible for 150 s after its last commit if its "
             "members stayed less than a minute, or if it never had a member and kac saw no pause between two of its "
-            "commits: it may be a job that comes again"
+            "commits: it may be a job that comes again. Possible if its clients went to one new group, as at a release"
         ),
     ),
     cause.CauseRule(
