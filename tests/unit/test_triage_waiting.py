@@ -77,9 +77,6 @@ def test_a_producer_that_wrote_nothing_for_long_is_a_warning_where_somebody_wait
     verdict = diagnose(triage.watched(reads_committed, TICKS, facts=held))
     (only,) = verdict.causes
     assert (only.claim.cause, only.claim.severity) == ("transaction-open", Severity.WARNING)
-    assert only.claim.certainty.value == "certain"
-    earlier = diagnose(triage.watched(reads_committed, TICKS - 2, facts=held))
-    assert [each.claim.certainty.value for each in earlier.causes] == ["possible"], "a checkpoint of minutes may follow"
     alone = diagnose(triage.watched(lambda s, _: s, TICKS, facts=held))
     assert [each.claim.severity for each in alone.causes] == [Severity.INFO]
 

@@ -26,8 +26,6 @@ from console.triage.waiting import Wait, waits
 NAMED_GROUPS = 3
 QUIET_MS = 60_000
 """Milliseconds without a record, after which a producer with an open transaction may be gone."""
-CHECKPOINT_MS = 150_000
-"""Milliseconds for which an application that commits at checkpoints may keep its transaction open without records."""
 
 # -- transactions ------------------------------------------------------------------------------------------------------
 
@@ -279,14 +277,11 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
     name, lasts = _described(first, at_ms)
     quiet = first.holder is not None and at_ms - first.holder.producer.last_timestamp > QUIET_MS
     readers = "groups" if topic == OFFSETS else "readers"
-    # An application that commits at checkpoints of minutes, with few records, looks the same until its next one.
-    may_commit = quiet and first.known is not None and 0 <= at_ms - first.known.start_ms < CHECKPOINT_MS
-    sure = Certainty.CERTAIN if first.holder is not None else Certainty.LIKELY
     return triage_cause.Claim(
         cause="transaction-open",
         subject=symptoms.Subject(topic=topic, partition=number),
         severity=Severity.WARNING if quiet and first.groups else Severity.INFO,
-        certainty=Certainty.POSSIBLE if may_commit and first.groups else sure,
+        certainty=Certainty.CERTAIN if first.holder is not None else Certainty.LIKELY,
         title=f"read_committed {readers} of {topic}/{number}{more} wait for {name}{lasts}",
         evidence=triage_cause.given(
             triage_cause.Evidence(
@@ -618,8 +613,7 @@ CAUSES = (
         _open,
         reads="ListOffsets, DescribeProducers, ListTransactions, DescribeTransactions",
         takes=(
-            "certain; likely if kac can't describe the transaction. A warning if a group waits and the producer is "
-            "idle: a possible one until the transaction is open for 150 s, as with checkpoints of minutes"
+            "certain; likely if kac can't describe the transaction. A warning if a group waits and the producer is idle"
         ),
         since="3.0",
     ),
