@@ -20,6 +20,8 @@ FOLLOWS = timedelta(minutes=3)
 """The longest time between the first look at a new group and the moment at which another one lost its members."""
 _USUAL = re.compile(r"(consumer--[0-9]++|rdkafka|sarama|kgo|kafkajs|kafka\Wpython[^@]*+|console-consumer|)@")
 """Matches client ids that a library gives if its user gives none, without the group's name."""
+NOT_READY = "NotReady"
+"""The state of a streams group without the topics that its topology needs (KIP-1071)."""
 MOST = 3
 """Maximum number of members that are kept of a group, the latest ones that left."""
 
@@ -41,8 +43,8 @@ class Memberships(Struct, frozen=True):
     left: Mapping[str, Left] = field(default_factory=dict)
     """Group -> the members that it lost."""
     idle: Mapping[str, datetime] = field(default_factory=dict)
-    """Group -> the first poll since which no member has a partition, although all of them subscribe to topics by name.
-    """
+    """Group -> the first poll since which no member has a partition, although all of them subscribe to topics, or its
+    topology is not ready."""
     new: Mapping[str, datetime] = field(default_factory=dict)
     """Group -> the first poll that listed it, for groups that came within the observations."""
     came: Mapping[str, datetime] = field(default_factory=dict)
@@ -144,12 +146,14 @@ def _is_alike(one: str, other: str) -> bool:
 
 
 def _is_idle(group: Group) -> bool:
-    """Return whether members wait for partitions of the topics that they name, and none has one."""
+    """Return whether members wait for partitions of the topics that they subscribe to, and none has one."""
     members = group.members or ()
+    if group.state == NOT_READY:
+        return bool(members)
     return (
         group.state == "Stable"
         and bool(members)
-        and all(each.topics and not each.regex and not each.assignment for each in members)
+        and all((each.topics or each.regex) and not each.assignment for each in members)
     )
 
 

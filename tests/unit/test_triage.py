@@ -602,6 +602,7 @@ def test_every_cause_has_a_case() -> None:
         "instance-contested",
         "partitions-unread",
         "subscription-missing",
+        "topology-not-ready",
         # A group that comes, and its configs: test_triage_shares.py.
         "share-group-from-the-end",
     }
