@@ -1,0 +1,95 @@
+"""A slow group: whether the writes or the reads changed, and where in the group it lags."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from console.model.numbers import time_of_day
+from console.model.severity import Certainty
+from console.model.snapshot import Snapshot
+from console.triage import cause
+from console.triage.lag_shares import Changed, Part, growing_part, loaded_member, what_changed
+from console.triage.readers import Reading
+
+BURST = 60.0
+"""Seconds for which more records than before may be a burst that ends."""
+
+_LOOK_AT_WRITERS = cause.Next(
+    "look at what writes to its topics: a replay, retries, a new producer or connector. Its consumers read no slower "
+    "than before"
+)
+_SPREAD = cause.Next(
+    "set partition.assignment.strategy of its members to cooperative-sticky: range gives the first member the first "
+    "partitions of each topic, and so all topics of one partition"
+)
+_STEPS = {
+    "member": "look at {}: its CPU limit, its log, its way to what it calls; the other members keep up",
+    "host": "look at the host {}: its load and its network; the members on other hosts keep up",
+    "leader": "look at the way from the consumers to broker {}, and at its load",
+    "topic": "look at the work of the consumers on a record of {}; its other topics keep up",
+}
+_PLACES = {
+    "member": "at member {}",
+    "host": "at the members on {}",
+    "leader": "in partitions that broker {} leads",
+    "topic": "in topic {}",
+}
+
+
+def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, watched: datetime) -> cause.Claim:
+    """Return the claim that a group is slow, with what changed when that began, and with the part of the group whose
+    lag grows, as far as they are known.
+
+    Args:
+        watched: time of the first poll, UTC.
+    """
+    group, trend = reading.group, reading.trend
+    if trend is None:
+        return claim
+    began = claim.since or watched
+    changed = what_changed(trend, began.timestamp())
+    if changed is not None:
+        claim = _with_change(claim, changed, began, is_young=trend.last.at - began.timestamp() < BURST)
+    loaded = loaded_member(group)
+    if loaded is not None:
+        how = f" (assignor {group.protocol})" if group.protocol else ""
+        has = f"{loaded.name} has {loaded.partitions} of its {loaded.of} partitions"
+        fact = cause.Evidence(f"{has}{how}; other members have none", "DescribeGroups")
+        return _with(claim, has, fact, _SPREAD)
+    part = growing_part(group, trend, snapshot.topics)
+    if part is None:
+        return claim
+    fact = cause.Evidence(
+        f"{part.share:.0%} of the growth is in {part.partitions} of {part.of} partitions, which get at most half of "
+        "the new records",
+        "OffsetFetch, ListOffsets",
+    )
+    where = _PLACES[part.kind].format(part.name)
+    return _with(claim, f"{part.share:.0%} of it {where}", fact, _step(part))
+
+
+def _step(part: Part) -> cause.Next:
+    return cause.Next(_STEPS[part.kind].format(part.name))
+
+
+def _with(claim: cause.Claim, says: str, fact: cause.Evidence, step: cause.Next) -> cause.Claim:
+    return replace(claim, title=f"{claim.title}: {says}", evidence=(*claim.evidence, fact), next=(step, *claim.next))
+
+
+def _with_change(claim: cause.Claim, changed: Changed, began: datetime, *, is_young: bool) -> cause.Claim:
+    """Return the claim with the rate that changed. is_young: whether more records may be a burst that ends."""
+    what = "written" if changed.writes else "read"
+    rest = "the group reads no slower than before" if changed.writes else "about as many are written as before"
+    fact = cause.Evidence(
+        f"{changed.now:,.0f} records/s are {what}, and {changed.was:,.0f} before {time_of_day(began)}; {rest}",
+        "OffsetFetch, ListOffsets over time",
+    )
+    since = f" since {time_of_day(began)}"
+    if not changed.writes:
+        says = f"it reads {changed.now:,.0f} records/s{since}, and read {changed.was:,.0f}"
+        return replace(claim, title=f"{claim.title}: {says}", evidence=(*claim.evidence, fact))
+    times = f"{changed.now / changed.was:,.1f} times as many" if changed.was >= 1 else f"{changed.now:,.0f} records/s"
+    claim = _with(claim, f"{times} are written{since}", fact, _LOOK_AT_WRITERS)
+    return replace(claim, certainty=Certainty.POSSIBLE) if is_young else claim
