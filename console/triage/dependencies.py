@@ -1,10 +1,10 @@
 """The dependencies between entities: those that a client can change, and those on which a symptom's subject depends.
 Pure.
 
-A topic depends on the brokers of its replicas, a group on its topics, their leaders, its coordinator and the clients,
-hosts and users of its members, a connector on its config, its topics, their schemas and its users, and everything on
-the cluster. No API reports the users of members, so that a group may depend on every user; ACLs that let a user read
-some groups leave out the others.
+A topic depends on the brokers of its replicas, a group on its topics, the source connectors that write to them, their
+leaders, its coordinator and the clients, hosts and users of its members, a connector on its config, its topics, their
+schemas and its users, and everything on the cluster. No API reports the users of members, so that a group may depend on
+every user; ACLs that let a user read some groups leave out the others.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from console.model.authorizer import covers, pattern_of
 from console.model.cluster import GroupMember, partition_in
 from console.model.codes import AclResourceType, Permission
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.connect import SOURCE, connector_in
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
@@ -131,6 +132,7 @@ def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Chang
         sink = triage_connectors.sinks(snapshot.connect, snapshot.configs).get(name)
         if sink is not None and (found := connectors.get(sink.name)) is not None:
             yield ITSELF, found
+        yield from _sources_of(snapshot, name, topic, connectors)
     group = snapshot.groups.get(name)
     members = group.members or () if group is not None else ()
     topics, brokers = changed.get(TOPICS, {}), changed.get(BROKERS, {})
@@ -152,6 +154,20 @@ def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Chang
         yield from ((COORDINATES, each) for each in (topics.get(OFFSETS), brokers.get(leader)) if each is not None)
     users = changed.get(USERS, {})
     yield from ((MAY_BE, each) for user, each in users.items() if may_be_user_of(user, name, snapshot))
+
+
+def _sources_of(
+    snapshot: Snapshot, group: str, topic: str | None, connectors: Mapping[str, T]
+) -> Iterator[tuple[int, T]]:
+    """Yield the changed source connectors that write to topics of a group: its members read the records that their
+    converters and transforms made. topic: the only topic that counts; None for all that the group reads.
+    """
+    lag = snapshot.lags.get(group)
+    read = {topic} if topic is not None else {each.topic for each in (lag.partitions if lag is not None else ())}
+    for name, found in connectors.items():
+        known = connector_in(snapshot.connect, name)
+        if known is not None and known.kind == SOURCE and not read.isdisjoint(known.topics):
+            yield READS, found
 
 
 def _near_connector(snapshot: Snapshot, name: str, task: int | None, changed: Changed[T]) -> Iterator[tuple[int, T]]:

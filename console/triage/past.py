@@ -29,6 +29,7 @@ from console.triage.judged_changes import JudgedChange, Node, all_readers, chang
 from console.triage.memberships import Memberships, memberships_after
 from console.triage.readers import is_beyond
 from console.triage.share_beginnings import Passed, came_after, passed_over
+from console.triage.sources_over_time import SourceChange, sources_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
 
@@ -157,6 +158,7 @@ class Past(Struct, frozen=True):
     begun: Beginnings = MappingProxyType({})
     without_new: tuple[Unread, ...] = ()
     """The groups that have none of the new partitions of a topic, as of the last poll."""
+    sources: Sequence[SourceChange] = ()
 
 
 NOTHING = Past()
@@ -196,6 +198,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         members=memberships_after(past.members, before.snapshot, now.snapshot, now.at),
         begun=beginnings_after(past.begun, judged, before.snapshot, now.snapshot, now.facts, now.at),
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
+        sources=sources_after(past.sources, before.snapshot, now.snapshot, before.at, now.at),
     )
 
 

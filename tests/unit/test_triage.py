@@ -588,6 +588,7 @@ def test_every_cause_has_a_case() -> None:
         # No symptom of the cluster: test_triage_silent.py.
         "writes-stopped",
         "written-elsewhere",
+        "source-deleted",
         "dead-letters-reread",  # test_triage_loops.py
         # Rules of lint: test_triage_standing.py.
         *({rule.name for rule in STANDING} - {"coordinator-unavailable"}),

@@ -13,7 +13,16 @@ from msgspec.structs import replace
 from console.language.interpret import command_of
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.model.connect import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, ConnectCluster, cause_line
+from console.model.connect import (
+    FAILED,
+    PAUSED,
+    RUNNING,
+    STOPPED,
+    UNASSIGNED,
+    ConnectCluster,
+    ConnectorTarget,
+    cause_line,
+)
 from console.model.failure import Failure
 from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.snapshot import Snapshot, with_failures
@@ -254,6 +263,24 @@ def test_a_group_that_waits_for_its_paused_sink_is_no_trouble() -> None:
 
     found = verdict(paused, before=with_group(whole(), 100, 100))
     assert rows(found) == [("connector-paused", "info", f"connector {SINK} is stopped, and 4,000 records wait")]
+
+
+@pytest.mark.parametrize(
+    ("ticks", "at_first", "author", "severity"),
+    [(16, False, None, "warning"), (11, False, None, "info"), (16, True, None, "info"), (16, False, "ada", "info")],
+    ids=["forgotten", "a moment ago", "before kac looked", "paused here"],
+)
+def test_a_sink_that_another_client_paused_is_a_warning_if_records_wait(
+    ticks: int, author: str | None, severity: str, *, at_first: bool
+) -> None:
+    def paused(tick: int) -> Snapshot:
+        is_paused = at_first or tick > 1
+        own = made.connector(state=PAUSED if is_paused else RUNNING, tasks=[made.task(0, PAUSED)])
+        return with_group(whole(made.cluster(own)), 100 + 500 * min(tick, 1), 100 + 500 * tick, "Stable")
+
+    by = {(ConnectorTarget(SINK), "state", PAUSED): Author("ada", 1, START)} if author is not None else {}
+    found = verdict(paused, ticks, paused(0), lambda _: Facts(authors=by))
+    assert [row[1] for row in rows(found) if row[0] == "connector-paused"] == [severity]
 
 
 def test_dead_letters_that_come_are_a_warning_until_none_comes() -> None:

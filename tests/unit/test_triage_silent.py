@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model.cluster import GroupLag, PartitionLag
+from console.model.connect import SOURCE
 from console.model.observed_logs import LogOffsets
-from console.model.severity import Severity
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import silence
 from console.triage.cause import Claim
@@ -19,6 +20,7 @@ from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.silence import PAUSES, QUIET, SEEN, STEADY
 from console.triage.symptoms import Subject
+from tests.support import connectors
 from tests.unit.test_triage import START, TICK, healthy, logs_seen, watched
 
 EVERY = TICK.total_seconds()
@@ -127,3 +129,44 @@ def test_a_new_topic_with_a_letter_less_is_written_to_instead() -> None:
 def test_a_topic_that_is_none_of_its_slips_is_not_named(name: str, made_at: int) -> None:
     (claim,) = rows(misspelt(name, made_at=made_at))
     assert "instead" not in claim.title
+
+
+def sourced(ticks: int, *, again: int = 999, goes_on: bool = False, kind: str = SOURCE) -> list[Claim]:
+    """The rows on orders, whose source connector pg is deleted at `STOPS`.
+
+    Args:
+        again: the tick at which it is created again.
+        goes_on: whether another producer writes to orders, too.
+    """
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        pg = [connectors.connector("pg", kind=kind)] if not STOPS <= tick < again else []
+        return connectors.with_connect(snapshot, connectors.cluster(connectors.connector("other"), *pg))
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda at: {("orders", 0): LogOffsets(0, ends(at), ends(at))}))
+
+    def ends(at: int) -> int:
+        return 100 + (at if goes_on else min(at, STOPS) + max(0, at - again))
+
+    found = diagnose(watched(change, ticks, before=change(healthy(), 0), facts=facts)).causes
+    return [each.claim for each in found if each.claim.cause in ("source-deleted", "writes-stopped")]
+
+
+def test_a_source_that_was_deleted_is_named_for_the_silence_of_its_topics() -> None:
+    (claim,) = sourced(STOPS + 8)
+    assert (claim.cause, claim.subject) == ("source-deleted", Subject(connector="main/pg"))
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.LIKELY)
+    assert claim.title == "source connector main/pg was deleted, and nothing is written to orders since"
+    assert claim.since == START + STOPS * TICK
+    assert "create it again" in claim.next[0].text
+    assert not any(each.edits or each.command for each in claim.next), "kac does not know its secrets"
+
+
+@pytest.mark.parametrize(
+    ("ticks", "known"),
+    [(STOPS + 4, {}), (STOPS + 8, {"again": STOPS + 2}), (STOPS + 8, {"goes_on": True}), (STOPS + 8, {"kind": "sink"})],
+    ids=["a moment ago", "created again", "written to", "a sink"],
+)
+def test_a_source_that_comes_again_or_is_not_missed_is_no_row(ticks: int, known: dict[str, object]) -> None:
+    assert "source-deleted" not in {each.cause for each in sourced(ticks, **known)}  # type: ignore[arg-type]

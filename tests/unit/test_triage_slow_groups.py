@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import pytest
@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model import cluster
+from console.model.connect import SOURCE, ConnectCluster
 from console.model.rate_samples import APART, KEPT, Sample, rates_between, sampled
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
+from tests.support import connectors
 from tests.unit.test_triage import healthy, watched
 
 BEGINS = 10
@@ -23,13 +25,19 @@ BEGINS = 10
 
 
 def slow(
-    rows: Callable[[int], list[tuple[int, int, str]]], ticks: int, *, topics: tuple[str, ...] = (), assignor: str = ""
+    rows: Callable[[int], list[tuple[int, int, str]]],
+    ticks: int,
+    *,
+    topics: tuple[str, ...] = (),
+    assignor: str = "",
+    connect: Callable[[int], Mapping[str, ConnectCluster]] = lambda _: {},
 ) -> list[Claim]:
     """The rows of a slow group.
 
     Args:
         rows: tick -> committed, end and member of each partition; those of orders, unless `topics` names a topic each.
         assignor: of the group.
+        connect: tick -> the Connect clusters.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -45,6 +53,7 @@ def slow(
         more = {name: replace(known, name=name, topic_id=name) for name in topics}
         return replace(
             snapshot,
+            connect=connect(tick),
             groups={"billing": group},
             lags={"billing": cluster.GroupLag(lags)},
             topics={**snapshot.topics, **more},
@@ -77,6 +86,20 @@ def test_more_writes_are_told_and_may_be_a_burst_for_a_minute() -> None:
     assert any("and 60 before" in each.fact for each in claim.evidence)
     (early,) = slow(rows, BEGINS + 10)
     assert early.certainty is Certainty.POSSIBLE
+
+
+def test_a_source_that_was_created_when_the_writes_rose_is_told() -> None:
+    pg = connectors.connector("pg", kind=SOURCE)
+    made = [
+        connectors.with_connect(healthy(), connectors.cluster(connectors.connector("other"), *some)).connect
+        for some in ([], [pg])
+    ]
+    rows = at_rates(since_then(50, 400), lambda _: 60)
+    (claim,) = slow(rows, BEGINS + 20, connect=lambda tick: made[tick >= BEGINS - 1])
+    (fact,) = [each.fact for each in claim.evidence if "source connector" in each.fact]
+    assert fact.startswith("source connector main/pg, which writes to orders, was created at ")
+    (claim,) = slow(rows, BEGINS + 20, connect=lambda _: made[1])
+    assert not any("source connector" in each.fact for each in claim.evidence)
 
 
 def test_fewer_reads_are_told() -> None:

@@ -510,7 +510,9 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
         reading = readings.get(claim.subject.group or "")
         is_open = claim.severity is Severity.HIGH and claim.next is not _LOOK_AT_KEYS
         is_at_work = is_open and claim.certainty is Certainty.LIKELY
-        yield claim if reading is None or not is_at_work else examined(claim, reading, snapshot, since)
+        yield (
+            claim if reading is None or not is_at_work else examined(claim, reading, snapshot, observations.past, since)
+        )
 
 
 def _slow_group(

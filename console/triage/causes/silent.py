@@ -5,7 +5,7 @@ instead; or no API has the reason, and only a place to look can be named.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from console.model.cluster import Topic
 from console.model.inheritance import AUTO_CREATE, is_made_on_request
@@ -14,10 +14,12 @@ from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.connectors import quiet_topics
 from console.triage.observations import Observations
-from console.triage.silence import Silence, instead_of, silences
+from console.triage.silence import Silence, fell_silent, instead_of, silences
 from console.triage.symptoms import CLUSTER, Subject
 
-NAME, MISSPELT = "writes-stopped", "written-elsewhere"
+NAME, MISSPELT, UNSOURCED = "writes-stopped", "written-elsewhere", "source-deleted"
+AGAIN = timedelta(seconds=30)
+"""The time in which a tool that deletes a connector creates it again."""
 FEW = 3
 """Maximum number of topics with rows of their own; more topics share one row."""
 _LOOK = (
@@ -65,10 +67,45 @@ def _made_by_request(observations: Observations, topic: Topic) -> cause.Evidence
     )
 
 
+def _without_source(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield the source connectors that were deleted, and whose topics nothing has been written to since."""
+    for each in observations.past.sources:
+        if each.created or observations.last.at < each.at + AGAIN:
+            continue
+        silent = sorted(set(each.topics).intersection(fell_silent(observations, each.after, each.at)))
+        if not silent:
+            continue
+        names = first_few(silent, FEW)
+        yield cause.Claim(
+            cause=UNSOURCED,
+            subject=Subject(connector=each.connector),
+            severity=Severity.WARNING,
+            certainty=Certainty.LIKELY,
+            title=f"source connector {each.connector} was deleted, and nothing is written to {names} since",
+            since=each.at,
+            evidence=(
+                cause.Evidence(
+                    f"Connect had it at {time_of_day(each.after)}, and not at {time_of_day(each.at)}", _LISTED
+                ),
+                cause.Evidence(f"it wrote to {names}, which got records until then", f"{_LISTED}, ListOffsets"),
+            ),
+            next=(
+                cause.Next(
+                    "create it again with the config that it had (create connector; the tool that manages it has the "
+                    "secrets): its offsets stay, so that it goes on where it was"
+                ),
+            ),
+        )
+
+
+_LISTED = "GET /connectors, two looks"
+
+
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     elsewhere = {silence.topic for silence, _ in instead_of(observations)}
     snapshot = observations.last.snapshot
     meant = quiet_topics(snapshot.connect, snapshot.configs)
+    meant |= {topic for each in observations.past.sources if not each.created for topic in each.topics}
     found = [each for each in silences(observations) if each.topic not in elsewhere and each.topic not in meant]
     for some in [[each] for each in found] if len(found) <= FEW else [found]:
         yield _claim(some)
@@ -104,6 +141,15 @@ def _time(silence: Silence) -> str:
 
 
 CAUSES = (
+    cause.CauseRule(
+        UNSOURCED,
+        _without_source,
+        reads="GET /connectors and ListOffsets over time",
+        takes=(
+            "likely: a source connector was deleted 30 s ago, and topics that it wrote to got records until then, and "
+            "none since"
+        ),
+    ),
     cause.CauseRule(
         MISSPELT,
         _elsewhere,

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterator, Set
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from console.model.numbers import time_of_day
+from console.model.numbers import first_few, time_of_day
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.triage import cause
+from console.triage.folding import FEW
 from console.triage.lag_shares import Changed, Part, growing_part, loaded_member, what_changed
+from console.triage.past import Past
 from console.triage.readers import Reading
 
 BURST = 60.0
 """Seconds for which more records than before may be a burst that ends."""
+CREATED = timedelta(minutes=5)
+"""Maximum time between the creation of a source connector and a rise of the writes to its topics."""
 
 _LOOK_AT_WRITERS = cause.Next(
     "look at what writes to its topics: a replay, retries, a new producer or connector. Its consumers read no slower "
@@ -38,7 +43,7 @@ _PLACES = {
 }
 
 
-def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, watched: datetime) -> cause.Claim:
+def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, past: Past, watched: datetime) -> cause.Claim:
     """Return the claim that a group is slow, with what changed when that began, and with the part of the group whose
     lag grows, as far as they are known.
 
@@ -52,6 +57,9 @@ def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, watched: 
     changed = what_changed(trend, began.timestamp())
     if changed is not None:
         claim = _with_change(claim, changed, began, is_young=trend.last.at - began.timestamp() < BURST)
+        if changed.writes:
+            topics = {each.topic for each in trend.last.lag.partitions}
+            claim = replace(claim, evidence=(*claim.evidence, *_new_sources(past, topics, began)))
     loaded = loaded_member(group)
     if loaded is not None:
         how = f" (assignor {group.protocol})" if group.protocol else ""
@@ -68,6 +76,15 @@ def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, watched: 
     )
     where = _PLACES[part.kind].format(part.name)
     return _with(claim, f"{part.share:.0%} of it {where}", fact, _step(part))
+
+
+def _new_sources(past: Past, topics: Set[str], began: datetime) -> Iterator[cause.Evidence]:
+    """Yield the source connectors that were created before the writes rose, as evidence."""
+    for each in past.sources:
+        both = sorted(topics.intersection(each.topics))
+        if each.created and both and began - CREATED <= each.at <= began + CREATED:
+            fact = f"source connector {each.connector}, which writes to {first_few(both, FEW)}, was created"
+            yield cause.Evidence(f"{fact} at {time_of_day(each.at)}", "GET /connectors over time")
 
 
 def _step(part: Part) -> cause.Next:
