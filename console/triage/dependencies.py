@@ -18,7 +18,6 @@ from console.model.authorizer import covers, pattern_of
 from console.model.cluster import GroupMember, partition_in
 from console.model.codes import AclResourceType, Permission
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.model.connect import SOURCE, connector_in
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
@@ -164,10 +163,8 @@ def _sources_of(
     """
     lag = snapshot.lags.get(group)
     read = {topic} if topic is not None else {each.topic for each in (lag.partitions if lag is not None else ())}
-    for name, found in connectors.items():
-        known = connector_in(snapshot.connect, name)
-        if known is not None and known.kind == SOURCE and not read.isdisjoint(known.topics):
-            yield READS, found
+    sources = triage_connectors.sources_among(snapshot.connect, connectors, read)
+    yield from ((READS, connectors[name]) for name in sources)
 
 
 def _near_connector(snapshot: Snapshot, name: str, task: int | None, changed: Changed[T]) -> Iterator[tuple[int, T]]:

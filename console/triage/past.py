@@ -24,12 +24,13 @@ from console.model.observed_logs import Jump
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
+from console.triage.connector_sources import SourceChange, sources_after
 from console.triage.group_beginnings import Beginnings, Unread, beginnings_after, without_new
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
 from console.triage.memberships import Memberships, memberships_after
 from console.triage.readers import is_beyond
 from console.triage.share_beginnings import Passed, came_after, passed_over
-from console.triage.sources_over_time import SourceChange, sources_after
+from console.triage.spread import Collapsed, collapsed_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
 
@@ -159,6 +160,8 @@ class Past(Struct, frozen=True):
     without_new: tuple[Unread, ...] = ()
     """The groups that have none of the new partitions of a topic, as of the last poll."""
     sources: Sequence[SourceChange] = ()
+    collapsed: Sequence[Collapsed] = ()
+    """The topics whose records go to one partition, as of the last poll."""
 
 
 NOTHING = Past()
@@ -198,6 +201,14 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         members=memberships_after(past.members, before.snapshot, now.snapshot, now.at),
         begun=beginnings_after(past.begun, judged, before.snapshot, now.snapshot, now.facts, now.at),
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
+        collapsed=collapsed_after(
+            past.collapsed,
+            now.facts.logs,
+            now.snapshot.topics,
+            now.snapshot.rates,
+            before.snapshot.rates,
+            now.at,
+        ),
         sources=sources_after(past.sources, before.snapshot, now.snapshot, before.at, now.at),
     )
 

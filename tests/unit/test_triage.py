@@ -589,6 +589,8 @@ def test_every_cause_has_a_case() -> None:
         "writes-stopped",
         "written-elsewhere",
         "source-deleted",
+        "leader-unwritten",
+        "keys-collapsed",
         "dead-letters-reread",  # test_triage_loops.py
         # Rules of lint: test_triage_standing.py.
         *({rule.name for rule in STANDING} - {"coordinator-unavailable"}),

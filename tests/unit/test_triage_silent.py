@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from console.model.cluster import GroupLag, PartitionLag
 from console.model.connect import SOURCE
 from console.model.observed_logs import LogOffsets
+from console.model.rates import NOT_POLLED, with_ends
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import silence
@@ -170,3 +171,87 @@ def test_a_source_that_was_deleted_is_named_for_the_silence_of_its_topics() -> N
 )
 def test_a_source_that_comes_again_or_is_not_missed_is_no_row(ticks: int, known: dict[str, object]) -> None:
     assert "source-deleted" not in {each.cause for each in sourced(ticks, **known)}  # type: ignore[arg-type]
+
+
+# -- a part of the partitions ------------------------------------------------------------------------------------------
+
+
+def written(
+    growth: Callable[[str, int, int], int], ticks: int, *, topics: tuple[str, ...] = ("orders", "users")
+) -> list[Claim]:
+    """The rows about a part of the partitions. Brokers 1 to 3 lead two of the six partitions of each topic.
+
+    Args:
+        growth: topic, partition and tick -> the records of that tick.
+    """
+    orders = healthy().topics["orders"]
+    before = replace(healthy(), topics={name: replace(orders, name=name) for name in topics})
+    places = [(name, number) for name in topics for number in range(6)]
+
+    def ends(tick: int) -> dict[tuple[str, int], int]:
+        return {place: 100 + sum(growth(*place, each) for each in range(1, tick + 1)) for place in places}
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        rates = NOT_POLLED
+        for each in range(tick + 1):
+            rates = with_ends(rates, places, ends(each), START + each * TICK)
+        return replace(snapshot, rates=rates)
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda at: {place: LogOffsets(0, end, end) for place, end in ends(at).items()}))
+
+    found = diagnose(watched(change, ticks, before=change(before, 0), facts=facts)).causes
+    return [each.claim for each in found if each.claim.cause in ("leader-unwritten", "keys-collapsed")]
+
+
+def led_by(number: int) -> int:
+    return number % 3 + 1
+
+
+def test_partitions_of_one_leader_that_get_no_record_are_named() -> None:
+    (claim,) = written(lambda _t, n, tick: 0 if led_by(n) == 2 and tick > STOPS else 10, STOPS + 5)
+    assert (claim.cause, claim.subject) == ("leader-unwritten", Subject(broker=2))
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.LIKELY)
+    assert claim.title.startswith("nothing is written to 4 partitions that broker 2 leads since ")
+    assert claim.since == START + STOPS * TICK
+    assert "advertised.listeners" in claim.next[0].text
+
+
+@pytest.mark.parametrize(
+    ("growth", "ticks", "topics"),
+    [
+        (lambda _t, n, tick: 0 if led_by(n) == 2 and tick > STOPS else 10, STOPS + 2, ("orders", "users")),
+        (lambda _t, n, tick: 0 if n == 1 and tick > STOPS else 10, STOPS + 5, ("orders", "users")),
+        (lambda _t, _n, tick: 0 if tick > STOPS else 10, STOPS + 5, ("orders", "users")),
+        (lambda _t, n, tick: 0 if led_by(n) == 2 and tick > STOPS else 10, STOPS + 5, ("orders",)),
+        (lambda _t, n, tick: 10 if led_by(n) != 2 or tick % 4 == 0 else 0, STOPS + 7, ("orders", "users")),
+    ],
+    ids=["a moment", "one partition", "all brokers", "one topic", "rarely written"],
+)
+def test_partitions_that_rest_for_other_reasons_are_no_matter_of_their_leader(
+    growth: Callable[[str, int, int], int], ticks: int, topics: tuple[str, ...]
+) -> None:
+    assert "leader-unwritten" not in {each.cause for each in written(growth, ticks, topics=topics)}
+
+
+def test_keys_that_become_one_are_named() -> None:
+    (claim,) = written(lambda _t, n, tick: 50 if tick < 10 else 300 if n == 3 else 1, 20, topics=("orders",))
+    assert (claim.cause, claim.subject) == ("keys-collapsed", Subject(topic="orders", partition=3))
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.LIKELY)
+    assert claim.title.startswith("orders/3 gets 98% of the topic's new records, and got 17% before")
+    assert "key" in claim.next[0].text
+
+
+@pytest.mark.parametrize(
+    ("growth", "ticks"),
+    [
+        (lambda _t, n, _tick: 300 if n == 3 else 1, 20),
+        (lambda _t, n, tick: 50 if tick < 10 or n != 3 else 3_000, 20),
+        (lambda _t, n, tick: 2 if tick < 10 else 12 if n == 3 else 0, 20),
+        (lambda _t, _n, _tick: 50, 20),
+        (lambda _t, n, tick: 50 if tick < 3 else 300 if n == 3 else 1, 8),
+    ],
+    ids=["always", "more of one tenant", "few records", "spread", "not seen for long"],
+)
+def test_an_uneven_topic_that_was_or_has_more_is_no_row(growth: Callable[[str, int, int], int], ticks: int) -> None:
+    assert "keys-collapsed" not in {each.cause for each in written(growth, ticks, topics=("orders",))}

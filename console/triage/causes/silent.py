@@ -14,10 +14,11 @@ from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.connectors import quiet_topics
 from console.triage.observations import Observations
-from console.triage.silence import Silence, fell_silent, instead_of, silences
+from console.triage.silence import Silence, fell_silent, instead_of, silences, unwritten
 from console.triage.symptoms import CLUSTER, Subject
 
 NAME, MISSPELT, UNSOURCED = "writes-stopped", "written-elsewhere", "source-deleted"
+UNREACHED, COLLAPSED = "leader-unwritten", "keys-collapsed"
 AGAIN = timedelta(seconds=30)
 """The time in which a tool that deletes a connector creates it again."""
 FEW = 3
@@ -101,6 +102,69 @@ def _without_source(observations: Observations) -> Iterator[cause.Claim]:
 _LISTED = "GET /connectors, two looks"
 
 
+def _unwritten(observations: Observations) -> Iterator[cause.Claim]:
+    known = {each.id: each for each in observations.last.snapshot.cluster.brokers}
+    for each in unwritten(observations):
+        broker = known.get(each.leader)
+        if broker is None or each.leader in observations.last.silent:
+            continue
+        since = datetime.fromtimestamp(each.since, UTC)
+        some = first_few([f"{topic}/{number}" for topic, number in each.partitions], FEW)
+        yield cause.Claim(
+            cause=UNREACHED,
+            subject=Subject(broker=each.leader),
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY,
+            title=f"nothing is written to {len(each.partitions):,} partitions that broker {each.leader} leads since "
+            f"{time_of_day(since)}; others are written to",
+            since=since,
+            evidence=(
+                cause.Evidence(f"{some} had new records every few seconds until then", "ListOffsets, many looks"),
+                cause.Evidence(
+                    f"{plural(each.others, 'partition')} of other leaders still {'get' if each.others > 1 else 'gets'} "
+                    "records",
+                    "ListOffsets, Metadata",
+                ),
+                cause.Evidence("the broker answers kac", "ApiVersions"),
+            ),
+            next=(
+                cause.Next(
+                    f"look at the way from the producers' hosts to broker {each.leader}: its listeners for clients, as "
+                    "it advertises them (advertised.listeners), firewalls and network policies; and at its request "
+                    "log, whether Produce requests arrive"
+                ),
+            ),
+            yields=True,
+        )
+
+
+def _collapsed(observations: Observations) -> Iterator[cause.Claim]:
+    for each in observations.past.collapsed:
+        place = f"{each.topic}/{each.number}"
+        yield cause.Claim(
+            cause=COLLAPSED,
+            subject=Subject(topic=each.topic, partition=each.number),
+            severity=Severity.WARNING,
+            certainty=Certainty.LIKELY,
+            title=f"{place} gets {each.share:.0%} of the topic's new records, and got {each.was:.0%} before",
+            since=each.at,
+            evidence=(
+                cause.Evidence(
+                    f"{each.topic} has {each.of} partitions; the others get less than half of before", _OVER
+                ),
+            ),
+            next=(
+                cause.Next(
+                    "look at the producers that were released lately: a key that is the same for all records, or a "
+                    "partitioner that chooses one partition"
+                ),
+            ),
+        )
+
+
+_OVER = "ListOffsets over time"
+
+
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     elsewhere = {silence.topic for silence, _ in instead_of(observations)}
     snapshot = observations.last.snapshot
@@ -142,6 +206,24 @@ def _time(silence: Silence) -> str:
 
 CAUSES = (
     cause.CauseRule(
+        UNREACHED,
+        _unwritten,
+        reads="ListOffsets over time, Metadata",
+        takes=(
+            "likely: 80 % of the steadily written partitions of a leader, at least 3 of 2 topics, get no record for 15 "
+            "s, and 80 % of those of other leaders do. Not with more than 5,000 written partitions"
+        ),
+    ),
+    cause.CauseRule(
+        COLLAPSED,
+        _collapsed,
+        reads="ListOffsets over time",
+        takes=(
+            "likely: a partition gets 80 % of its topic's new records, had at most twice an even share before, and the "
+            "other partitions get less than half of before. Not with more than 5,000 partitions"
+        ),
+    ),
+    cause.CauseRule(
         UNSOURCED,
         _without_source,
         reads="GET /connectors and ListOffsets over time",
@@ -153,7 +235,7 @@ CAUSES = (
     cause.CauseRule(
         MISSPELT,
         _elsewhere,
-        reads="ListOffsets over time, Metadata",
+        reads=f"{_OVER}, Metadata",
         takes=(
             "likely: a topic gets no new records, and a topic with a similar name appeared within a minute and gets "
             "some"

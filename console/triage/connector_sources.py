@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from console.model.connect import SOURCE, ConnectCluster, full_name
+from console.model import connect
 from console.model.differing import differing
 from console.model.snapshot import Snapshot
 
@@ -50,17 +50,17 @@ def sources_after(
 
 def _changes(
     cluster: str,
-    was: ConnectCluster,
-    now: ConnectCluster,
+    was: connect.ConnectCluster,
+    now: connect.ConnectCluster,
     found: dict[str, SourceChange],
     after: datetime,
     at: datetime,
 ) -> Iterator[SourceChange]:
     for connector, one, other in differing(was.connectors, now.connectors):
-        name = full_name(cluster, connector)
-        if other is None and one is not None and one.kind == SOURCE:
+        name = connect.full_name(cluster, connector)
+        if other is None and one is not None and one.kind == connect.SOURCE:
             yield SourceChange(name, False, one.topics, after, at)
-        elif other is not None and other.kind == SOURCE:
+        elif other is not None and other.kind == connect.SOURCE:
             if one is None:
                 yield SourceChange(name, True, other.topics, after, at)
             elif (known := found.get(name)) is not None and known.created:
