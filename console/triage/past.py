@@ -27,6 +27,7 @@ from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.connector_sources import SourceChange, sources_after
 from console.triage.group_beginnings import Beginnings, Unread, beginnings_after, without_new
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
+from console.triage.letters import Letters, letters_after
 from console.triage.memberships import Memberships, memberships_after
 from console.triage.readers import is_beyond
 from console.triage.share_beginnings import Passed, came_after, passed_over
@@ -162,6 +163,8 @@ class Past(Struct, frozen=True):
     sources: Sequence[SourceChange] = ()
     collapsed: Sequence[Collapsed] = ()
     """The topics whose records go to one partition, as of the last poll."""
+    letters: Sequence[Letters] = ()
+    """The topics that get many dead letters, as of the last poll."""
 
 
 NOTHING = Past()
@@ -185,6 +188,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     unread = _unread_after(past.unread, before, now)
     losses = _losses(past.losses, before, now, cuts, unread)
     judged = changes_after(past.judged, before, now, past.nodes)
+    grown = now.facts.logs, now.snapshot.topics, now.snapshot.rates, before.snapshot.rates, now.at
     shares = came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest)
     return Past(
         changes=tuple(changes[-MOST:]),
@@ -201,14 +205,8 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         members=memberships_after(past.members, before.snapshot, now.snapshot, now.at),
         begun=beginnings_after(past.begun, judged, before.snapshot, now.snapshot, now.facts, now.at),
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
-        collapsed=collapsed_after(
-            past.collapsed,
-            now.facts.logs,
-            now.snapshot.topics,
-            now.snapshot.rates,
-            before.snapshot.rates,
-            now.at,
-        ),
+        collapsed=collapsed_after(past.collapsed, *grown),
+        letters=letters_after(past.letters, *grown),
         sources=sources_after(past.sources, before.snapshot, now.snapshot, before.at, now.at),
     )
 

@@ -591,7 +591,9 @@ def test_every_cause_has_a_case() -> None:
         "source-deleted",
         "leader-unwritten",
         "keys-collapsed",
-        "dead-letters-reread",  # test_triage_loops.py
+        # test_triage_loops.py
+        "dead-letters-reread",
+        "dead-letters-of-service",
         # Rules of lint: test_triage_standing.py.
         *({rule.name for rule in STANDING} - {"coordinator-unavailable"}),
         # What this console suffers: test_triage_console.py.
