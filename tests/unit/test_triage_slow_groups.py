@@ -10,14 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.language.grammar import parse
 from console.model import cluster
+from console.model.codes import ConfigSource
+from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.connect import SOURCE, ConnectCluster
 from console.model.rate_samples import APART, KEPT, Sample, rates_between, sampled
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
-from tests.support import connectors
+from tests.support import connectors, samples
 from tests.unit.test_triage import healthy, watched
 
 BEGINS = 10
@@ -31,6 +34,7 @@ def slow(
     topics: tuple[str, ...] = (),
     assignor: str = "",
     connect: Callable[[int], Mapping[str, ConnectCluster]] = lambda _: {},
+    configs: Mapping[ConfigResource, ConfigSet] | None = None,
 ) -> list[Claim]:
     """The rows of a slow group.
 
@@ -38,6 +42,7 @@ def slow(
         rows: tick -> committed, end and member of each partition; those of orders, unless `topics` names a topic each.
         assignor: of the group.
         connect: tick -> the Connect clusters.
+        configs: of topics.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -54,6 +59,7 @@ def slow(
         return replace(
             snapshot,
             connect=connect(tick),
+            configs=configs or {},
             groups={"billing": group},
             lags={"billing": cluster.GroupLag(lags)},
             topics={**snapshot.topics, **more},
@@ -168,6 +174,23 @@ def test_a_topic_whose_records_take_long_is_told() -> None:
 
     (claim,) = slow(rows, 20, topics=("a", "b", "c", "d"))
     assert "100% of it in topic d" in claim.title
+
+
+@pytest.mark.parametrize(
+    ("policy", "retention", "is_near"),
+    [("delete", "100000", True), ("delete", "600000", False), ("compact", "100000", False), ("delete", "-1", False)],
+)
+def test_records_that_retention_deletes_before_they_are_read_are_told(
+    policy: str, retention: str, *, is_near: bool
+) -> None:
+    """After 100 s the first record that was not read has waited for 80 s."""
+    configs = samples.config_set({"cleanup.policy": policy, "retention.ms": retention}, ConfigSource(1))
+    rows = at_rates(lambda _: 50, lambda _: 10)
+    (claim,) = slow(rows, 20, configs={topic_resource("orders"): configs})
+    assert ("retention deletes its next records in" in claim.title) is is_near
+    assert (claim.next[0].command == "set topic orders retention.ms=200000") is is_near
+    if is_near:
+        assert parse(claim.next[0].command)
 
 
 def test_an_assignor_that_gives_one_member_all_is_told() -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from console.model.numbers import first_few, time_of_day
+from console.model.config import text_in, topic_resource
+from console.model.lag_trend import LagTrend, Place
+from console.model.numbers import first_few, long_number, time_of_day
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
+from console.plan.amounts import measured_time
 from console.triage import cause
 from console.triage.folding import FEW
 from console.triage.lag_shares import Changed, Part, growing_part, loaded_member, what_changed
@@ -18,6 +22,8 @@ from console.triage.readers import Reading
 
 BURST = 60.0
 """Seconds for which more records than before may be a burst that ends."""
+NEAR = 0.7
+"""The share of a topic's retention for which a record has waited and is soon deleted."""
 CREATED = timedelta(minutes=5)
 """Maximum time between the creation of a source connector and a rise of the writes to its topics."""
 
@@ -60,6 +66,9 @@ def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, past: Pas
         if changed.writes:
             topics = {each.topic for each in trend.last.lag.partitions}
             claim = replace(claim, evidence=(*claim.evidence, *_new_sources(past, topics, began)))
+    reached = _reached(trend, snapshot)
+    if reached is not None:
+        claim = _with_retention(claim, reached)
     loaded = loaded_member(group)
     if loaded is not None:
         how = f" (assignor {group.protocol})" if group.protocol else ""
@@ -76,6 +85,45 @@ def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, past: Pas
     )
     where = _PLACES[part.kind].format(part.name)
     return _with(claim, f"{part.share:.0%} of it {where}", fact, _step(part))
+
+
+class _Reached(NamedTuple):
+    """The partition of a group whose next record retention deletes first."""
+
+    place: Place
+    waits: float
+    """The seconds for which the record has waited."""
+    retention: int
+    """The topic's retention.ms."""
+
+
+def _reached(trend: LagTrend, snapshot: Snapshot) -> _Reached | None:
+    """Return the partition whose next record retention deletes first, if most of its time is over; else None."""
+    found = []
+    for place, behind in trend.behind.items():
+        configs = snapshot.configs.get(topic_resource(place[0]))
+        if behind.seconds is None or configs is None or "delete" not in (text_in(configs, "cleanup.policy") or ""):
+            continue
+        retention = long_number(text_in(configs, "retention.ms"))
+        if retention is not None and 0 < NEAR * retention <= 1000 * behind.seconds:
+            found.append(_Reached(place, behind.seconds, retention))
+    return max(found, key=lambda each: 1000 * each.waits / each.retention, default=None)
+
+
+def _with_retention(claim: cause.Claim, reached: _Reached) -> cause.Claim:
+    topic, number = reached.place
+    left = reached.retention / 1000 - reached.waits
+    when = f"in {measured_time(left)}" if left > 0 else "now"
+    fact = cause.Evidence(
+        f"the next record of {topic}/{number} has waited for {measured_time(reached.waits)}; retention.ms is "
+        f"{reached.retention:,}. Segments are deleted as a whole, so it may stay a little longer",
+        "ListOffsets, DescribeConfigs",
+    )
+    step = cause.Next(
+        "keep its records for longer until it has read them, if the disks have space",
+        f"set topic {topic} retention.ms={2 * reached.retention}",
+    )
+    return _with(claim, f"retention deletes its next records {when}", fact, step)
 
 
 def _new_sources(past: Past, topics: Set[str], began: datetime) -> Iterator[cause.Evidence]:
