@@ -17,14 +17,17 @@ from console.model.connect import (
     FAILED,
     PAUSED,
     RUNNING,
+    SOURCE,
     STOPPED,
     UNASSIGNED,
     ConnectCluster,
     ConnectorTarget,
     cause_line,
 )
+from console.model.connect import SINK as SINK_KIND
 from console.model.failure import Failure
 from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
+from console.model.parts import Part
 from console.model.snapshot import Snapshot, with_failures
 from console.plan.edits import RestartConnector, SetConfig
 from console.triage.causes.connect import BALANCES, CAUSES, PAUSED_LONG, RESTARTED, RESTARTS
@@ -318,6 +321,28 @@ def test_a_change_of_its_config_is_the_cause_and_f_takes_it_back() -> None:
     (step,) = row.claim.next
     assert [(each.key, each.value) for each in step.edits if isinstance(each, SetConfig)] == [("file", "/data/out")]
     assert any("NoSuchFileException" in each.fact for each in row.claim.evidence)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "is_named"),
+    [(SOURCE, "value_converter", True), (SINK_KIND, "value_converter", False), (SOURCE, "poll_interval_ms", False)],
+)
+def test_a_converter_of_a_source_is_why_a_group_of_its_topic_stands_still(
+    kind: str, key: str, *, is_named: bool
+) -> None:
+    """The group reads both partitions of orders until the config of pg changes."""
+
+    def changed(tick: int) -> Snapshot:
+        own = made.config(topics="", **{key: "1" if tick < 8 else "2"})
+        known = made.with_connect(healthy(), made.cluster(made.connector("pg", kind=kind)), configs={"main/pg": own})
+        at, end = 100 + 50 * min(tick, 8), 100 + 50 * tick
+        read = {**known.read_at, Part.CONFIGS: START + tick * TICK}
+        return replace(moved(known, {0: (at, end), 1: (at, end)}), read_at=read)
+
+    found = [row for row in rows(verdict(changed, 18, changed(0))) if row[2].startswith("connector main/pg: ")]
+    assert [title for _, _, title in found] == (
+        ["connector main/pg: value.converter changed right before group billing fell behind"] if is_named else []
+    )
 
 
 def test_a_topic_that_its_trace_names_is_the_cause_when_it_is_deleted() -> None:
