@@ -34,6 +34,7 @@ from console.triage.share_beginnings import Passed, came_after, passed_over
 from console.triage.spread import Collapsed, collapsed_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
+from console.triage.upgrades import Upgrade, upgrades_after
 
 KEPT = timedelta(minutes=30)
 """The period over which events are kept."""
@@ -165,6 +166,7 @@ class Past(Struct, frozen=True):
     """The topics whose records go to one partition, as of the last poll."""
     letters: Sequence[Letters] = ()
     """The topics that get many dead letters, as of the last poll."""
+    upgrades: Sequence[Upgrade] = ()
 
 
 NOTHING = Past()
@@ -207,6 +209,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
         collapsed=collapsed_after(past.collapsed, *grown),
         letters=letters_after(past.letters, *grown),
+        upgrades=upgrades_after(past.upgrades, before.snapshot.versions, now.snapshot.versions, now.at),
         sources=sources_after(past.sources, before.snapshot, now.snapshot, before.at, now.at),
     )
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from console.model.cluster import GroupLag, PartitionLag
+from console.model.cluster import BrokerVersion, GroupLag, PartitionLag
 from console.model.connect import SOURCE
 from console.model.observed_logs import LogOffsets
 from console.model.rates import NOT_POLLED, with_ends
@@ -22,7 +22,7 @@ from console.triage.facts import Facts
 from console.triage.silence import PAUSES, QUIET, SEEN, STEADY
 from console.triage.symptoms import Subject
 from tests.support import connectors
-from tests.unit.test_triage import START, TICK, healthy, logs_seen, watched
+from tests.unit.test_triage import START, TICK, healthy, logs_seen, moved, watched
 
 EVERY = TICK.total_seconds()
 STOPS = int(max(STEADY, SEEN * EVERY) / EVERY) + 1
@@ -255,3 +255,46 @@ def test_keys_that_become_one_are_named() -> None:
 )
 def test_an_uneven_topic_that_was_or_has_more_is_no_row(growth: Callable[[str, int, int], int], ticks: int) -> None:
     assert "keys-collapsed" not in {each.cause for each in written(growth, ticks, topics=("orders",))}
+
+
+# -- brokers that refuse old clients -----------------------------------------------------------------------------------
+
+
+def upgraded(snapshot: Snapshot, tick: int, was: str, became: str, at: int) -> Snapshot:
+    """Broker 2 has another release from a tick on."""
+    versions = {n: BrokerVersion(became if n == 2 and tick >= at else was, {}) for n in (1, 2, 3)}
+    return replace(snapshot, versions=versions)
+
+
+@pytest.mark.parametrize(
+    ("was", "became", "is_named"), [("3.9", "4.3", True), ("3.7", "3.9", False), ("4.0", "4.3", False)]
+)
+def test_a_silence_after_an_upgrade_may_be_of_old_clients(was: str, became: str, *, is_named: bool) -> None:
+    orders = healthy().topics["orders"]
+    before = replace(healthy(), topics={"orders": orders})
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda at: {("orders", 0): LogOffsets(0, until(STOPS)(at), until(STOPS)(at))}))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return upgraded(snapshot, tick, was, became, STOPS + 1)
+
+    found = diagnose(watched(change, LATER, before=change(before, 0), facts=facts))
+    (claim,) = rows(found)
+    assert (claim.severity is Severity.WARNING) is is_named
+    assert claim.title.endswith(", after brokers were upgraded") is is_named
+    assert any("refuse clients older than 2.1" in each.fact for each in claim.evidence) is is_named
+    assert ("upgrade the clients" in claim.next[0].text) is is_named
+
+
+def test_a_group_that_stopped_at_an_upgrade_may_have_old_clients() -> None:
+    def change(snapshot: Snapshot, tick: int, at: int = 5) -> Snapshot:
+        gone = tick > 4
+        now = moved(snapshot, {0: (100 + 50 * min(tick, 4), 100 + 50 * tick)}, *(("Empty", "") if gone else ()))
+        return upgraded(now, tick, "3.9", "4.3", at)
+
+    for at, is_named in ((5, True), (99, False)):
+        verdict = diagnose(watched(lambda s, t, at=at: change(s, t, at), 14, before=change(healthy(), 0)))  # type: ignore[misc]
+        (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
+        assert any("refuse clients older than 2.1" in each.fact for each in claim.evidence) is is_named
+        assert ("upgrade the clients" in claim.next[0].text) is is_named

@@ -15,6 +15,7 @@ from console.plan.amounts import measured_time
 from console.triage import cause, memberships, symptoms
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.causes.slow_groups import examined
+from console.triage.causes.upgraded import LOOK, upgraded
 from console.triage.events import ID
 from console.triage.folding import FEW, one_of
 from console.triage.memberships import Left
@@ -119,6 +120,7 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
         successor = successors[group.name]
+        crossed = upgraded(observations.past.upgrades, observations.last.at - _stood(trend))
         is_job = not _had_members(observations, reading, trend)
         # One new group may be a release that has to have another name; names that change at each start are not meant.
         is_sure = (
@@ -142,6 +144,7 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
                 _lag(trend),
                 _BY_ITSELF if is_job else None,
                 _broker_away(absences, trend),
+                crossed,
                 _last_members(members.left.get(group.name)),
                 cause.Evidence(f"these went to the new group {successor}", "DescribeGroups over time")
                 if successor is not None
@@ -152,7 +155,9 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             if successor is not None
             else (_LOOK_AT_JOB,)
             if is_job
-            else cause.given(_look_at_sink(group.name, members.left.get(group.name)), _START),
+            else cause.given(
+                LOOK if crossed is not None else None, _look_at_sink(group.name, members.left.get(group.name)), _START
+            ),
             fold=(f"{verb}{why}", f"{verbs}{whose}"),
             idle=True,
         )
@@ -213,6 +218,12 @@ def _look_at_sink(group: str, left: Left | None) -> cause.Next | None:
         f"it is of the sink connector {connector}: ask Kafka Connect for the state of its tasks, and why they failed. "
         "Connect never restarts a failed task"
     )
+
+
+def _stood(trend: LagTrend) -> timedelta:
+    """Return the time since the last commit of a group, as far as one was seen."""
+    moved = [each.moved for each in trend.standing.values() if each.moved is not None]
+    return timedelta(seconds=trend.last.at - max(moved)) if moved else timedelta(0)
 
 
 def _has_just_committed(trend: LagTrend) -> bool:

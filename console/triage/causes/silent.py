@@ -12,10 +12,12 @@ from console.model.inheritance import AUTO_CREATE, is_made_on_request
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
+from console.triage.causes.upgraded import LOOK, upgraded
 from console.triage.connectors import quiet_topics
 from console.triage.observations import Observations
 from console.triage.silence import Silence, fell_silent, instead_of, silences, unwritten
 from console.triage.symptoms import CLUSTER, Subject
+from console.triage.upgrades import Upgrade
 
 NAME, MISSPELT, UNSOURCED = "writes-stopped", "written-elsewhere", "source-deleted"
 UNREACHED, COLLAPSED = "leader-unwritten", "keys-collapsed"
@@ -172,29 +174,34 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     meant |= {topic for each in observations.past.sources if not each.created for topic in each.topics}
     found = [each for each in silences(observations) if each.topic not in elsewhere and each.topic not in meant]
     for some in [[each] for each in found] if len(found) <= FEW else [found]:
-        yield _claim(some)
+        yield _claim(some, observations.past.upgrades)
 
 
-def _claim(some: Sequence[Silence]) -> cause.Claim:
+def _claim(some: Sequence[Silence], upgrades: Sequence[Upgrade]) -> cause.Claim:
     first = some[0]
     since = datetime.fromtimestamp(first.grew_at, UTC)
     names = first_few([each.topic for each in some], FEW)
+    crossed = upgraded(upgrades, since)
     return cause.Claim(
         cause=NAME,
         subject=Subject(topic=first.topic) if len(some) == 1 else CLUSTER,
         # Producers may have nothing to write for good reasons: this is no trouble of the cluster.
-        severity=Severity.INFO,
-        certainty=Certainty.CERTAIN,
-        title=f"{names}: no new record since {time_of_day(since)}",
+        severity=Severity.INFO if crossed is None else Severity.WARNING,
+        certainty=Certainty.CERTAIN if crossed is None else Certainty.LIKELY,
+        title=f"{names}: no new record since {time_of_day(since)}"
+        f"{'' if crossed is None else ', after brokers were upgraded'}",
         since=since,
-        evidence=tuple(
-            cause.Evidence(
-                f"{each.topic} had new records at least every {each.pause:.0f} s until {_time(each)}",
-                "ListOffsets, many looks",
-            )
-            for each in some[:FEW]
+        evidence=cause.given(
+            crossed,
+            *(
+                cause.Evidence(
+                    f"{each.topic} had new records at least every {each.pause:.0f} s until {_time(each)}",
+                    "ListOffsets, many looks",
+                )
+                for each in some[:FEW]
+            ),
         ),
-        next=(cause.Next(_LOOK),),
+        next=(cause.Next(_LOOK),) if crossed is None else (LOOK, cause.Next(_LOOK)),
         yields=True,
         idle=True,
     )
@@ -245,6 +252,9 @@ CAUSES = (
         NAME,
         _stopped,
         reads="ListOffsets over time",
-        takes="information: the topic got no new record for longer than 3 times the longest pause before",
+        takes=(
+            "information: the topic got no new record for longer than 3 times the longest pause before. A likely "
+            "warning within an hour after brokers were upgraded to 4.0 or later, which refuse clients older than 2.1"
+        ),
     ),
 )
