@@ -45,6 +45,8 @@ def sampled(known: Sequence[Sample], lag: GroupLag, before: float, at: float) ->
         The same object if the sums did not change, or the last sample is younger than `APART`. The samples start over
         if an offset was set back, or other partitions are read.
     """
+    if known and 0 <= at - known[-1].at < APART:
+        return known
     rows = [each for each in lag.partitions if each.committed >= 0 and each.end >= 0]
     now = Sample(at, sum(each.end for each in rows), sum(each.committed for each in rows), len(rows))
     if not known:
@@ -52,9 +54,9 @@ def sampled(known: Sequence[Sample], lag: GroupLag, before: float, at: float) ->
     last = known[-1]
     if now.count != last.count or now.read < last.read or now.written < last.written:
         return (now,)
-    if now[1:] == last[1:] or at - last.at < APART:
+    if now[1:] == last[1:]:
         return known
-    # The sums of the polls since the last sample were those of that sample: else there would be another one.
+    # The sums at the last poll, if it was late enough for a sample, were those of the last one: else it would be one.
     rested = (last._replace(at=before),) if before - last.at >= APART else ()
     return _thinned((*known, *rested, now), at)
 

@@ -112,19 +112,26 @@ def _unwritten(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Unwr
         if partition is not None and is_steady and not topics[each.topic].internal:
             by_leader.setdefault(partition.leader, []).append(each)
     stand = {leader: [each for each in mine if _stands(each.log, logs.at)] for leader, mine in by_leader.items()}
+    alive: dict[str, set[int]] = {}  # topic -> the leaders of its partitions that are written to
+    for leader, mine in by_leader.items():
+        for each in mine:
+            if not _stands(each.log, logs.at):
+                alive.setdefault(each.topic, set()).add(leader)
     found = []
     for leader, mine in stand.items():
-        others = [other for other in by_leader if other != leader]
-        count = sum(len(by_leader[other]) for other in others)
-        alive = count - sum(len(stand[other]) for other in others)
+        count = sum(len(by_leader[other]) for other in by_leader if other != leader)
+        living = count - sum(len(stand[other]) for other in by_leader if other != leader)
+        # A topic that stands as a whole has lost its producer, and says nothing about the leader.
+        of_both = [each for each in mine if alive.get(each.topic, set()) - {leader}]
         if (
             leader >= 0
-            and len(mine) >= max(FEWEST, MOST_OF * len(by_leader[leader]))
-            and len({each.topic for each in mine}) >= FEWEST_TOPICS
-            and alive >= max(FEWEST, MOST_OF * count)
+            and len(mine) >= MOST_OF * len(by_leader[leader])
+            and len(of_both) >= FEWEST
+            and len({each.topic for each in of_both}) >= FEWEST_TOPICS
+            and living >= max(FEWEST, MOST_OF * count)
         ):
             places = sorted((each.topic, each.number) for each in mine)
-            found.append(Unwritten(leader, places, max(each.log.grew_at or 0.0 for each in mine), alive))
+            found.append(Unwritten(leader, places, max(each.log.grew_at or 0.0 for each in mine), living))
     return found
 
 

@@ -217,6 +217,13 @@ def test_partitions_of_one_leader_that_get_no_record_are_named() -> None:
     assert "advertised.listeners" in claim.next[0].text
 
 
+def _by_its_own_producer(topic: str, number: int, tick: int) -> int:
+    """A producer writes to those partitions of orders and users that broker 2 leads, and stops; others to logs."""
+    if topic == "logs":
+        return 10 if led_by(number) != 2 else 0
+    return 10 if led_by(number) == 2 and tick <= STOPS else 0
+
+
 @pytest.mark.parametrize(
     ("growth", "ticks", "topics"),
     [
@@ -225,8 +232,9 @@ def test_partitions_of_one_leader_that_get_no_record_are_named() -> None:
         (lambda _t, _n, tick: 0 if tick > STOPS else 10, STOPS + 5, ("orders", "users")),
         (lambda _t, n, tick: 0 if led_by(n) == 2 and tick > STOPS else 10, STOPS + 5, ("orders",)),
         (lambda _t, n, tick: 10 if led_by(n) != 2 or tick % 4 == 0 else 0, STOPS + 7, ("orders", "users")),
+        (_by_its_own_producer, STOPS + 5, ("orders", "users", "logs")),
     ],
-    ids=["a moment", "one partition", "all brokers", "one topic", "rarely written"],
+    ids=["a moment", "one partition", "all brokers", "one topic", "rarely written", "a producer of its own"],
 )
 def test_partitions_that_rest_for_other_reasons_are_no_matter_of_their_leader(
     growth: Callable[[str, int, int], int], ticks: int, topics: tuple[str, ...]

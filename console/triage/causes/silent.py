@@ -217,8 +217,9 @@ CAUSES = (
         _unwritten,
         reads="ListOffsets over time, Metadata",
         takes=(
-            "likely: 80 % of the steadily written partitions of a leader, at least 3 of 2 topics, get no record for 15 "
-            "s, and 80 % of those of other leaders do. Not with more than 5,000 written partitions"
+            "likely: 80 % of the steadily written partitions of a leader get no record for 15 s, and 80 % of those of "
+            "other leaders do. At least 3 of them, of 2 topics, are of topics whose other partitions get records. Not "
+            "with more than 5,000 written partitions"
         ),
     ),
     cause.CauseRule(
