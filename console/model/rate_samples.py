@@ -23,7 +23,7 @@ class Sample(NamedTuple):
     """The sum of the ends of the logs."""
     read: int
     """The sum of the committed offsets."""
-    count: int
+    partitions: int
     """The number of partitions."""
 
 
@@ -52,7 +52,7 @@ def sampled(known: Sequence[Sample], lag: GroupLag, before: float, at: float) ->
     if not known:
         return (now,)
     last = known[-1]
-    if now.count != last.count or now.read < last.read or now.written < last.written:
+    if now.partitions != last.partitions or now.read < last.read or now.written < last.written:
         return (now,)
     if now[1:] == last[1:]:
         return known

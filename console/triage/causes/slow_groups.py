@@ -129,7 +129,7 @@ def _with_retention(claim: cause.Claim, reached: _Reached) -> cause.Claim:
 def _new_sources(past: Past, topics: Set[str], began: datetime) -> Iterator[cause.Evidence]:
     """Yield the source connectors that were created before the writes rose, as evidence."""
     for each in past.sources:
-        both = sorted(topics.intersection(each.topics))
+        both = sorted(topics & {*each.topics})
         if each.created and both and began - CREATED <= each.at <= began + CREATED:
             fact = f"source connector {each.connector}, which writes to {first_few(both, FEW)}, was created"
             yield cause.Evidence(f"{fact} at {time_of_day(each.at)}", "GET /connectors over time")
