@@ -7,7 +7,7 @@ step is: a member with observed commits is judged by its own rhythm, any other b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from console.model import time_lag as model_time_lag
 from console.model.cluster import GroupLag, PartitionLag
 from console.model.observed_logs import CORRECTED
+from console.model.rate_samples import Sample, sampled
 
 WINDOW = 15.0
 """Seconds: a trend compares the last poll with one that is one to two windows old, once such a poll exists."""
@@ -123,6 +124,8 @@ class LagTrend(Struct, frozen=True):
     """The write times of the records at commits, as far as they were requested."""
     behind: Mapping[Place, model_time_lag.Behind] = MappingProxyType({})
     """The time for which the next record of a partition has waited; partitions where no record waits are missing."""
+    samples: Sequence[Sample] = ()
+    """The written and committed records over the last minutes."""
 
     @property
     def catch_up(self) -> float | None:
@@ -262,7 +265,8 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
     if known is None:
         standing = {place(p): _stands(p, at, 0.0, None) for p in lag.partitions}
         seen = _ends_seen(None, poll)
-        return LagTrend(poll, poll, poll, standing, seen=seen, behind=_behind(poll, seen, NO_TIMES))
+        samples = sampled((), lag, at, at)
+        return LagTrend(poll, poll, poll, standing, seen=seen, behind=_behind(poll, seen, NO_TIMES), samples=samples)
     # Two polls alternate as the base, so that with frequent polls the base is one to two windows old.
     base, next_base = known.base, known.next_base
     if at - known.last.at >= WINDOW:
@@ -289,6 +293,7 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
         seen,
         written,
         _behind(poll, seen, written),
+        known.samples if poll.lag is known.last.lag else sampled(known.samples, lag, known.last.at, at),
     )
 
 

@@ -156,7 +156,7 @@ class SlowPolls:
 
     async def _read_authors(self) -> None:
         """Search the journal for the authors of changes that clients made."""
-        from console.triage.events import changes_by_clients, offset_differences
+        from console.triage.events import changes_by_clients, offset_differences, pauses
 
         # Take the snapshot before the first await: later changes belong to the next comparison.
         old, new = self._settings or self._session.snapshot, self._session.snapshot
@@ -164,7 +164,7 @@ class SlowPolls:
         if not self._session.context.journal:
             return
         await self._read_restarts(new)
-        differing = [*changes_by_clients(old, new), *offset_differences(old, new)]
+        differing = [*changes_by_clients(old, new), *offset_differences(old, new), *pauses(old, new)]
         if not differing:
             return
         from console.session.event_authors import authors

@@ -25,14 +25,18 @@ from console.model.parts import Part
 from console.model.rates import Place
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
+from console.triage.connector_sources import SourceChange, sources_after
 from console.triage.group_beginnings import Beginnings, Unread, beginnings_after, without_new
 from console.triage.hot_partitions import hot_after
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
+from console.triage.letters import Letters, letters_after
 from console.triage.memberships import Memberships, memberships_after
 from console.triage.readers import is_beyond
 from console.triage.share_beginnings import Passed, came_after, passed_over
+from console.triage.spread import Collapsed, collapsed_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
+from console.triage.upgrades import Upgrade, upgrades_after
 
 KEPT = timedelta(minutes=30)
 """The period over which events are kept."""
@@ -161,6 +165,12 @@ class Past(Struct, frozen=True):
     """The groups that have none of the new partitions of a topic, as of the last poll."""
     hot: Mapping[Place, datetime] = MappingProxyType({})
     """Hot partition -> since when it is hot, UTC."""
+    sources: Sequence[SourceChange] = ()
+    collapsed: Sequence[Collapsed] = ()
+    """The topics whose records go to one partition, as of the last poll."""
+    letters: Sequence[Letters] = ()
+    """The topics that get many dead letters, as of the last poll."""
+    upgrades: Sequence[Upgrade] = ()
 
 
 NOTHING = Past()
@@ -184,6 +194,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     unread = _unread_after(past.unread, before, now)
     losses = _losses(past.losses, before, now, cuts, unread)
     judged = changes_after(past.judged, before, now, past.nodes)
+    grown = now.facts.logs, now.snapshot.topics, now.snapshot.rates, before.snapshot.rates, now.at
     shares = came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest)
     return Past(
         changes=tuple(changes[-MOST:]),
@@ -201,6 +212,10 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         begun=beginnings_after(past.begun, judged, before.snapshot, now.snapshot, now.facts, now.at),
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
         hot=hot_after(past.hot, now.snapshot, now.at),
+        collapsed=collapsed_after(past.collapsed, *grown),
+        letters=letters_after(past.letters, *grown),
+        upgrades=upgrades_after(past.upgrades, before.snapshot.versions, now.snapshot.versions, now.at),
+        sources=sources_after(past.sources, before.snapshot, now.snapshot, before.at, now.at),
     )
 
 

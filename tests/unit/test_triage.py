@@ -19,6 +19,7 @@ from console.model import cluster
 from console.model.certificates import Certificate, Listener, advertised_with_tls
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
+from console.model.coordinators import partition_of
 from console.model.disk_trend import DirSample, seconds_left
 from console.model.failure import WRONG_BROKER, WRONG_CLUSTER, Failure
 from console.model.metadata_views import Views, views_after
@@ -389,12 +390,12 @@ def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:
     return replace(snapshot, log_dirs=dirs, reassignments=moves)
 
 
-def _hot(snapshot: Snapshot, tick: int, times: int = 10) -> Snapshot:
-    """Return the snapshot with rates: partitions of orders grow by 200 KiB a second, partition 0 by `times` as much."""
+def _hot(snapshot: Snapshot, tick: int, times: int = 10, topic: str = "orders", number: int = 0) -> Snapshot:
+    """Return the snapshot with rates: partitions of the topic grow by 200 KiB a second, one by `times` as much."""
     rates = Rates()
     for poll in range(tick + 1):
         sizes = [
-            cluster.ReplicaSize("orders", n, poll * (times if n == 0 else 1) * (1 << 20), 0, False) for n in range(6)
+            cluster.ReplicaSize(topic, n, poll * (times if n == number else 1) * (1 << 20), 0, False) for n in range(6)
         ]
         dirs = {broker: (cluster.LogDir("/data", cluster.ReplicaSizes(sizes)),) for broker in snapshot.log_dirs}
         rates = with_dirs(rates, snapshot.topics, dirs, START + poll * TICK)
@@ -600,7 +601,12 @@ def test_every_cause_has_a_case() -> None:
         # Causes without a symptom of the cluster: test_triage_silent.py.
         "writes-stopped",
         "written-elsewhere",
-        "dead-letters-reread",  # test_triage_loops.py
+        "source-deleted",
+        "leader-unwritten",
+        "keys-collapsed",
+        # test_triage_loops.py
+        "dead-letters-reread",
+        "dead-letters-of-service",
         # Brokers and leaders compared with others: test_triage_in_common.py.
         "broker-slow",
         "leader-not-read",
@@ -618,6 +624,7 @@ def test_every_cause_has_a_case() -> None:
         "instance-contested",
         "partitions-unread",
         "subscription-missing",
+        "topology-not-ready",
         # Causes that need a new group and its configs: test_triage_shares.py.
         "share-group-from-the-end",
     }
@@ -671,6 +678,28 @@ def test_a_controller_of_its_own_may_restart(
     verdict = diagnose(watched(change, ticks=2, before=change(healthy(), 0)))
     found = [each.claim for each in verdict.causes if each.claim.cause == "voter-lagging"]
     assert [each.severity for each in found] == [severity] * voters
+
+
+@pytest.mark.parametrize(
+    ("topic", "is_of_group", "look"),
+    [
+        ("orders", True, "records of one key"),
+        ("__consumer_offsets", True, "their offsets there: billing. One of them commits too often"),
+        ("__consumer_offsets", False, "their offsets there. One of them commits too often"),
+        ("__transaction_state", True, "transactional.id"),
+    ],
+)
+def test_a_hot_partition_of_a_coordinator_is_no_matter_of_keys(topic: str, look: str, *, is_of_group: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = replace(snapshot.topics["orders"], name=topic, internal=topic != "orders")
+        number = partition_of("billing", 6) if is_of_group else 0
+        hot = _hot(replace(snapshot, topics={topic: known}), tick, topic=topic, number=number)
+        return moved(hot, {0: (100 + tick, 100 + tick)})
+
+    claims = (each.claim for each in diagnose(watched(change, 25)).causes)
+    (claim,) = [each for each in claims if each.cause == "hot-partition"]
+    (step,) = claim.next
+    assert look in step.text
 
 
 def test_a_partition_that_takes_a_little_more_or_for_a_moment_is_not_hot() -> None:

@@ -61,6 +61,8 @@ _READERS = frozenset(
     }
 )
 _FAILURES = frozenset({triage_symptoms.CONNECTOR_FAILED, triage_symptoms.TASK_FAILED})
+_FORMS = ("value.converter", "key.converter", "header.converter", "transforms")
+"""Beginnings of the keys of a connector that decide the form of its records: their readers may not understand it."""
 _EFFECTS: Mapping[str, frozenset[str]] = {
     "min.insync.replicas": frozenset({triage_symptoms.UNDER_MIN_ISR, triage_symptoms.MIN_ISR_ABOVE_REPLICATION}),
     "unclean.leader.election.enable": frozenset({triage_symptoms.UNCLEAN_LEADER, triage_symptoms.LEADERLESS}),
@@ -442,6 +444,8 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
         case Kind.CONFIG if place.key in _SHORTER:
             falls = record_risks.falls(change.held or change.was, change.holds or change.became, is_known=False)
             return _READERS if falls else frozenset()
+        case Kind.CONFIG if _is_of_connector(change) and place.key.startswith(_FORMS):
+            return _FAILURES | _READERS
         case Kind.CONFIG | Kind.SCHEMA if _is_of_connector(change) or _schema_of(change) is not None:
             return _FAILURES
         case Kind.CONFIG | Kind.QUOTA:

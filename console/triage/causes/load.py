@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.model.coordinators import OFFSETS, partition_of
+from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
+from console.model.lag_trend import LagTrend
 from console.model.numbers import first_few, time_of_day
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import size
 from console.triage import cause
+from console.triage.folding import FEW
 from console.triage.hot_partitions import LASTS, hot
 from console.triage.observations import Observations
 from console.triage.symptoms import Subject
@@ -38,17 +40,29 @@ def _hot(observations: Observations) -> Iterator[cause.Claim]:
                 ),
                 cause.Evidence(f"the median of the topic's partitions is {size(round(each.middle))}/s", "the same"),
             ),
-            next=(_look(snapshot, name, number),),
+            next=(_next(snapshot, name, number),),
         )
 
 
-def _look(snapshot: Snapshot, topic: str, number: int) -> cause.Next:
-    if topic != OFFSETS:
-        return cause.Next("look at the producer: records of one key all go to one partition")
-    count = len(snapshot.topics[topic].partitions)
-    groups = sorted(each for each in snapshot.groups if partition_of(each, count) == number)
-    whose = f": {first_few(groups)}" if groups else ""
-    return cause.Next(f"look which group commits too often, such as after each record{whose}")
+def _next(snapshot: Snapshot, topic: str, partition: int) -> cause.Next:
+    if topic == OFFSETS:
+        count = len(snapshot.topics[topic].partitions)
+        some = [
+            name
+            for name, trend in snapshot.lag_trends.items()
+            if _commits(trend) and partition_of(name, count) == partition
+        ]
+        whose = f": {first_few(sorted(some), FEW)}" if some else ""
+        return cause.Next(
+            f"look at the groups with their offsets there{whose}. One of them commits too often, as after each record"
+        )
+    if topic == TRANSACTIONS:
+        return cause.Next("look at the producers with a transactional.id: one of them begins transactions too often")
+    return cause.Next("look at the producer: records of one key all go to one partition")
+
+
+def _commits(trend: LagTrend) -> bool:
+    return any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
 
 
 CAUSES = (
