@@ -288,6 +288,22 @@ def kept_for(snapshot: Snapshot, retention_ms: int) -> Snapshot:
 DAY_MS = 24 * 3_600_000
 
 
+def to_and_fro(snapshot: Snapshot, tick: int) -> Snapshot:
+    """Two tools that set a config of the topic in turn."""
+    value = str(3_600_000 * (1 + tick % 2))
+    return replace(snapshot, configs={topic_resource("orders"): config("segment.ms", value, TOPIC_CONFIG)})
+
+
+def slow(snapshot: Snapshot, tick: int) -> Snapshot:
+    """A group that reads one record while fifty arrive."""
+    return moved(kept_for(snapshot, 300_000), {0: (100 + tick, 100 + 50 * tick)})
+
+
+def overtaken(tick: int) -> Facts:
+    """The first segment goes at the fifth poll."""
+    return Facts(logs_seen(tick, lambda each: {("orders", 0): LogOffsets(0 if each < 5 else 150, 0, 100 + 50 * each)}))
+
+
 def _unclean(snapshot: Snapshot, tick: int) -> Snapshot:
     """The last of the ISR goes; two polls later another replica leads."""
     alone = {"isr": (9,), "leader": 9, "replicas": (9, 2, 3), "leader_epoch": 4}
@@ -473,6 +489,14 @@ CASES: tuple[Case, ...] = (
         facts=lambda t: replace(_deleted(t), newest={}),
         before=moved(kept_for(healthy(), DAY_MS), {0: (50, 100)}),
     ),
+    case(
+        "records-overtaken",
+        Subject(group="billing", topic="orders"),
+        slow,
+        facts=overtaken,
+        beside={("consumer-slow", BILLING)},
+    ),
+    case("config-contested", Subject(topic="orders", key="segment.ms"), to_and_fro),
     case(
         "log-shortened",
         AT_ORDERS,

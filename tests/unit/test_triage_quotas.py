@@ -21,9 +21,13 @@ Quotas = Mapping[tuple[tuple[str, str | None], ...], float]
 """Entity -> consumer_byte_rate."""
 
 
-def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1) -> list[Claim]:
+def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1, fraud: int = 0) -> list[Claim]:
     """What is named where so many records of 100 bytes are written to each of six partitions in 5 s, and so many read
-    by each of some groups, of clients of their own: each broker leads two of them."""
+    by each of some groups, of clients of their own: each broker leads two of them.
+
+    Args:
+        fraud: the records that another group of a client without a quota reads; 0 for no such group.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         rows = dict.fromkeys(range(6), (100 + read * tick, 100 + written * tick))
@@ -36,7 +40,12 @@ def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1) -> l
         ids = {name: "c" if name == "billing" else name for name in names}
         members = {name: tuple(replace(each, client_id=ids[name]) for each in group.members or ()) for name in names}
         groups = {name: replace(group, name=name, members=members[name]) for name in names}
-        return replace(known, log_dirs=dirs, quotas=limits, groups=groups, lags=dict.fromkeys(names, lag))
+        lags = dict.fromkeys(names, lag)
+        if fraud:
+            slower = moved(snapshot, {n: (100 + fraud * tick, end) for n, (_, end) in rows.items()})
+            who = tuple(replace(each, client_id="another") for each in group.members or ())
+            groups["fraud"], lags["fraud"] = replace(group, name="fraud", members=who), slower.lags["billing"]
+        return replace(known, log_dirs=dirs, quotas=limits, groups=groups, lags=lags)
 
     return [each.claim for each in diagnose(watched(change, ticks=30, facts=_whole_logs)).causes]
 
@@ -81,3 +90,11 @@ def test_where_users_have_quotas_of_their_own_it_is_possible() -> None:
     assert "consumer-slow" in found
     others: Quotas = {(("client-id", "c"),): 400.0, (("user", "alice"), ("client-id", "other")): 10.0**9}
     assert [each.certainty for each in starved(others, 10)] == [Certainty.LIKELY]
+
+
+@pytest.mark.parametrize(("fraud", "is_offered"), [(20, False), (50, True)])
+def test_a_client_is_not_allowed_more_beside_a_group_that_lags_without_a_quota(fraud: int, *, is_offered: bool) -> None:
+    claims = starved({(("client-id", "c"),): 400.0}, 10, fraud=fraud)
+    (claim,) = [each for each in claims if each.cause == "quota-exceeded"]
+    assert bool(claim.next[0].edits) is is_offered
+    assert ("taken from them" in claim.next[0].text) is not is_offered

@@ -15,6 +15,7 @@ from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
 from console.plan.risk_rules import FIRST_ACL
 from console.triage import cause, symptoms
+from console.triage.causes.changed import Suspect
 from console.triage.connectors import AUTHORIZATION, names, trace_of
 from console.triage.events import PRESENT
 from console.triage.observations import Observations
@@ -111,6 +112,22 @@ def _group_symptoms(
                 yield symptom
 
 
+def suspect(observations: Observations, subject: symptoms.Subject) -> Suspect | None:
+    """Return the change of an ACL that may be why a group's symptoms began; None if there is none."""
+    for change in _together([each for each in observations.past.access[-MOST:] if each.takes]):
+        first = change.parts[0]
+        if not change.takes(_READS):
+            continue
+        topics = frozenset(_topics(observations, change.acl))
+        for symptom in _group_symptoms(observations, first, topics):
+            since = observations.since(symptom)
+            if symptom.subject == subject and since is not None and since <= first.at + BEFORE:
+                text = _words(change)
+                said = cause.Evidence(f"{text} at {time_of_day(first.at)}", "DescribeAcls, two looks")
+                return Suspect(text, said, by_rule=True)
+    return None
+
+
 def _failures(observations: Observations, change: AclChange) -> Iterator[symptoms.Symptom]:
     """Yield the connectors and tasks that failed after the change for lack of a right on a resource that their trace
     names.
@@ -163,17 +180,21 @@ def _lets_all(observations: Observations) -> bool:
     return any(value is not None and value.lower() == "true" for value in values)
 
 
+def _words(change: _Change) -> str:
+    """Return the change of ACLs as text."""
+    acl = change.acl
+    operations = ", ".join(each.acl.operation.name for each in change.parts)
+    return (
+        f"{acl.permission.name} {operations} for {acl.principal} on {acl.resource_type.name.lower()} "
+        f"{acl.resource_name}{'*' if acl.pattern_type.name == 'PREFIXED' else ''} "
+        f"{'were' if len(change.parts) > 1 else 'was'} {'added' if change.parts[0].added else 'removed'}"
+    )
+
+
 def _claim(observations: Observations, change: _Change, what: list[str], hit: list[symptoms.Symptom]) -> cause.Claim:
     acl, first = change.acl, change.parts[0]
     is_topic = not hit
-    several = len(change.parts) > 1
-    word = "were" if several else "was"
-    word += " added" if first.added else " removed"
-    operations = ", ".join(each.acl.operation.name for each in change.parts)
-    text = (
-        f"{acl.permission.name} {operations} for {acl.principal} on {acl.resource_type.name.lower()} "
-        f"{acl.resource_name}{'*' if acl.pattern_type.name == 'PREFIXED' else ''}"
-    )
+    text = _words(change)
     failed = list(dict.fromkeys(each.subject.connector for each in hit if each.subject.connector is not None))
     stops = (f"nothing is written to {what[0]} since" if is_topic else f"group {what[0]} gets no further since") + (
         f", nor {'to' if is_topic else 'do'} {plural(len(what) - 1, 'more')}" if what[1:] else ""
@@ -186,11 +207,11 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
         subject=subject if not hit else symptoms.Subject(entity=acl.principal),
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY,
-        title=f"{text} {word}, and {stops}",
+        title=f"{text}, and {stops}",
         since=first.at,
         evidence=cause.given(
             cause.Evidence(
-                f"{text} {word} between {time_of_day(first.after)} and {time_of_day(first.at)}",
+                f"{text} between {time_of_day(first.after)} and {time_of_day(first.at)}",
                 "DescribeAcls, two looks",
             ),
             *_left_for_hosts(change, observations.last.snapshot.acls),

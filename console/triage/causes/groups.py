@@ -13,6 +13,7 @@ from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
 from console.triage import cause, memberships, symptoms
+from console.triage.causes import access, changed
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.events import ID
 from console.triage.folding import FEW, one_of
@@ -45,6 +46,9 @@ ALONE = 2
 """Minimum number of partitions, each with its own member, for a remark that more members would not help."""
 AWAY = 30.0
 """Seconds without a commit after which a group without members is a trouble: restarting its consumers takes less."""
+STARTS, ONE_SCALE = timedelta(minutes=2), timedelta(seconds=60)
+"""The time in which an autoscaler starts the consumers of a group that has none; and the least time without a member
+before records arrive that shows such a group."""
 OF_SINK, TASK_OF = "connect-", "connector-consumer-"
 """Prefixes of the names of groups of Kafka Connect's sinks, and of the client ids of their tasks."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
@@ -103,12 +107,13 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
         successor = memberships.successor(group.name, members.left.get(group.name), topics, new)
         why = ", and records wait" if successor is None else ": its clients went to a new group"
         whose = ", and records wait" if successor is None else ": their clients went to new groups"
-        high = Severity.HIGH if successor is None else Severity.WARNING  # the records have a reader
+        starts = _may_yet_start(observations, group.name, members.left.get(group.name))
+        high = Severity.HIGH if successor is None and not starts else Severity.WARNING  # else the records have a reader
         yield cause.Claim(
             cause="group-stopped",
             subject=symptoms.Subject(group=group.name),
             severity=Severity.INFO if _has_just_committed(trend) else high,
-            certainty=Certainty.CERTAIN,
+            certainty=Certainty.POSSIBLE if starts else Certainty.CERTAIN,
             title=f"group {group.name} has no member{why}",
             since=observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group.name))),
             evidence=cause.given(
@@ -127,6 +132,16 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             fold=(f"has no member{why}", f"have no member{whose}"),
             idle=True,
         )
+
+
+def _may_yet_start(observations: Observations, group: str, left: Left | None) -> bool:
+    """Return whether something may start consumers for the records that have just begun to arrive: the group had no
+    member before, as one that an autoscaler keeps at zero.
+    """
+    since = observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group)))
+    if since is None or observations.last.at - since >= STARTS:
+        return False
+    return observations.began <= since - ONE_SCALE if left is None else left.at <= since - ONE_SCALE
 
 
 def _last_members(left: Left | None) -> cause.Evidence | None:
@@ -245,6 +260,7 @@ def _stuck_at(
 ) -> cause.Claim:
     topic, partition = row.topic, row.partition
     subject = symptoms.Subject(group=group.name, topic=topic, partition=partition)
+    suspect = changed.suspect(observations, subject) or access.suspect(observations, subject)
     limit = limit_of_reading(observations, group, topic, partition)  # a throttled group looks stuck too
     still = trend.partitions[topic, partition].still
     other = "other partitions of the group move" if beside else f"member {row.member} has it"
@@ -254,7 +270,9 @@ def _stuck_at(
         cause="consumer-stuck",
         subject=subject,
         severity=Severity.HIGH,
-        certainty=Certainty.LIKELY if limit is None and one else Certainty.POSSIBLE,
+        certainty=Certainty.LIKELY
+        if limit is None and one and not (suspect is not None and suspect.by_rule)
+        else Certainty.POSSIBLE,
         title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
         since=_ago(observations, trend, still),
         evidence=cause.given(
@@ -274,20 +292,33 @@ def _stuck_at(
             )
             if limit is not None
             else None,
+            suspect.said if suspect is not None else None,
         ),
         predicted=(
             *cause.predict(symptoms.COMMIT_STANDS_STILL, subject=subject),
             *cause.predict(symptoms.LAG_GROWS, *((symptoms.REBALANCING,) if outlasted else ()), group=group.name),
         ),
-        next=cause.given(
-            cause.Next(
-                "look at the record: the committed one, or one of those after it in its batch",
-                f"records {topic} partition {partition} from group {group.name}",
-            ),
-            cause.Next("skip it", f"skip group {group.name} topic {topic} partition {partition}") if one else None,
-        ),
+        next=tuple(_steps_of_stuck(row, group.name, suspect, one=one)),
         fold=("stands still", "stand still"),
     )
+
+
+def _steps_of_stuck(
+    row: PartitionLag, group: str, suspect: changed.Suspect | None, *, one: bool
+) -> Iterator[cause.Next]:
+    """Yield the steps for a partition that stands still. one: whether a single record may be the reason."""
+    yield cause.Next(
+        "look at the record: the committed one, or one of those after it in its batch",
+        f"records {row.topic} partition {row.partition} from group {group}",
+    )
+    if suspect is not None:
+        # A skip loses the record, and does not help if brokers refuse the reads or the commits since the change.
+        yield cause.Next(
+            f"look at the change before it ({suspect.name}) and at the consumers' logs: if brokers refuse what they "
+            "ask for, skip no record"
+        )
+    elif one:
+        yield cause.Next("skip it", f"skip group {group} topic {row.topic} partition {row.partition}")
 
 
 def _member_stands(
@@ -799,7 +830,9 @@ CAUSES = (
         "group-stopped",
         _stopped,
         reads="ListGroups, OffsetFetch, ListOffsets",
-        takes="certain: the group has no member, and records wait",
+        takes=(
+            "certain: the group has no member, and records wait; possible for 2 minutes if it had none before they came"
+        ),
     ),
     cause.CauseRule(
         "consumer-stuck",
