@@ -1253,7 +1253,7 @@ def _mend_join(change: JudgedChange, topic: str, group: str, with_: str) -> caus
         )
     return cause.Next(
         f"look at the logs of {group}'s members: if they join {topic} with {with_}, both topics need the same number "
-        f"of partitions. Give {with_} {change.became} partitions, too; members that only have to see the new partitions "
+        f"of partitions. Give {with_} {change.became} partitions, too; members that only have to see new partitions "
         "need a restart"
     )
 
@@ -1326,10 +1326,10 @@ CAUSES = (
         _changed,
         reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
-            "certain if a rule names a risk, or a group's offsets were set back; possible if only a topic or a group "
-            "that nobody used is gone, or a single client was blocked; likely if they were set ahead while "
-            "the group had no members, producers stopped, the topic was deleted and created again, or a connector "
-            "failed because of records of a changed schema; else possible"
+            "certain if a rule names a risk, or a group's offsets were set back; likely if they were set ahead while "
+            "the group had no members, or are gone, if producers stopped, the topic was deleted and created again, or "
+            "a connector failed because of records of a changed schema; else possible, as for a deleted topic or group "
+            "that nobody used, and for a single client that was blocked"
         ),
     ),
 )
