@@ -35,7 +35,7 @@ from console.triage.causes import connect, mirrors
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.observations import Observations, after, begin
-from console.triage.standing import STANDING
+from console.triage.standing import ARISING, STANDING
 from console.triage.symptoms import WORK, Poll, Subject
 from console.tui.panes.now import evidence_of
 from tests.support import samples
@@ -614,6 +614,7 @@ def test_every_cause_has_a_case() -> None:
         "dead-letters-reread",  # test_triage_loops.py
         # Rules of lint: test_triage_standing.py.
         *({rule.name for rule in STANDING} - {"coordinator-unavailable"}),
+        *(rule.name for rule in ARISING),
         # What this console suffers: test_triage_console.py.
         "console-login-refused",
         "console-throttled",

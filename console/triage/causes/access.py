@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from console.triage.connectors import AUTHORIZATION, names, trace_of
 from console.triage.events import PRESENT
 from console.triage.observations import Observations
 from console.triage.past import AclChange
+from console.triage.remembered import remembered_by
 from console.triage.silence import SETTLES, fell_silent
 
 BEFORE = timedelta(minutes=5)
@@ -114,18 +115,26 @@ def _group_symptoms(
 
 def suspect(observations: Observations, subject: symptoms.Subject) -> Suspect | None:
     """Return the change of an ACL that may be why a group's symptoms began; None if there is none."""
-    for change in _together([each for each in observations.past.access[-MOST:] if each.takes]):
-        first = change.parts[0]
-        if not change.takes(_READS):
-            continue
-        topics = frozenset(_topics(observations, change.acl))
-        for symptom in _group_symptoms(observations, first, topics):
+    if not observations.past.access:
+        return None
+    change = _suspects(observations.past.access, observations).get(subject)
+    if change is None:
+        return None
+    said = cause.Evidence(f"{_words(change)} at {time_of_day(change.parts[0].at)}", "DescribeAcls, two looks")
+    return Suspect(_words(change), said, by_rule=True)
+
+
+@remembered_by(1)
+def _suspects(access: Sequence[AclChange], observations: Observations) -> Mapping[symptoms.Subject, _Change]:
+    """Return the subjects of groups' symptoms that began right after a change of an ACL that they need, with it."""
+    found: dict[symptoms.Subject, _Change] = {}
+    for change in _together([each for each in access[-MOST:] if each.takes]):
+        first, topics = change.parts[0], frozenset(_topics(observations, change.acl))
+        for symptom in _group_symptoms(observations, first, topics) if change.takes(_READS) else ():
             since = observations.since(symptom)
-            if symptom.subject == subject and since is not None and since <= first.at + BEFORE:
-                text = _words(change)
-                said = cause.Evidence(f"{text} at {time_of_day(first.at)}", "DescribeAcls, two looks")
-                return Suspect(text, said, by_rule=True)
-    return None
+            if since is not None and since <= first.at + BEFORE:
+                found.setdefault(symptom.subject, change)
+    return found
 
 
 def _failures(observations: Observations, change: AclChange) -> Iterator[symptoms.Symptom]:

@@ -7,7 +7,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import takewhile
+from operator import itemgetter
 from typing import NamedTuple
 
 from console.model import changes, codes
@@ -250,10 +252,17 @@ class _Hits:
         self._found = found
         self._known: dict[tuple[int, ...], _Suffering] = {}
 
-    def near(self, change: JudgedChange, subject: triage_symptoms.Subject) -> _Hit | None:
-        """Return the symptom of a subject that a change of an entity near to it explains; None if it explains none."""
-        found = self._found.get(id(change), ())
-        return next((each for each in found if each.is_near and each.symptom.subject == subject), None)
+    @cached_property
+    def near(self) -> Mapping[triage_symptoms.Subject, tuple[int, _Hit]]:
+        """The subjects with a symptom that a change of an entity near to it explains: the id of one such change, and
+        the symptom.
+        """
+        found: dict[triage_symptoms.Subject, tuple[int, _Hit]] = {}
+        for change, mine in self._found.items():
+            for each in mine:
+                if each.is_near:
+                    found.setdefault(each.symptom.subject, (change, each))
+        return found
 
     def __contains__(self, change: JudgedChange) -> bool:
         return id(change) in self._found
@@ -405,13 +414,13 @@ def suspect(observations: Observations, subject: triage_symptoms.Subject) -> Sus
     judged = observations.past.judged
     if not judged:
         return None
-    hits = _hits(observations.seen, observations.intervals, judged, observations)
-    for change in judged:
-        if (hit := hits.near(change, subject)) is not None:
-            _, name = changed_place(change.place.about, change.place.key)
-            said = cause.Evidence(f"{name}: {_said(change)}", _source(change))
-            return Suspect(f"{name}: {_short(change)}", said, hit.by_rule)
-    return None
+    found = _hits(observations.seen, observations.intervals, judged, observations).near.get(subject)
+    if found is None:
+        return None
+    change, hit = next(each for each in judged if id(each) == found[0]), found[1]
+    _, name = changed_place(change.place.about, change.place.key)
+    said = cause.Evidence(f"{name}: {_said(change)}", _source(change))
+    return Suspect(f"{name}: {_short(change)}", said, hit.by_rule)
 
 
 def _stands(made: _Made, observations: Observations) -> bool:
@@ -726,7 +735,7 @@ def _best(
         is_vacant: whether the symptom is of a group without members.
         some: the changes that may be the cause, by their distance from the symptom's subject.
     """
-    found: list[tuple[tuple[bool, bool, bool, int, float], _Fits]] = []
+    found: list[tuple[tuple[bool, bool, bool, int, float], _Candidate]] = []
     name, subject = symptom.name, symptom.subject
     for distance, mine in some:
         for each in mine:
@@ -742,21 +751,23 @@ def _best(
                 continue
             is_kept_out = is_vacant and (each.of_vacant or each.change.place.kind is Kind.SCRAM)
             rank = not by_rule, not each.change.risks, not is_kept_out, distance, -each.change.at.timestamp()
-            found.append((rank, _Fits(each, distance)))
+            found.append((rank, each))
     if not found:
         return ()
-    found.sort(key=lambda each: each[0])
-    (rank, best), *others = found
-    if rank[:2] != (False, True) or subject.connector is not None:
-        return (best,)
-    rival = next((each for other, each in others if other[:3] == rank[:3] and _are_rivals(best, each)), None)
-    return (best, rival) if rival is not None else (best,)
+    rank, best = min(found, key=_rank)
+    fits = [_Fits(best, rank[3])]
+    if rank[:2] == (False, True) and subject.connector is None and found[1:]:
+        rivals = [each for each in found if each[0][:3] == rank[:3] and _are_rivals(best.change, each[1].change)]
+        fits += [_Fits(each, other[3]) for other, each in sorted(rivals, key=_rank)[:1]]
+    return fits
 
 
-def _are_rivals(one: _Fits, other: _Fits) -> bool:
+_rank = itemgetter(0)
+
+
+def _are_rivals(one: JudgedChange, other: JudgedChange) -> bool:
     """Return whether two changes have different owners, and were made at about the same time."""
-    first, second = one.candidate.change, other.candidate.change
-    return _owner(first)[0] != _owner(second)[0] and abs(first.at - second.at) <= TOGETHER
+    return _owner(one)[0] != _owner(other)[0] and abs(one.at - other.at) <= TOGETHER
 
 
 def _stops_producers(change: JudgedChange) -> bool:
