@@ -47,7 +47,7 @@ DENY = Permission.parse("DENY")
 NOTICED = 120.0
 """Seconds after a deletion in which kac may still learn of the change of retention that caused it: configs of large
 clusters are read once a minute."""
-FEW, COMMITS, SELDOM = 20, 2, 60.0
+FEW, COMMITS, SELDOM = 20, 2, 180.0
 """Limits for records that a group had yet to read: their minimum number; their minimum number as a multiple of those
 that it last read between two commits; and the seconds without a commit, of a group that was not seen to commit, after
 which it does not read them soon."""

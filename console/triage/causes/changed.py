@@ -634,15 +634,20 @@ def _hits(
             snapshot = observations.last.snapshot
             some = _by_trace(symptom, snapshot, dependencies.near(symptom, snapshot, changed))
             best = _best(symptom, since, is_vacant, some)
+            if best is None:
+                continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
-            for place, (each, distance) in enumerate(best):
-                rival = best[1 - place].candidate.change if len(best) > 1 else None
+            named = [(best.candidate, best.rival)]
+            if best.rival is not None:
+                named.append((best.rival, best.candidate))
+            for each, other in named:
+                rival = other.change if other is not None else None
                 # Name changes of one owner together.
                 for mine in by_owner[_owner(each.change)]:
                     one = each if mine.change is each.change else mine
                     by_rule = name in one.by_rule
                     if one is each or by_rule:
-                        hit = _Hit(symptom, by_rule, predicted, by_rule or distance <= dependencies.COORDINATES, rival)
+                        hit = _Hit(symptom, by_rule, predicted, by_rule or best.is_near, rival)
                         found.setdefault(id(one.change), []).append(hit)
     return _Hits(found)
 
@@ -712,11 +717,14 @@ def _made_by_applications(topics: Mapping[str, Topic]) -> Sequence[str]:
     return sorted(filter(may_be_of_application, topics))
 
 
-class _Fits(NamedTuple):
-    """A change that may be the cause of a symptom, and the distance of the changed entity."""
+class _Best(NamedTuple):
+    """The change that is most likely the cause of a symptom, and the distance of the changed entity."""
 
     candidate: _Candidate
-    distance: int
+    is_near: bool
+    """Whether the changed entity is the symptom's own, or one that it depends on directly."""
+    rival: _Candidate | None = None
+    """Another change that may as well be the cause."""
 
 
 def _best(
@@ -724,18 +732,19 @@ def _best(
     since: datetime,
     is_vacant: bool,
     some: Iterable[tuple[int, Sequence[_Candidate]]],
-) -> Sequence[_Fits]:
+) -> _Best | None:
     """Return the change that is most likely the cause of a symptom: changes with a rule for it come first, then those
     with a risk, then for a group without members those that keep clients from connecting, then the nearest, then the
-    latest. A second change of about the same time is returned too if both have a rule, and are alike in the others:
-    neither is more likely because it is nearer. Empty if no change can be the cause.
+    latest. Another change of about the same time is its rival if both have a rule, and are alike in the others: neither
+    is more likely because it is nearer. None if no change can be the cause.
 
     Args:
         since: the beginning of the symptom, UTC.
         is_vacant: whether the symptom is of a group without members.
         some: the changes that may be the cause, by their distance from the symptom's subject.
     """
-    found: list[tuple[tuple[bool, bool, bool, int, float], _Candidate]] = []
+    best: tuple[_Rank, _Candidate] | None = None
+    alike: list[tuple[_Rank, _Candidate]] = []
     name, subject = symptom.name, symptom.subject
     for distance, mine in some:
         for each in mine:
@@ -751,23 +760,28 @@ def _best(
                 continue
             is_kept_out = is_vacant and (each.of_vacant or each.change.place.kind is Kind.SCRAM)
             rank = not by_rule, not each.change.risks, not is_kept_out, distance, -each.change.at.timestamp()
-            found.append((rank, each))
-    if not found:
-        return ()
-    rank, best = min(found, key=_rank)
-    fits = [_Fits(best, rank[3])]
-    if rank[:2] == (False, True) and subject.connector is None and found[1:]:
-        rivals = [each for each in found if each[0][:3] == rank[:3] and _are_rivals(best.change, each[1].change)]
-        fits += [_Fits(each, other[3]) for other, each in sorted(rivals, key=_rank)[:1]]
-    return fits
+            if best is None or rank < best[0]:
+                best = rank, each
+            if by_rule and rank[1]:
+                alike.append((rank, each))
+    if best is None:
+        return None
+    rank, first = best
+    is_near = rank[3] <= dependencies.COORDINATES
+    if len(alike) < 2 or not rank[1] or subject.connector is not None:
+        return _Best(first, is_near)
+    rivals = [each for each in alike if each[0][:3] == rank[:3] and _are_rivals(first.change, each[1].change)]
+    return _Best(first, is_near, min(rivals, key=itemgetter(0))[1] if rivals else None)
 
 
-_rank = itemgetter(0)
+_Rank = tuple[bool, bool, bool, int, float]
 
 
 def _are_rivals(one: JudgedChange, other: JudgedChange) -> bool:
-    """Return whether two changes have different owners, and were made at about the same time."""
-    return _owner(one)[0] != _owner(other)[0] and abs(one.at - other.at) <= TOGETHER
+    """Return whether two changes are of different kinds, and were made at about the same time. Of two configs, the
+    nearer one applies.
+    """
+    return one.place.kind is not other.place.kind and abs(one.at - other.at) <= TOGETHER
 
 
 def _stops_producers(change: JudgedChange) -> bool:
