@@ -565,11 +565,11 @@ def _lets_go(change: JudgedChange) -> bool:
     client falls behind because of the change.
     """
     key = change.place.key
-    was, now = change.held or change.was, change.holds or change.became
+    held, holds = change.held or change.was, change.holds or change.became
     if key in _WORSE_IF_LOWER:
-        return record_risks.falls(now, was, is_known=True)
+        return record_risks.falls(holds, held, is_known=True)
     if key in _WORSE_IF_HIGHER:
-        return record_risks.falls(was, now, is_known=True)
+        return record_risks.falls(held, holds, is_known=True)
     if not key.endswith((".throttled.rate", ".throttled.replicas")) and change.place.kind is not Kind.QUOTA:
         return False
     if not change.became:
@@ -637,16 +637,16 @@ def _hits(
             if best is None:
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
-            named = [(best.candidate, best.rival)]
+            named: list[tuple[_Candidate, _Candidate | None]] = [(best.candidate, best.rival)]
             if best.rival is not None:
                 named.append((best.rival, best.candidate))
-            for each, other in named:
+            for likely, other in named:
                 rival = other.change if other is not None else None
                 # Name changes of one owner together.
-                for mine in by_owner[_owner(each.change)]:
-                    one = each if mine.change is each.change else mine
+                for mine in by_owner[_owner(likely.change)]:
+                    one = likely if mine.change is likely.change else mine
                     by_rule = name in one.by_rule
-                    if one is each or by_rule:
+                    if one is likely or by_rule:
                         hit = _Hit(symptom, by_rule, predicted, by_rule or best.is_near, rival)
                         found.setdefault(id(one.change), []).append(hit)
     return _Hits(found)
