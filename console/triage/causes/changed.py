@@ -100,9 +100,9 @@ _WORSE_IF_LOWER = frozenset(
         "max.connection.creation.rate",
     }
 )
-"""Configs whose higher value holds up nobody."""
+"""Configs whose higher value holds up no client."""
 _WORSE_IF_HIGHER = frozenset({"min.insync.replicas"})
-"""Configs whose lower value holds up nobody."""
+"""Configs whose lower value holds up no client."""
 _SIZES = frozenset({topic_risks.MESSAGE_SIZE, "message.max.bytes"})
 """Limits of the size of batches."""
 _COMPRESSION, _NEWEST = "compression.type", "zstd"
@@ -1354,7 +1354,7 @@ CAUSES = (
             "certain if a rule names a risk, or a group's offsets were set back; likely if they were set ahead while "
             "the group had no members, or are gone, if producers stopped, the topic was deleted and created again, or "
             "a connector failed because of records of a changed schema; else possible, as for a deleted topic or group "
-            "that nobody used, and for a single client that was blocked"
+            "that no client used, and for a single client that was blocked"
         ),
     ),
 )

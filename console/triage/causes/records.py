@@ -477,7 +477,7 @@ def _loss_by_change(
     first = min(losses, key=lambda each: each.jump.at)
     title = f"{first_few(topics)}: {_lost(losses):,} offsets were deleted before their time"
     # If all groups had read the records, probably an operator or a program deleted them on purpose; so too if only
-    # groups had not that nobody was seen to use. Readers that commit nothing are unknown.
+    # groups had not that no client was seen to use. Readers that commit nothing are unknown.
     was_read = all(each.unread == {} for each in losses)
     is_tiny = any(each.is_tiny for each in losses)
     is_sure = is_past or was_read or is_tiny or _is_missed(losses, observations.last.snapshot)
@@ -773,7 +773,7 @@ CAUSES = (
         takes=(
             "certain: the first offset rose although the retention keeps the records, or right after the retention "
             "was shortened. After a shorter retention no trouble if all groups had read the records; possible if only "
-            "groups that nobody uses had not, or no group commits there"
+            "groups that no client uses had not, or no group commits there"
         ),
     ),
     triage_cause.CauseRule(
