@@ -1089,8 +1089,8 @@ def test_a_producer_that_does_not_come_back_from_a_restart_has_a_deleted_user_as
 
 @pytest.mark.parametrize(
     ("values", "is_named"),
-    [("ABABA", True), ("ABAA", False), ("ABCAB", False), ("ABCBABC", False)],
-    ids=["to and fro", "taken back", "three values", "of many values"],
+    [("ABABA", True), ("CABAB", True), ("ABAA", False), ("ABCAB", False), ("ABCBABC", False)],
+    ids=["to and fro", "from another value", "taken back", "three values", "of many values"],
 )
 def test_a_config_that_two_tools_set_is_named(values: str, *, is_named: bool) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

@@ -81,7 +81,7 @@ def _contested(observations: Observations) -> Iterator[cause.Claim]:
     for each in observations.past.changes:
         changes.setdefault((each.resource, each.key), []).append(each)
     for (resource, key), mine in changes.items():
-        values = {value for each in mine for value in (each.was, each.became)}
+        values = {each.became for each in mine[-TO_AND_FRO:]}
         # Each move sets throttles, and removes them.
         if len(mine) < TO_AND_FRO or len(values) != 2 or ".throttled." in key:
             continue
