@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic, is_gone
-from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, broker_resource, is_tiered, topic_resource
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.differing import differing
 from console.model.elections import by_leader
@@ -71,6 +71,8 @@ AUTHORS = 500
 """Maximum number of changes whose authors are kept."""
 RESTARTS_EVERY = 2.0
 """Seconds between two searches for restarts of failed connectors."""
+TIERED = 200
+"""Maximum number of tiered topics whose offsets are read."""
 BROKERS_AT_ONCE = 3
 """Number of brokers whose views are read at once."""
 VIEW_SECONDS = 3.0
@@ -111,6 +113,7 @@ class SlowPolls:
             Part.NEWEST: self._read_newest,
             Part.CERTIFICATES: self._read_certificates,
             Part.REPLICA_LOGS: self._read_leaderless,
+            Part.TIERED: self._read_tiered,
             Part.QUOTAS: session.poll_quotas,
             Part.ACLS: self._read_acls,
             Part.SCRAM: partial(self._read_quietly, Part.SCRAM),
@@ -120,6 +123,13 @@ class SlowPolls:
         }
         if request_logs:
             self.reads[Part.REQUEST_LOGS] = self._read_request_logs
+
+    async def _read_tiered(self) -> None:
+        """Read how far the logs of the first tiered topics are copied to remote storage."""
+        snapshot = self._session.snapshot
+        tiered = (name for name in snapshot.topics if is_tiered(snapshot.configs, name))
+        if names := [*islice(tiered, TIERED)]:
+            await self._session.read_tiered(*names)
 
     async def _read_acls(self) -> None:
         """Read the ACLs to find changes. A refusal (no authorizer, no right) is only logged: views of ACLs show it."""

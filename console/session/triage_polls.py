@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError, AuthenticationFailed, RequestTimedOut
 from console.model import snapshot as refresh
 from console.model.cluster import Silence
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, is_tiered, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.name_order import in_order, next_names
 from console.model.parts import Part
@@ -66,8 +65,6 @@ CONFIGS_AT_ONCE = 10_000
 presses."""
 THROTTLED_WITHIN = 10.0
 """Seconds over which the throttle time of this console is averaged."""
-MOST_TIERED = 200
-"""Number of tiered topics whose offsets are read."""
 MOST_GROUPS = 500
 """Number of groups whose offsets are read in a round; the next round reads other groups."""
 
@@ -111,7 +108,6 @@ class Poller(Scheduler):
             Part.VERSIONS: self._read_versions,
             Part.LAGS: self._read_offsets,
             Part.REASSIGNMENTS: self._read_reassignments,
-            Part.TIERED: self._read_tiered,
             Part.CONFIGS: self._read_roles if at_controllers else self._read_configs,
             **self._slow.reads,
         }
@@ -376,13 +372,6 @@ class Poller(Scheduler):
             self._turns[Part.CONFIGS] = turn._replace(due=self._all_configs_due)
         await self._read_operations()
         self._own.forget(over)
-
-    async def _read_tiered(self) -> None:
-        """Read how far the logs of the first tiered topics are copied to remote storage."""
-        snapshot = self._session.snapshot
-        tiered = (name for name in snapshot.topics if is_tiered(snapshot.configs, name))
-        if names := [*islice(tiered, MOST_TIERED)]:
-            await self._session.read_tiered(*names)
 
     async def _read_roles(self) -> None:
         """Read the configs of the controllers that answer, for the roles of their processes."""

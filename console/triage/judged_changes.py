@@ -48,6 +48,8 @@ MOST = 200
 are a copy of another cluster's."""
 
 
+WRITTEN = 300.0
+"""Seconds since the last new record after which a topic counts as one that no producer uses."""
 MOST_LINES = 50
 """Maximum number of changed lines of brokers' files that are judged of one poll."""
 OffsetPlace = tuple[str, int]
@@ -117,6 +119,9 @@ class JudgedChange(Struct, frozen=True):
     """For a quota of producers that is lower than what was written to a leader before: the load before it."""
     from_file: bool = False
     """Whether the config stands in the broker's file, which it reads when it starts."""
+    was_used: bool = True
+    """Whether clients used a topic that was deleted: a member had a partition of it, or new records came lately; or
+    whether kac saw a client that reads a partition whose offset is gone."""
 
     @property
     def ahead(self) -> int:
@@ -286,7 +291,7 @@ def _as_it_is(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
     left = {
         where: (was, became)
         for where, (was, became) in change.offsets.items()
-        if (became < 0 and where[0] in snapshot.topics)
+        if (became < 0 and where[0] in snapshot.topics and now.get(where, -1) < 0)
         or (became < was and 0 <= now.get(where, -1) < was)
         or (was < became <= now.get(where, -1))
     }
@@ -498,7 +503,11 @@ def _of_offsets(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
             and not (became > was and _is_copied(group, where, before.snapshot))
         }
         if offsets:
-            yield JudgedChange(place, None, None, (), (), since or before.at, now.at, offsets=offsets)
+            trend = before.snapshot.lag_trends.get(group)
+            standing = trend.standing if trend is not None else {}
+            lost = [standing.get(where) for where, (_, became) in offsets.items() if became < 0]
+            used = not lost or any(each is not None and each.read for each in lost)
+            yield JudgedChange(place, None, None, (), (), since or before.at, now.at, offsets=offsets, was_used=used)
     yield from _gone_with_groups(before, now)
 
 
@@ -566,6 +575,7 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
             *(each.place, each.was, each.became, found, back, after, at, held, holds),
             written=_above(each, old),
             from_file=from_file,
+            was_used=not isinstance(edit, edits.DeleteTopic) or _is_used(edit.name, before),
         )
 
 
@@ -586,6 +596,18 @@ def _above(change: triage_events.Difference, old: Snapshot) -> Written:
     for (_, leader), rate in load.items():
         by_leader[leader] = by_leader.get(leader, 0.0) + rate
     return {place: rate for place, rate in load.items() if by_leader[place[1]] > limit}
+
+
+def _is_used(topic: str, poll: Poll) -> bool:
+    """Return whether a member of a group has a partition of a topic, or new records came lately; True if its logs were
+    not read.
+    """
+    snapshot, logs = poll.snapshot, poll.facts.logs
+    known = snapshot.topics.get(topic)
+    seen = [logs.logs.get((topic, each.number)) for each in known.partitions] if known is not None else []
+    if all_readers(snapshot.lags, snapshot.groups).members.get(topic) or not any(seen):
+        return True
+    return any(each is not None and each.grew_at is not None and logs.at - each.grew_at <= WRITTEN for each in seen)
 
 
 def _warnings(staged: Staged, old: Snapshot, new: Snapshot) -> tuple[Warned, ...]:

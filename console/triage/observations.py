@@ -92,6 +92,11 @@ class Took(NamedTuple):
     last: tuple[float, ...]
     """Those of the last probes, the earliest first."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the broker answered as many probes as are kept."""
+        return len(self.last) == PROBES
+
 
 class Observations(Struct, frozen=True):
     """The polls so far, as far as the rules need them."""

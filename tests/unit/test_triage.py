@@ -36,7 +36,7 @@ from console.triage.causes import connect, mirrors
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.observations import Observations, after, begin
-from console.triage.standing import STANDING
+from console.triage.standing import ARISING, STANDING
 from console.triage.symptoms import WORK, Poll, Subject
 from console.tui.panes.now import evidence_of
 from tests.support import samples
@@ -293,6 +293,22 @@ def kept_for(snapshot: Snapshot, retention_ms: int) -> Snapshot:
 DAY_MS = 24 * 3_600_000
 
 
+def to_and_fro(snapshot: Snapshot, tick: int) -> Snapshot:
+    """Two tools that set a config of the topic in turn."""
+    value = str(3_600_000 * (1 + tick % 2))
+    return replace(snapshot, configs={topic_resource("orders"): config("segment.ms", value, TOPIC_CONFIG)})
+
+
+def slow(snapshot: Snapshot, tick: int) -> Snapshot:
+    """A group that reads one record while fifty arrive."""
+    return moved(kept_for(snapshot, 300_000), {0: (100 + tick, 100 + 50 * tick)})
+
+
+def overtaken(tick: int) -> Facts:
+    """The first segment goes at the fifth poll."""
+    return Facts(logs_seen(tick, lambda each: {("orders", 0): LogOffsets(0 if each < 5 else 150, 0, 100 + 50 * each)}))
+
+
 def _unclean(snapshot: Snapshot, tick: int) -> Snapshot:
     """Return the snapshot with orders/0 at a tick: the last broker of the ISR goes, and two polls later another replica
     leads.
@@ -487,6 +503,14 @@ CASES: tuple[Case, ...] = (
         before=moved(kept_for(healthy(), DAY_MS), {0: (50, 100)}),
     ),
     case(
+        "records-overtaken",
+        Subject(group="billing", topic="orders"),
+        slow,
+        facts=overtaken,
+        beside={("consumer-slow", BILLING)},
+    ),
+    case("config-contested", Subject(topic="orders", key="segment.ms"), to_and_fro),
+    case(
         "log-shortened",
         AT_ORDERS,
         facts=lambda t: Facts(logs_at(t, {0: LogOffsets(0, 100, 100), 3: LogOffsets(0, 40, 40)})),
@@ -613,6 +637,7 @@ def test_every_cause_has_a_case() -> None:
         "remote-copy-stands",  # test_triage_tiers.py
         # Rules of lint: test_triage_standing.py.
         *({rule.name for rule in STANDING} - {"coordinator-unavailable"}),
+        *(rule.name for rule in ARISING),
         # Troubles of this console: test_triage_console.py.
         "console-login-refused",
         "console-throttled",

@@ -1044,11 +1044,19 @@ def test_a_producer_that_does_not_come_back_after_a_restart_has_the_brokers_file
 # -- groups that are deleted with their offsets ----------------------------------------------------------------------
 
 
-def gone(*, had_members: bool = True, back_at: int = 1_000, begins: int = -1) -> Change:
-    """Return a change: a group without members is gone from `WHEN` on. begins: the offset with which it comes back."""
+def gone(*, had_members: bool = True, back_at: int = 1_000, begins: int = -1, minutes: str = "1") -> Change:
+    """Return a change: a group without members is gone from `WHEN` on.
+
+    Args:
+        begins: the offset with which it comes back.
+        minutes: the time for which brokers keep its offsets.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         known = frozenset({"billing"} if had_members else ())
+        snapshot = of_brokers(*(minutes,) * 3, key="offsets.retention.minutes", source=STATIC_BROKER_CONFIG)(
+            snapshot, tick
+        )
         if WHEN <= tick < back_at:
             return replace(snapshot, groups={}, lags={}, had_members=known)
         at = begins if tick >= back_at else 100
@@ -1065,6 +1073,15 @@ def test_a_group_that_went_with_its_offsets_is_named_and_what_it_missed_is_count
     claims = verdict_of(gone(back_at=WHEN + 8, begins=850), WHEN + 12)
     (claim,) = [each for each in claims if each.cause == "changed-lately"]
     assert claim.title == "group billing: began 750 records after its former offsets, which were gone"
+
+
+def test_a_group_that_a_client_deleted_may_be_one_that_nobody_needs() -> None:
+    (claim,) = verdict_of(gone(minutes="10080"), WHEN + 8)
+    assert claim.title.startswith("group billing: gone, with its offsets")
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.POSSIBLE)
+    claims = verdict_of(gone(back_at=WHEN + 8, begins=850, minutes="10080"), WHEN + 12)
+    (claim,) = [each for each in claims if each.cause == "changed-lately"]
+    assert claim.certainty is Certainty.CERTAIN, "it is needed"
 
 
 @pytest.mark.parametrize(
@@ -1099,3 +1116,300 @@ def test_a_group_that_may_join_a_grown_topic_with_another_one_falls_behind(other
     ] * len(found)
     assert bool(found) is is_joined
     assert all("Give users 12 partitions" in claim.next[0].text for claim in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "is_named"),
+    [("billing-store-changelog", 6, True), ("billing-store-changelog", 12, False), ("other-store-changelog", 6, False)],
+    ids=["of the former number", "of the new number", "of another application"],
+)
+def test_an_input_of_a_streams_application_that_grew_is_named_with_its_own_topic(
+    name: str, count: int, *, is_named: bool
+) -> None:
+    """orders gets 12 partitions instead of 6, and the application ends."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        orders = snapshot.topics["orders"]
+        part = orders.partitions[0]
+        own = replace(orders, name=name, topic_id="s", partitions=tuple(part._replace(number=n) for n in range(count)))
+        grown = (*orders.partitions, *(part._replace(number=n) for n in range(6, 12)))
+        now = replace(orders, partitions=grown) if tick >= WHEN else orders
+        runs = tick < WHEN + 1
+        rows = {0: (100 + 100 * min(tick, WHEN), 100 + 100 * tick)}
+        moved = test_triage.moved(snapshot, rows, *(() if runs else ("Empty", "")))
+        read = {**snapshot.read_at, "topics": START + tick * TICK}
+        return replace(moved, topics={"orders": now, name: own}, read_at=read)
+
+    causes = [each.claim for each in diagnose(watched(change, 20, before=change(healthy(), 0))).causes]
+    found = [each for each in causes if "grown from 6 to 12 partitions right before group billing" in each.title]
+    assert bool(found) is is_named
+    for claim in found:
+        assert any("is of the Kafka Streams application billing, and has 6" in each.fact for each in claim.evidence)
+        assert "kafka-streams-application-reset" in claim.next[0].text
+
+
+# -- changes that are not to blame, or are made on purpose ------------------------------------------------------------
+
+
+def of_two_changes(*, size: bool = True, user: bool = True, members: bool = True) -> list[Claim]:
+    """At a poll the limit of the topic's records rises, and a user is deleted; since then the group reads nothing."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        is_changed = tick >= WHEN
+        known = credential(is_there=not (is_changed and user))(snapshot, tick)
+        known = topic_configs(max_message_bytes="9000000" if is_changed and size else "1000000")(known, tick)
+        lags = {0: (100 + 100 * min(tick, WHEN), 100 + 100 * tick)}
+        is_there = members or not is_changed
+        moved = test_triage.moved(known, lags, *(() if is_there else ("Empty", "")))
+        read = dict.fromkeys((*test_triage.PARTS, "scram"), START + tick * TICK)
+        return replace(moved, read_at={**snapshot.read_at, **read})
+
+    observations = watched(change, 40, before=change(healthy(), 0))
+    return [each.claim for each in diagnose(observations).causes]
+
+
+def test_two_changes_of_the_same_time_are_both_named_and_neither_is_taken_back() -> None:
+    found = [each for each in of_two_changes() if each.cause == "changed-lately"]
+    titles = {each.title: each for each in found}
+    assert titles.keys() == {
+        "topic orders: max.message.bytes changed right before group billing fell behind",
+        "user alice: credential deleted right before group billing fell behind",
+    }
+    assert {each.certainty for each in found} == {Certainty.POSSIBLE}
+    assert not any(step.edits for claim in found for step in claim.next)
+    (step,) = titles["topic orders: max.message.bytes changed right before group billing fell behind"].next
+    assert "user alice changed at about the same time (credential deleted)" in step.text
+    (alone,) = (each for each in of_two_changes(size=False) if each.cause == "changed-lately")
+    assert alone.next[0].text.startswith("set a password for alice again")
+
+
+def test_a_group_whose_members_left_has_the_deleted_user_as_its_cause() -> None:
+    (claim,) = (each for each in of_two_changes(members=False) if each.cause == "changed-lately")
+    assert claim.subject == Subject(entity="user alice")
+
+
+def test_no_record_is_skipped_while_a_change_may_be_why_a_group_stands_still() -> None:
+    def skips(**known: bool) -> list[bool]:
+        claims = [each for each in of_two_changes(**known) if each.cause == "consumer-stuck"]
+        return [any("skip it" in step.text for step in claim.next) for claim in claims]
+
+    assert skips(size=False, user=False) == [True]
+    assert skips() == skips(user=False) == [False]
+
+
+@pytest.mark.parametrize(
+    ("entity", "certainty", "is_offered"),
+    [({"user": "carol"}, Certainty.POSSIBLE, False), ({"user": None}, Certainty.CERTAIN, True)],
+)
+def test_a_single_client_may_be_blocked_on_purpose(
+    entity: Mapping[str, str | None], certainty: Certainty, *, is_offered: bool
+) -> None:
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        return replace(snapshot, quotas={QuotaEntity.of(entity): {"producer_byte_rate": 1.0}})
+
+    (claim,) = seen(quota(None), change)
+    assert (claim.certainty, bool(claim.next[0].edits)) == (certainty, is_offered)
+    (claim,) = seen(quota(None), change, stops=True)
+    assert claim.next[0].edits == (edits.UnsetQuota(QuotaEntity.of(entity), "producer_byte_rate"),)
+
+
+def of_a_deletion(
+    *, topic: str = "old", written: bool = False, member: bool = False, records: int = 100
+) -> list[Claim]:
+    """A topic with records is deleted, which no client writes to or reads, or one does."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        part = Partition(0, 1, (1, 2, 3), (1, 2, 3))
+        there = {topic: Topic(topic, (part,), topic_id="o")} if tick < WHEN else {}
+        dirs = {broker: (samples.held(("orders", 0, 1_000_000), (topic, 0, 50_000)),) for broker in (1, 2, 3)}
+        who = snapshot.groups["billing"]
+        if member:
+            held = tuple(replace(each, assignment=((topic, 0),)) for each in who.members or ())
+            who = replace(who, members=held)
+        return replace(
+            snapshot,
+            topics={"orders": snapshot.topics["orders"], **there},
+            log_dirs=dirs,
+            groups={"billing": who, "app": replace(who, name="app", state="Empty", members=())},
+            read_at={**snapshot.read_at, "topics": START + tick * TICK},
+        )
+
+    def facts(tick: int) -> Facts:
+        def at(each: int) -> Mapping[tuple[str, int], LogOffsets]:
+            end = records + (10 * each if written else 0)
+            return {(topic, 0): LogOffsets(0, end, end)} if each < WHEN else {}
+
+        return Facts(logs_seen(tick, at))
+
+    claims = [each.claim for each in diagnose(watched(change, 9, before=change(healthy(), 0), facts=facts)).causes]
+    return [each for each in claims if each.cause == "changed-lately"]
+
+
+@pytest.mark.parametrize(
+    ("known", "severity", "certainty"),
+    [
+        ({}, Severity.WARNING, Certainty.POSSIBLE),
+        ({"written": True}, Severity.WARNING, Certainty.CERTAIN),
+        ({"member": True}, Severity.WARNING, Certainty.CERTAIN),
+        ({"topic": "app-store-changelog"}, Severity.INFO, Certainty.POSSIBLE),
+        ({"topic": "app-store-changelog", "written": True}, Severity.WARNING, Certainty.CERTAIN),
+    ],
+    ids=["unused", "written", "read", "of an application that is reset", "of an application at work"],
+)
+def test_a_topic_that_nobody_used_is_only_possibly_missed(
+    known: dict[str, bool], severity: Severity, certainty: Certainty
+) -> None:
+    (claim,) = of_a_deletion(**known)  # type: ignore[arg-type]
+    assert (claim.severity, claim.certainty) == (severity, certainty)
+    assert ": deleted" in claim.title
+
+
+def test_a_topic_made_again_on_purpose_is_no_row_once_its_readers_read_it() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick < WHEN:
+            return committed({0: 8_000}, members=False)(snapshot, tick)
+        again = made_again(snapshot, tick)
+        at = 10 * max(0, tick - WHEN - 4)
+        return committed({0: at}, end=at, members=tick > WHEN + 4)(again, tick)
+
+    assert [each.cause for each in verdict_of(change, WHEN + 3)] == ["changed-lately"]
+    assert not verdict_of(change, WHEN + 8)
+
+
+@pytest.mark.parametrize(
+    ("members", "was_read", "certainty"),
+    [
+        (False, True, Certainty.LIKELY),
+        (False, False, Certainty.POSSIBLE),
+        (True, True, Certainty.LIKELY),
+        (True, False, None),
+    ],
+    ids=["a group that stopped", "a group that nobody used", "under its members", "of a topic that members left"],
+)
+def test_offsets_that_are_deleted_from_a_group_that_stays_are_named(
+    certainty: Certainty | None, *, members: bool, was_read: bool
+) -> None:
+    """The group also has offsets of users, which stay."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        had_member = was_read and tick < WHEN - 1
+        end = 8_000
+        at = end if tick < WHEN else -1
+        rows = (
+            PartitionLag("orders", 0, at, end, end - at if at >= 0 else -1, "m1" if had_member else ""),
+            PartitionLag("users", 0, 40, 40, 0, "m1" if members else ""),
+        )
+        known = replace(snapshot, lags={"billing": GroupLag(rows)})
+        group = known.groups["billing"]
+        group = group if members or had_member else replace(group, state="Empty", members=())
+        return replace(known, groups={"billing": group})
+
+    found = [each for each in verdict_of(change, WHEN + 8) if each.cause == "changed-lately"]
+    assert [each.certainty for each in found] == ([certainty] if certainty is not None else [])
+    for claim in found:
+        assert claim.title.startswith("group billing: offsets gone in 1 partition")
+        back = (edits.CommitOffset("billing", "orders", 0, 8_000, restored=True),)
+        assert claim.next[0].edits == (() if members else back)
+        assert members is ("orders/0 to 8,000" in claim.next[0].text)
+
+
+def test_offsets_that_a_group_commits_again_are_no_row() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return committed({0: 8_000 if tick < WHEN or tick > WHEN + 3 else -1})(snapshot, tick)
+
+    assert [each.cause for each in verdict_of(change, WHEN + 2)] == ["changed-lately"]
+    assert not verdict_of(change, WHEN + 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "now", "is_named"),
+    [
+        ("max_message_bytes", "1000000", "9000000", True),
+        ("max_message_bytes", "9000000", "1000000", False),
+        ("compression_type", "producer", "zstd", True),
+        ("compression_type", "zstd", "producer", False),
+        ("compression_type", "producer", "lz4", False),
+    ],
+)
+def test_only_a_change_for_the_worse_is_named_with_a_reader_that_stands_still(
+    name: str, was: str, now: str, *, is_named: bool
+) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = topic_configs(**{name: was if tick < WHEN else now})(snapshot, tick)
+        moved = test_triage.moved(known, {0: (100 + 100 * min(tick, WHEN), 100 + 100 * tick)})
+        return replace(moved, read_at={**snapshot.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)})
+
+    causes = [each.claim for each in diagnose(watched(change, 40, before=change(healthy(), 0))).causes]
+    found = [each for each in causes if each.cause == "changed-lately"]
+    assert bool(found) is is_named
+    assert {each.certainty for each in found} <= {Certainty.POSSIBLE}
+    (stuck,) = [each for each in causes if each.cause == "consumer-stuck"]
+    assert not any("skip" in step.command for step in stuck.next), "it changed right before"
+
+
+# -- damage that outlives its change ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("stops", "is_named"), [(True, True), (False, False)], ids=["ended", "goes on"])
+def test_a_producer_that_ended_at_a_limit_that_was_put_back_has_it_as_its_cause(*, stops: bool, is_named: bool) -> None:
+    before, then = key("max_message_bytes", "1000000", "100")
+    claims = seen(before, then, is_back=True, stops=stops, ticks=BACK + 30)
+    assert bool(claims) is is_named
+    for claim in claims:
+        words = (
+            "topic orders: max.message.bytes changed, and was put back at 03:01:00; nothing is written to orders since"
+        )
+        assert (claim.title, claim.severity, claim.certainty) == (words, Severity.HIGH, Certainty.LIKELY)
+        assert "start them again" in claim.next[0].text
+        assert not claim.next[0].edits
+    before, then = key("segment_ms", "1000", "2000")
+    assert not seen(before, then, is_back=True, stops=True, ticks=BACK + 30), "no producer is refused by it"
+
+
+STOPS = 40
+
+
+@pytest.mark.parametrize(
+    ("restarted", "deleted", "is_named"),
+    [(STOPS, True, True), (None, True, False), (STOPS, False, False), (STOPS - 30, True, False)],
+    ids=["at a restart", "without one", "without a change", "long after one"],
+)
+def test_a_producer_that_does_not_come_back_from_a_restart_has_a_deleted_user_as_its_cause(
+    restarted: int | None, *, deleted: bool, is_named: bool
+) -> None:
+    """The user goes minutes before its producers have to log in again."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = credential(is_there=not deleted or tick < WHEN)(snapshot, tick)
+        if restarted is not None and restarted <= tick < restarted + 3:
+            known = test_triage.without_broker(known, [2])
+        read = dict.fromkeys((*test_triage.PARTS, "scram"), START + tick * TICK)
+        return replace(known, read_at={**snapshot.read_at, **read})
+
+    def facts(tick: int) -> Facts:
+        def at(each: int) -> Mapping[tuple[str, int], LogOffsets]:
+            end = 100 + 10 * min(each, STOPS)
+            return {("orders", 0): LogOffsets(0, end, end)}
+
+        return Facts(logs_seen(tick, at))
+
+    observations = watched(change, STOPS + 40, before=change(healthy(), 0), facts=facts)
+    titles = [each.claim.title for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    assert titles == ["user alice: credential deleted, and nothing is written to orders since"] * is_named
+
+
+@pytest.mark.parametrize(
+    ("values", "is_named"),
+    [("ABABA", True), ("CABAB", True), ("ABAA", False), ("ABCAB", False), ("ABCBABC", False)],
+    ids=["to and fro", "from another value", "taken back", "three values", "of many values"],
+)
+def test_a_config_that_two_tools_set_is_named(values: str, *, is_named: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        value = str(3_600_000 + ord(values[min(tick // 2, len(values) - 1)]))
+        return topic_configs(segment_ms=value)(snapshot, tick)
+
+    claims = verdict_of(change, 16)
+    found = [each for each in claims if each.cause == "config-contested"]
+    assert bool(found) is is_named
+    assert all(each.subject == Subject(topic="orders", key="segment.ms") for each in found)
+    assert not any(step.edits for each in found for step in each.next)

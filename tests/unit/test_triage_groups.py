@@ -108,6 +108,31 @@ def test_a_group_without_members_is_stopped_where_somebody_was_seen(what: str, *
     assert told(verdict) == ([("group-stopped", "high")] if is_named else [("groups-without-members", "info")])
 
 
+@pytest.mark.parametrize(
+    ("ticks", "members_until", "severity", "certainty"),
+    [
+        (28, 2, Severity.WARNING, Certainty.POSSIBLE),
+        (48, 2, Severity.HIGH, Certainty.CERTAIN),
+        (28, 19, Severity.HIGH, Certainty.CERTAIN),
+    ],
+    ids=["may start", "did not start", "had members when they came"],
+)
+def test_an_autoscaler_has_some_time_to_start_consumers_for_the_first_records(
+    ticks: int, members_until: int, severity: Severity, certainty: Certainty
+) -> None:
+    """Records arrive from the 20th poll on."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        end = 100 + 50 * max(0, tick - 20)
+        member = "m" if tick < members_until else ""
+        rows = {"g": ("Stable" if member else "Empty", [("orders", 0, 100, end, member)])}
+        return replace(with_rows(snapshot, rows, {}), had_members=frozenset({"g"}))
+
+    verdict = diagnose(watched(change, ticks=ticks, before=change(healthy(), 0)))
+    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
+    assert (claim.severity, claim.certainty) == (severity, certainty)
+
+
 def test_a_topic_that_a_group_reads_no_more_is_not_its_trouble() -> None:
     """The members read another topic; records that are written to the old topic are no lag of theirs."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -15,10 +15,12 @@ from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
 from console.plan.risk_rules import FIRST_ACL
 from console.triage import cause, symptoms
+from console.triage.causes.changed import Suspect
 from console.triage.connectors import AUTHORIZATION, names, trace_of
 from console.triage.events import PRESENT
 from console.triage.observations import Observations
 from console.triage.past import AclChange
+from console.triage.remembered import remembered_by
 from console.triage.silence import SETTLES, fell_silent
 
 BEFORE = timedelta(minutes=5)
@@ -122,6 +124,30 @@ def _group_symptoms(
                 yield symptom
 
 
+def suspect(observations: Observations, subject: symptoms.Subject) -> Suspect | None:
+    """Return the change of an ACL that may be why a group's symptoms began; None if there is none."""
+    if not observations.past.access:
+        return None
+    change = _suspects(observations.past.access, observations).get(subject)
+    if change is None:
+        return None
+    said = cause.Evidence(f"{_words(change)} at {time_of_day(change.parts[0].at)}", "DescribeAcls, two looks")
+    return Suspect(_words(change), said, by_rule=True)
+
+
+@remembered_by(1)
+def _suspects(access: Sequence[AclChange], observations: Observations) -> Mapping[symptoms.Subject, _Change]:
+    """Return the subjects of groups' symptoms that began right after a change of an ACL that they need, with it."""
+    found: dict[symptoms.Subject, _Change] = {}
+    for change in _together([each for each in access[-MOST:] if each.takes]):
+        first, topics = change.parts[0], frozenset(_topics(observations, change.acl))
+        for symptom in _group_symptoms(observations, first, topics) if change.takes(_READS) else ():
+            since = observations.since(symptom)
+            if since is not None and since <= first.at + BEFORE:
+                found.setdefault(symptom.subject, change)
+    return found
+
+
 def _failures(observations: Observations, change: AclChange) -> Iterator[symptoms.Symptom]:
     """Yield the connectors and tasks that failed after the change for lack of a right on a resource that their trace
     names.
@@ -174,17 +200,21 @@ def _lets_all(observations: Observations) -> bool:
     return any(value is not None and value.lower() == "true" for value in values)
 
 
+def _words(change: _Change) -> str:
+    """Return the change of ACLs as text."""
+    acl = change.acl
+    operations = ", ".join(each.acl.operation.name for each in change.parts)
+    return (
+        f"{acl.permission.name} {operations} for {acl.principal} on {acl.resource_type.name.lower().replace('_', ' ')} "
+        f"{acl.resource_name}{'*' if acl.pattern_type.name == 'PREFIXED' else ''} "
+        f"{'were' if len(change.parts) > 1 else 'was'} {'added' if change.parts[0].added else 'removed'}"
+    )
+
+
 def _claim(observations: Observations, change: _Change, what: list[str], hit: list[symptoms.Symptom]) -> cause.Claim:
     acl, first = change.acl, change.parts[0]
     is_topic = not hit
-    several = len(change.parts) > 1
-    word = "were" if several else "was"
-    word += " added" if first.added else " removed"
-    operations = ", ".join(each.acl.operation.name for each in change.parts)
-    text = (
-        f"{acl.permission.name} {operations} for {acl.principal} on {acl.resource_type.name.lower().replace('_', ' ')} "
-        f"{acl.resource_name}{'*' if acl.pattern_type.name == 'PREFIXED' else ''}"
-    )
+    text = _words(change)
     failed = list(dict.fromkeys(each.subject.connector for each in hit if each.subject.connector is not None))
     stops = (f"nothing is written to {what[0]} since" if is_topic else f"group {what[0]} gets no further since") + (
         f", nor {'to' if is_topic else 'do'} {plural(len(what) - 1, 'more')}" if what[1:] else ""
@@ -197,11 +227,11 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
         subject=subject if not hit else symptoms.Subject(entity=acl.principal),
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY,
-        title=f"{text} {word}, and {stops}",
+        title=f"{text}, and {stops}",
         since=first.at,
         evidence=cause.given(
             cause.Evidence(
-                f"{text} {word} between {time_of_day(first.after)} and {time_of_day(first.at)}",
+                f"{text} between {time_of_day(first.after)} and {time_of_day(first.at)}",
                 "DescribeAcls, two looks",
             ),
             *_left_for_hosts(change, observations.last.snapshot.acls),

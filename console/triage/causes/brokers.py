@@ -21,7 +21,7 @@ from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
 from console.triage.connection_limits import limits_set
 from console.triage.events import ADDRESS
-from console.triage.observations import FLAPS, PROBES, UNHEARD, Interval, Observations, earliest
+from console.triage.observations import FLAPS, UNHEARD, Interval, Observations, earliest
 from console.triage.remembered import remembered
 from console.triage.restarts import Restart, hurt, restarting, undecided
 
@@ -613,7 +613,7 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
     themselves did at first.
     """
     away = _away(observations) | observations.last.silent | restarting(observations).keys()
-    usual = {id_: _middle(took.last) for id_, took in observations.took.items() if len(took.last) >= PROBES}
+    usual = {id_: _middle(took.last) for id_, took in observations.took.items() if took.is_known}
     if len(usual) <= 2:  # of two brokers either may be the unusual one
         return
     for broker, seconds in usual.items():
@@ -631,7 +631,7 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
             title=f"broker {broker} takes {_ms(seconds)} to answer, the others {_ms(others)}",
             evidence=(
                 cause.Evidence(
-                    f"the median of {PROBES} new connections; of the first {PROBES} it was {_ms(first)}", "ApiVersions"
+                    f"the median of its last new connections; of its first ones {_ms(first)}", "ApiVersions"
                 ),
                 cause.Evidence(_led(observations, broker), "Metadata"),
             ),

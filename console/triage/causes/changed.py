@@ -4,22 +4,27 @@ entities that began right after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
+from functools import cached_property
+from itertools import takewhile
+from operator import itemgetter
 from typing import NamedTuple
 
 from console.model import changes, codes
 from console.model.broker_keys import listener_base
-from console.model.cluster import Group
+from console.model.cluster import Group, Topic
 from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of_brokers
 from console.model.numbers import commas, first_few, long_number, plural, time_of_day
 from console.model.quorum import majority
+from console.model.quota import QuotaEntity
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
-from console.model.system_topics import COMPACT
+from console.model.system_topics import COMPACT, is_of_application, may_be_of_application
 from console.model.tokens import TokenTarget
 from console.plan import record_risks, risk_rules, topic_risks
 from console.plan.amounts import size, utc_time
@@ -33,9 +38,9 @@ from console.triage.connection_limits import CONNECTION_LIMITS, NEW_CONNECTIONS
 from console.triage.connectors import groups_of, misses_schema, reason_of, trace_of
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
-from console.triage.judged_changes import KEPT, JudgedChange, Versions
+from console.triage.judged_changes import KEPT, JudgedChange, Versions, all_readers
 from console.triage.observations import Interval, Observations
-from console.triage.remembered import remembered_by
+from console.triage.remembered import remembered, remembered_by
 from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
 from console.triage.silence import fell_silent, silences
@@ -48,6 +53,8 @@ REPLACED = timedelta(seconds=60)
 KNOWN = timedelta(seconds=3)
 """The time after which the journal of this host was searched for a change; a change that was made here is not
 reported."""
+TOGETHER = timedelta(seconds=60)
+"""Maximum time between two changes either of which may be the cause of a symptom."""
 _READ_LATER = timedelta(seconds=5)
 """kac reads settings and topics one after the other, so a symptom may appear a little before its cause."""
 
@@ -111,6 +118,20 @@ _IS_HIGHER = frozenset({"group.min.session.timeout.ms", "group.consumer.min.sess
 _PROTOCOLS = "group.coordinator.rebalance.protocols"
 _FETCHES = frozenset({"replica.lag.time.max.ms", "replica.fetch.max.bytes", "num.replica.fetchers"})
 """Configs of brokers whose lower value may let their replicas leave ISRs."""
+_WORSE_IF_LOWER = frozenset(
+    {
+        "num.replica.fetchers",
+        "replica.fetch.max.bytes",
+        "replica.lag.time.max.ms",
+    }
+)
+"""Configs whose higher value holds up no client."""
+_WORSE_IF_HIGHER = frozenset({"min.insync.replicas"})
+"""Configs whose lower value holds up no client."""
+_SIZES = frozenset({topic_risks.MESSAGE_SIZE, "message.max.bytes"})
+"""Limits of the size of batches."""
+_COMPRESSION, _NEWEST = "compression.type", "zstd"
+"""The config of a topic for the codec that brokers give its batches; and a codec that old consumers can't read."""
 _CONNECTS = (
     "ssl.keystore.location",
     "ssl.keystore.certificate.chain",
@@ -193,6 +214,13 @@ CAUGHT_UP = timedelta(seconds=30)
 
 EXPIRES = "offsets.retention.minutes"
 """The config for the time after which brokers drop the offsets of a group without members."""
+JUST_BEFORE, RECONNECTS = 15.0, 60.0
+"""Seconds before and after a broker stopped within which the last record of a producer came that then did not get a
+connection again."""
+FEWEST_LOST = 20
+"""Minimum number of records that a group has read by its lost offsets: with fewer, no client loses its place."""
+LONG_KEPT = 24 * 60
+"""Minutes: offsets that brokers keep for so long or longer do not expire soon after their group's members stopped."""
 COUNT = "num.partitions"
 """The config for the number of partitions of a topic that brokers create automatically when a client names it."""
 
@@ -236,6 +264,10 @@ class _Hit(NamedTuple):
     by_rule: bool
     """Whether a rule says that such a change causes such symptoms."""
     predicted: cause.Prediction
+    is_near: bool
+    """Whether a rule says so, or the changed entity is the symptom's own, or one that it depends on directly."""
+    rival: JudgedChange | None = None
+    """Another change of about the same time that may as well be the cause."""
 
 
 class _Suffering(NamedTuple):
@@ -264,6 +296,18 @@ class _Hits:
     def __init__(self, found: Mapping[int, Sequence[_Hit]]) -> None:
         self._found = found
         self._known: dict[tuple[int, ...], _Suffering] = {}
+
+    @cached_property
+    def near(self) -> Mapping[triage_symptoms.Subject, tuple[int, _Hit]]:
+        """The subjects with a symptom that a change of an entity near to it explains: the id of one such change, and
+        the symptom.
+        """
+        found: dict[triage_symptoms.Subject, tuple[int, _Hit]] = {}
+        for change, mine in self._found.items():
+            for each in mine:
+                if each.is_near:
+                    found.setdefault(each.symptom.subject, (change, each))
+        return found
 
     def __contains__(self, change: JudgedChange) -> bool:
         return id(change) in self._found
@@ -323,7 +367,7 @@ class _Made(NamedTuple):
 
 def _changed(observations: Observations) -> Iterator[cause.Claim]:
     judged = observations.past.judged
-    if not judged:
+    if not judged and not observations.past.ended:
         return
     hits = _hits(observations.seen, observations.intervals, judged, observations)
     silent, lost = _silent(observations, judged), _lost(judged)
@@ -338,6 +382,56 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
             made = made._replace(suffers=_UNHARMED, silent=() if _connects(parts[0]) else made.silent)
         if made.has_effect or _stands(made, observations):
             yield _claim(made, observations)
+    yield from _outlived(observations, {topic for topics in silent.values() for topic in topics})
+
+
+def _outlived(observations: Observations, named: Set[str]) -> Iterator[cause.Claim]:
+    """Yield the changes that were taken back, and whose producers did not begin again: some end at the first error.
+
+    Args:
+        named: the topics that fell silent by a change that holds still.
+    """
+    steady = {each.topic for each in silences(observations)} - named if observations.past.ended else set()
+    for change, ended in observations.past.ended if steady else ():
+        if not _stops_producers(change):
+            continue
+        own = change.place.about
+        only = own.name if isinstance(own, ConfigResource) and own.type == codes.TOPIC else None
+        topics = [
+            each for each in fell_silent(observations, change.after, ended) if each in steady and only in (None, each)
+        ]
+        if topics:
+            steady.difference_update(topics)
+            yield _claim_of_outlived(change, ended, topics, observations)
+
+
+def _claim_of_outlived(
+    change: JudgedChange, ended: datetime, topics: Sequence[str], observations: Observations
+) -> cause.Claim:
+    subject, name = changed_place(change.place.about, change.place.key)
+    refused = _refused(change)
+    author = _author(change, observations.last.facts.authors)
+    return cause.Claim(
+        cause="changed-lately",
+        subject=subject,
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title=f"{name}: {_short(change)}, and was put back at {time_of_day(ended)}; nothing is written to "
+        f"{first_few(topics, MOST_NAMED)} since",
+        since=change.at,
+        evidence=cause.given(
+            cause.Evidence(_said(change), _source(change)),
+            cause.Evidence(f"it has its former value since {time_of_day(ended)}", _source(change)),
+            cause.Evidence(refused, "Kafka's documentation") if refused else None,
+            cause.Evidence(f"{author.who} set it: change {author.number}", "this host's journal") if author else None,
+        ),
+        next=(
+            cause.Next(
+                f"look whether the producers of {first_few(topics, MOST_NAMED)} still run, and start them again: some "
+                "end at the first error; the brokers take their records again"
+            ),
+        ),
+    )
 
 
 def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
@@ -356,6 +450,30 @@ def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
     }
 
 
+class Suspect(NamedTuple):
+    """A change right before a symptom of an entity that depends on the changed one."""
+
+    name: str
+    """The changed entity and the change, in few words."""
+    said: cause.Evidence
+    by_rule: bool
+    """Whether a rule says that such a change causes such symptoms."""
+
+
+def suspect(observations: Observations, subject: triage_symptoms.Subject) -> Suspect | None:
+    """Return the change that may be why a subject's symptoms began; None if no change was near to it."""
+    judged = observations.past.judged
+    if not judged:
+        return None
+    found = _hits(observations.seen, observations.intervals, judged, observations).near.get(subject)
+    if found is None:
+        return None
+    change, hit = next(each for each in judged if id(each) == found[0]), found[1]
+    _, name = changed_place(change.place.about, change.place.key)
+    said = cause.Evidence(f"{name}: {_said(change)}", _source(change))
+    return Suspect(f"{name}: {_short(change)}", said, hit.by_rule)
+
+
 def _stands(made: _Made, observations: Observations) -> bool:
     """Return whether changes are worth a row before anything suffers: they pass over or repeat records, have a risk, or
     created a topic again; another client made them; and at least `KNOWN` has passed.
@@ -366,7 +484,8 @@ def _stands(made: _Made, observations: Observations) -> bool:
         or each.ahead
         or each.waited
         or each.skipped
-        or (_has_risk(each) and not _is_done(each, snapshot))
+        or (_has_risk(each) and not (_is_done(each, snapshot) or _is_read_anew(each, snapshot)))
+        or _lost_its_place(each, observations)
         or _made_by_request(each, snapshot)
         for each in made.parts
     ):
@@ -375,6 +494,35 @@ def _stands(made: _Made, observations: Observations) -> bool:
     is_own = any(_author(each, observations.last.facts.authors) is not None for each in made.parts)
     waits = REPLACED if made.parts[0].place.kind is Kind.VOTER else KNOWN
     return not is_own and observations.last.at - made.at >= waits
+
+
+def _lost_its_place(change: JudgedChange, observations: Observations) -> bool:
+    """Return whether a group that stays lost offsets of partitions that clients read for it, or may read: it has no
+    members. Offsets that go because their topic of all groups changed have that as their cause.
+    """
+    about, snapshot = change.place.about, observations.last.snapshot
+    group = snapshot.groups.get(about.name) if isinstance(about, changes.GroupTarget) else None
+    lost = sum(was for was, now in change.offsets.values() if now < 0)
+    return (
+        group is not None
+        and change.waited is None
+        and lost >= FEWEST_LOST
+        and (change.was_used or group.is_vacant)
+        and all(each.place.about != _OFFSETS_TOPIC.about for each in observations.past.judged)
+    )
+
+
+def _is_read_anew(change: JudgedChange, snapshot: Snapshot) -> bool:
+    """Return whether a topic was deleted and made again, and a group has committed offsets in the new one since."""
+    about = change.place.about
+    if not isinstance(about, changes.TopicTarget) or change.place.key != ID:
+        return False
+    for group, number in all_readers(snapshot.lags, snapshot.groups).committed.get(about.name, {}):
+        trend = snapshot.lag_trends.get(group)
+        stands = trend.standing.get((about.name, number)) if trend is not None else None
+        if stands is not None and stands.moved is not None and stands.moved > change.at.timestamp():
+            return True
+    return False
 
 
 def _with_effects(
@@ -448,6 +596,10 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
             return _FAILURES | _READERS
         case Kind.CONFIG | Kind.SCHEMA if _is_of_connector(change) or _schema_of(change) is not None:
             return _FAILURES
+        case Kind.CONFIG if place.key in _SIZES:
+            return _effects_of_size(change)
+        case Kind.CONFIG if place.key == _COMPRESSION and change.holds == _NEWEST != change.held:
+            return _READERS | _FAILURES  # brokers refuse their fetches (UNSUPPORTED_COMPRESSION_TYPE)
         case Kind.CONFIG | Kind.QUOTA:
             return frozenset() if _lets_go(change) else _EFFECTS.get(_base(place.key), frozenset())
         case Kind.FEATURE if _needs_feature(change):
@@ -480,6 +632,17 @@ def _needs_feature(change: JudgedChange) -> str:
     return _PROTOCOL_OF.get(about.name, "")
 
 
+def _effects_of_size(change: JudgedChange) -> frozenset[str]:
+    """Return the names of the symptoms that a changed limit of the size of batches may cause. A higher limit lets
+    larger batches in, for replicas and readers; a lower one refuses writes: those of a connector, and commits.
+    """
+    was, now = change.held or change.was, change.holds or change.became
+    if not record_risks.falls(was, now, is_known=True):
+        return _EFFECTS[change.place.key]
+    is_of_offsets = change.place.about == topic_resource(OFFSETS)
+    return _FAILURES | (_READERS if is_of_offsets else frozenset())
+
+
 def _connects(change: JudgedChange) -> bool:
     """Return whether a change is one of a broker's configs that decide which clients may connect, to one listener or to
     all.
@@ -507,10 +670,15 @@ def _near(change: JudgedChange) -> frozenset[str]:
 
 
 def _lets_go(change: JudgedChange) -> bool:
-    """Return whether a change removes or raises a quota, a replication throttle or a limit of connections: no client
-    falls behind because of the change.
+    """Return whether a change removes or raises a quota, a replication throttle or a limit of connections, or gives a
+    config a better value: no client falls behind because of the change.
     """
-    key = change.place.key
+    key = _base(change.place.key)
+    held, holds = change.held or change.was, change.holds or change.became
+    if key in _WORSE_IF_LOWER:
+        return record_risks.falls(holds, held, is_known=True)
+    if key in _WORSE_IF_HIGHER:
+        return record_risks.falls(held, holds, is_known=True)
     is_limit = key.endswith((".throttled.rate", ".throttled.replicas")) or _limits_connections(change)
     if not is_limit and change.place.kind is not Kind.QUOTA:
         return False
@@ -600,11 +768,18 @@ def _hits(
             if best is None:
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
-            # Name changes of one owner together.
-            for mine in by_owner[_owner(best.change)]:
-                one = best if mine.change is best.change else mine
-                if one is best or name in one.by_rule:
-                    found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
+            named: list[tuple[_Candidate, _Candidate | None]] = [(best.candidate, best.rival)]
+            if best.rival is not None:
+                named.append((best.rival, best.candidate))
+            for likely, other in named:
+                rival = other.change if other is not None else None
+                # Name changes of one owner together.
+                for mine in by_owner[_owner(likely.change)]:
+                    one = likely if mine.change is likely.change else mine
+                    by_rule = name in one.by_rule
+                    if one is likely or by_rule:
+                        hit = _Hit(symptom, by_rule, predicted, by_rule or best.is_near, rival)
+                        found.setdefault(id(one.change), []).append(hit)
     return _Hits(found)
 
 
@@ -646,7 +821,9 @@ def _if_joined(candidate: _Candidate, group: str | None, snapshot: Snapshot) -> 
 
 
 def _joined_with(change: JudgedChange, group: str, snapshot: Snapshot) -> str:
-    """Return the topic with which a group may join a topic that was given more partitions; ``""`` without one."""
+    """Return the topic that needs as many partitions as a topic that was given more, as a group joins them or a Kafka
+    Streams application made it by the former number; ``""`` without one.
+    """
     grown, lag = change.place.about, snapshot.lags.get(group)
     if (
         not isinstance(grown, changes.TopicTarget)
@@ -656,9 +833,36 @@ def _joined_with(change: JudgedChange, group: str, snapshot: Snapshot) -> str:
     ):
         return ""
     read = {row.topic for row in lag.partitions}
-    others = (name for name in sorted(read - {grown.name}) if name in snapshot.topics)
-    same = (name for name in others if str(len(snapshot.topics[name].partitions)) == change.was)
-    return next(same, "") if grown.name in read else ""
+    if grown.name not in read:
+        return ""
+    others = [*_of_application(group, snapshot), *sorted(read - {grown.name})]
+    same = (
+        name for name in others if (known := snapshot.topics.get(name)) and str(len(known.partitions)) == change.was
+    )
+    return next(same, "")
+
+
+def _of_application(group: str, snapshot: Snapshot) -> Sequence[str]:
+    """Return the topics that a Kafka Streams application of this name made for itself; none for other groups."""
+    names, prefix = _made_by_applications(snapshot.topics), f"{group}-"
+    first = bisect_left(names, prefix)
+    return list(takewhile(lambda name: name.startswith(prefix), names[first:]))
+
+
+@remembered
+def _made_by_applications(topics: Mapping[str, Topic]) -> Sequence[str]:
+    """Return the names of topics as Kafka Streams gives them, sorted."""
+    return sorted(filter(may_be_of_application, topics))
+
+
+class _Best(NamedTuple):
+    """The change that is most likely the cause of a symptom, and the distance of the changed entity."""
+
+    candidate: _Candidate
+    is_near: bool
+    """Whether the changed entity is the symptom's own, or one that it depends on directly."""
+    rival: _Candidate | None = None
+    """Another change that may as well be the cause."""
 
 
 def _best(
@@ -666,16 +870,19 @@ def _best(
     since: datetime,
     group: Group | None,
     some: Iterable[tuple[int, Sequence[_Candidate]]],
-) -> _Candidate | None:
+) -> _Best | None:
     """Return the change that is most likely the cause of a symptom: changes with a rule for it come first, then those
-    with a risk, then the nearest, then the latest. None if no change can be the cause.
+    with a risk, then for a group without members those that keep clients from connecting, then the nearest, then the
+    latest. Another change of about the same time is its rival if both have a rule, and are alike in the others: neither
+    is more likely because it is nearer. None if no change can be the cause.
 
     Args:
         since: the beginning of the symptom, UTC.
         group: the group of the symptom, if it is known.
         some: the changes that may be the cause, by their distance from the symptom's subject.
     """
-    best: tuple[tuple[bool, bool, int, float], _Candidate] | None = None
+    best: tuple[_Rank, _Candidate] | None = None
+    alike: list[tuple[_Rank, _Candidate]] = []
     name, subject = symptom.name, symptom.subject
     is_vacant = group is not None and group.is_vacant
     for distance, mine in some:
@@ -692,10 +899,30 @@ def _best(
             topics = {topic for (topic, _), (was, now) in each.change.offsets.items() if now < was}
             if topics and subject.topic is not None and subject.topic not in topics:
                 continue
-            rank = not by_rule, not each.change.risks, distance, -each.change.at.timestamp()
+            is_kept_out = is_vacant and (each.of_vacant or each.change.place.kind is Kind.SCRAM)
+            rank = not by_rule, not each.change.risks, not is_kept_out, distance, -each.change.at.timestamp()
             if best is None or rank < best[0]:
                 best = rank, each
-    return best[1] if best is not None else None
+            if by_rule and rank[1]:
+                alike.append((rank, each))
+    if best is None:
+        return None
+    rank, first = best
+    is_near = rank[3] <= dependencies.COORDINATES
+    if len(alike) < 2 or not rank[1] or subject.connector is not None:
+        return _Best(first, is_near)
+    rivals = [each for each in alike if each[0][:3] == rank[:3] and _are_rivals(first.change, each[1].change)]
+    return _Best(first, is_near, min(rivals, key=itemgetter(0))[1] if rivals else None)
+
+
+_Rank = tuple[bool, bool, bool, int, float]
+
+
+def _are_rivals(one: JudgedChange, other: JudgedChange) -> bool:
+    """Return whether two changes are of different kinds, and were made at about the same time. Of two configs, the
+    nearer one applies.
+    """
+    return one.place.kind is not other.place.kind and abs(one.at - other.at) <= TOGETHER
 
 
 def _stops_producers(change: JudgedChange) -> bool:
@@ -755,7 +982,11 @@ def _silent(observations: Observations, judged: Sequence[JudgedChange]) -> Mappi
 
 
 def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[str]:
-    if not _stops_producers(change) or change.at < observations.last.at - BEFORE:
+    if not _stops_producers(change):
+        return
+    if change.place.kind is Kind.SCRAM or _connects(change):
+        yield from _not_back(observations, change)
+    if change.at < observations.last.at - BEFORE:
         return
     match change.place.about:
         case ConfigResource(type=codes.BROKER) if change.place.key in _REFUSED_ABOVE or (
@@ -799,6 +1030,18 @@ def _slower(change: JudgedChange, observations: Observations) -> Iterator[str]:
             yield from topics
 
 
+def _not_back(observations: Observations, change: JudgedChange) -> Iterator[str]:
+    """Yield the topics whose producers did not come back after a broker stopped since a change that clients meet when
+    they log in again.
+    """
+    left = [interval.began for _, interval in observations.absences()]
+    left += [each.at for each in observations.handed_over.values()]
+    moments = [each.timestamp() for each in left if each >= change.after]
+    for each in silences(observations) if moments else ():
+        if any(-JUST_BEFORE <= each.grew_at - moment <= RECONNECTS for moment in moments):
+            yield each.topic
+
+
 def _lost(judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
     """Return the change that gave the offsets' topic more partitions -> the groups that lost their commits since,
     because these groups belong to another partition now. Empty if the topic did not grow, or no group lost commits.
@@ -828,7 +1071,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     if first.from_file:
         name = _brokers_of(made.parts)
     risks = dict.fromkeys(risk for each in made.parts for risk in each.risks)
-    certainty = _certainty(made)
+    certainty = _certainty(made, observations.last.snapshot)
     # A config, a quota or a credential affects many entities: it must not displace the cause that a symptom itself
     # shows.
     is_shown = certainty is Certainty.CERTAIN or bool(made.silent or made.slower)
@@ -840,7 +1083,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     return cause.Claim(
         cause="changed-lately",
         subject=subject,
-        severity=Severity.HIGH if made.has_effect and not beside else Severity.WARNING,
+        severity=_severity(made, certainty, beside=beside),
         certainty=certainty,
         title=f"{name}: {_effect(made, standing)}",
         since=made.at,
@@ -859,9 +1102,18 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
         predicted=_predicted(made.suffers, observations),
         next=tuple(_ways_back(made, observations)),
         beside=beside,
+        alone=not made.has_effect,
         fills=not made.by_rule,
-        yields=not made.has_effect and not first.ahead,
+        yields=not made.has_effect and not first.ahead and not first.is_lost,
     )
+
+
+def _severity(made: _Made, certainty: Certainty, *, beside: bool) -> Severity:
+    about = made.parts[0].place.about
+    if certainty is Certainty.POSSIBLE and isinstance(about, changes.TopicTarget) and not made.has_effect:
+        # The reset of a Kafka Streams application that stopped deletes such topics.
+        return Severity.INFO if may_be_of_application(about.name) else Severity.WARNING
+    return Severity.HIGH if made.has_effect and not beside else Severity.WARNING
 
 
 def _predicted(suffers: _Suffering, observations: Observations) -> tuple[cause.Prediction, ...]:
@@ -896,10 +1148,7 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
         if made.silent and (refused := _refused(each)):
             yield cause.Evidence(refused, "Kafka's documentation")
         if (other := _joined(made, snapshot)) is not None:
-            text = (
-                f"group {other[0]} also reads {other[1]}, which has {each.was} partitions: a join needs equal numbers"
-            )
-            yield cause.Evidence(text, "OffsetFetch, Metadata")
+            yield _needs_number(each, *other)
         if made.has_effect and _connects(each):
             yield cause.Evidence(_ANEW, "Kafka's documentation")
         if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:
@@ -941,17 +1190,44 @@ def _made_by_request(change: JudgedChange, snapshot: Snapshot) -> bool:
     return is_made_on_request(snapshot) and str(len(topic.partitions)) in counts
 
 
-def _certainty(made: _Made) -> Certainty:
+def _is_block(made: _Made) -> bool:
+    """Return whether changes block a single user or client, and nothing suffers: operators do that on purpose."""
+    return not made.has_effect and all(
+        isinstance(each.place.about, QuotaEntity)
+        and any(part.name is not None for part in each.place.about.parts)
+        and any(risk.name == risk_rules.QUOTA_NEAR_ZERO for risk in each.risks)
+        for each in made.parts
+    )
+
+
+def _is_deliberate(made: _Made, snapshot: Snapshot) -> bool:
+    """Return whether changes are probably a clean-up, or a block: nothing suffers, and no client used what is gone."""
+    first = made.parts[0]
+    if made.has_effect or first.skipped:
+        return False
+    if first.is_lost and first.waited is None:
+        return not first.was_used
+    if first.waited is not None:
+        # If brokers keep offsets for days, a client deleted the group, and its last members stopped within the watch.
+        kept = (long_number(value) for value in values_of_brokers(snapshot, EXPIRES).values())
+        return all(minutes is None or minutes >= LONG_KEPT for minutes in kept)
+    return _is_block(made) or (not first.was_used and not _made_by_request(first, snapshot))
+
+
+def _certainty(made: _Made, snapshot: Snapshot) -> Certainty:
     """Return the certainty that a change is the cause.
 
     It is certain for a change of offsets, for commits that were lost with the growth of the offsets' topic, and for a
-    change without an effect, which is reported for itself. It is likely for offsets that were set ahead, for topics
-    that fell silent, and for symptoms that a rule attributes to the change if a rule of plans warned of it or the
-    change is exact (`_is_exact`). Else it is possible, by its time and place.
+    change without an effect, which is reported for itself; possible for a clean-up or a block (`_is_deliberate`). It is
+    likely for offsets that were set ahead or are gone, for topics that fell silent, and for symptoms that a rule
+    attributes to the change if a rule of plans warned of it or the change is exact (`_is_exact`). Else it is possible,
+    by its time and place.
     """
     first = made.parts[0]
-    if first.ahead and not first.again:
+    if first.waited is None and not first.again and (first.ahead or (first.is_lost and first.was_used)):
         return Certainty.LIKELY
+    if _is_deliberate(made, snapshot):
+        return Certainty.POSSIBLE
     if not made.has_effect or first.offsets or made.lost:
         return Certainty.CERTAIN
     warned = any(each.risks for each in made.parts)
@@ -1082,7 +1358,7 @@ def _short_offsets(change: JudgedChange) -> str:
         return f"offsets set back by {plural(change.again, 'record')} in {where}, which it reads again"
     if change.ahead:
         return f"offsets set ahead by {plural(change.ahead, 'record')} in {where}, which it never reads"
-    return f"offsets gone in {where}"
+    return f"offsets gone in {where}: its next member begins at auto.offset.reset"
 
 
 def _said(change: JudgedChange) -> str:
@@ -1112,15 +1388,26 @@ def _ways_back(made: _Made, observations: Observations) -> Iterator[cause.Next]:
         subjects = [hit.symptom.subject for hit in made.suffers.hit]
         failed = {each.connector: each.task for each in subjects if each.connector is not None}
         yield from schema_way_back(schema.name, made.parts, failed, observations.last.snapshot)
+        return
+    rival = next((each.rival for each in made.suffers.hit if each.rival is not None), None)
+    if rival is not None:
+        _, other = changed_place(rival.place.about, rival.place.key)
+        yield cause.Next(
+            f"find out which change it was: {other} changed at about the same time ({_short(rival)}); the logs "
+            "of the clients say what brokers refuse them"
+        )
     elif (step := _way_back(made, observations)) is not None:
         yield step
 
 
 def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
     back = tuple(edit for each in made.parts for edit in each.back)
+    first = made.parts[0]
+    if _is_block(made):
+        _, name = changed_place(first.place.about, first.place.key)
+        return cause.Next(f"ask who blocks {name.removeprefix('quota of ')}, and why: a block on purpose stays")
     if back:
         return cause.Next("take it back", edits=back)
-    first = made.parts[0]
     match first.place.about:
         case ConfigResource() if first.from_file:
             lines = first_few(list(dict.fromkeys(map(_former_line, made.parts))), MOST_NAMED)
@@ -1131,33 +1418,8 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
                 else f"files of {brokers} and restart them in turn"
             )
             return cause.Next(f"put back {lines} in the {files}, if the change was not meant")
-        case changes.TopicTarget(name=topic) if first.became is None and made.suffers.connectors:
-            restarts = "; ".join(f"restart connector {name} failed" for name in made.suffers.connectors[:MOST_NAMED])
-            return cause.Next(f"make {topic} again, its records are gone; then restart what failed: {restarts}")
-        case changes.TopicTarget(name=topic) if first.place.key == ID and made.suffers.groups:
-            return cause.Next(
-                "its offsets are those of the former topic: read the new one from its beginning, once its members "
-                "stopped",
-                f"reset group {made.suffers.groups[0]} topic {topic} to earliest",
-            )
-        case changes.TopicTarget(name=topic) if (other := _joined(made, observations.last.snapshot)) is not None:
-            group, with_ = other
-            return cause.Next(
-                f"look at the logs of {group}'s members: if they join {topic} with {with_}, both topics need the same "
-                f"number of partitions. Give {with_} {first.became} partitions, too; members that only have to see the "
-                "new partitions need a restart"
-            )
-        case changes.TopicTarget() if _made_by_request(first, observations.last.snapshot):
-            return cause.Next(
-                "find the client that asks for it by name, such as an exporter or a consumer, and stop that; or set "
-                f"{AUTO_CREATE}=false in server.properties of all brokers: only a restart reads it"
-            )
-        case changes.TopicTarget(name=topic) if topic == OFFSETS and first.became is not None:
-            return cause.Next(
-                "set the offsets of these groups to what they were, as far as it is known, with their members stopped"
-                if made.lost
-                else "before a broker restarts, keep the offsets of all groups: afterwards they have to be set again"
-            )
+        case changes.TopicTarget(name=topic):
+            return _way_back_of_topic(made, topic, observations.last.snapshot)
         case changes.MoveTarget(topic=topic):
             was, became = (len((each or "").split(",")) for each in (first.was, first.became))
             if became < was:
@@ -1176,9 +1438,62 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
             return cause.Next(f"look at advertised.listeners of broker {number}: clients are sent to {first.became}")
         case changes.GroupTarget() if first.waited is not None:
             return _position_lost(first)
-        case changes.GroupTarget(name=group) if first.again or first.ahead:
+        case changes.GroupTarget(name=group) if first.again or first.ahead or first.is_lost:
             return _offsets_back(first, group, observations)
     return None
+
+
+def _way_back_of_topic(made: _Made, topic: str, snapshot: Snapshot) -> cause.Next | None:
+    """Return the step after a change of a topic itself; None if there is none."""
+    first = made.parts[0]
+    if first.became is None and made.suffers.connectors:
+        restarts = "; ".join(f"restart connector {name} failed" for name in made.suffers.connectors[:MOST_NAMED])
+        return cause.Next(f"make {topic} again, its records are gone; then restart what failed: {restarts}")
+    if first.place.key == ID and made.suffers.groups:
+        return cause.Next(
+            "its offsets are those of the former topic: read the new one from its beginning, once its members stopped",
+            f"reset group {made.suffers.groups[0]} topic {topic} to earliest",
+        )
+    if (other := _joined(made, snapshot)) is not None:
+        return _mend_join(first, topic, *other)
+    if _made_by_request(first, snapshot):
+        return cause.Next(
+            "find the client that asks for it by name, such as an exporter or a consumer, and stop that; or set "
+            f"{AUTO_CREATE}=false in server.properties of all brokers: only a restart reads it"
+        )
+    if topic == OFFSETS and first.became is not None:
+        return cause.Next(
+            "set the offsets of these groups to what they were, as far as it is known, with their members stopped"
+            if made.lost
+            else "before a broker restarts, keep the offsets of all groups: afterwards they have to be set again"
+        )
+    return None
+
+
+def _mend_join(change: JudgedChange, topic: str, group: str, with_: str) -> cause.Next:
+    """Return the step for a group that needs a topic to have as many partitions as another one."""
+    if is_of_application(with_, group):
+        return cause.Next(
+            f"look at the log of {group}: if it ends because {with_} has invalid partitions, stop it and reset it "
+            "(kafka-streams-application-reset), or give it another application.id: either builds its state again from "
+            f"{topic}"
+        )
+    return cause.Next(
+        f"look at the logs of {group}'s members: if they join {topic} with {with_}, both topics need the same number "
+        f"of partitions. Give {with_} {change.became} partitions, too; members that only have to see new partitions "
+        "need a restart"
+    )
+
+
+def _needs_number(change: JudgedChange, group: str, with_: str) -> cause.Evidence:
+    """Return the evidence that a topic has the former number of partitions of another one, and why that matters."""
+    text = (
+        f"{with_} is of the Kafka Streams application {group}, and has {change.was} partitions: the application ends "
+        "if they are fewer than its input has"
+        if is_of_application(with_, group)
+        else f"group {group} also reads {with_}, which has {change.was} partitions: a join needs equal numbers"
+    )
+    return cause.Evidence(text, "OffsetFetch, Metadata")
 
 
 def _joined(made: _Made, snapshot: Snapshot) -> tuple[str, str] | None:
@@ -1216,7 +1531,7 @@ def _position_lost(change: JudgedChange) -> cause.Next:
 def _offsets_back(change: JudgedChange, group: str, observations: Observations) -> cause.Next:
     """Return the step for a group whose offsets were set: brokers take offsets only of a group without members."""
     known = observations.last.snapshot.groups.get(group)
-    moved = {where: was for where, (was, now) in sorted(change.offsets.items()) if now >= 0}
+    moved = {where: was for where, (was, now) in sorted(change.offsets.items()) if now >= 0 or change.is_lost}
     if known is not None and known.is_vacant and observations.last.at - change.at >= STAYS:
         edits = tuple(CommitOffset(group, *where, was, restored=True) for where, was in moved.items())
         return cause.Next("take it back", edits=edits)
@@ -1239,8 +1554,10 @@ CAUSES = (
         reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
             "certain if a rule names a risk, or a group's offsets were set back; likely if they were set ahead while "
-            "the group had no members, producers stopped or write only as fast as a lower quota lets them, the topic "
-            "was deleted and created again, or a connector failed because of records of a changed schema; else possible"
+            "the group had no members, or are gone, if producers stopped or write only as fast as a lower quota lets "
+            "them, the topic was deleted and created again, or a connector failed because of records of a changed "
+            "schema; else possible, as for a deleted topic or group that no client used, and for a single client that "
+            "was blocked"
         ),
     ),
 )

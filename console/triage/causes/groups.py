@@ -13,6 +13,7 @@ from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
 from console.triage import cause, memberships, symptoms
+from console.triage.causes import access, changed
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.causes.slow_groups import examined
 from console.triage.causes.upgraded import LOOK, upgraded
@@ -54,6 +55,9 @@ FIRST_CYCLE = 150.0
 pause of it."""
 SERVES = timedelta(seconds=60)
 """The time after which members that came are a service: a job that ends earlier comes again."""
+STARTS, ONE_SCALE = timedelta(minutes=2), timedelta(seconds=60)
+"""The time in which an autoscaler starts the consumers of a group that has none; and the least time without a member
+before records arrive that shows such a group."""
 OF_SINK, TASK_OF = "connect-", "connector-consumer-"
 """Prefixes of the names of groups of Kafka Connect's sinks, and of the client ids of their tasks."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
@@ -131,12 +135,13 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
         verb, verbs = ("commits no more", "commit no more") if is_job else ("has no member", "have no member")
         why = ", and records wait" if successor is None else ": its clients went to a new group"
         whose = ", and records wait" if successor is None else ": their clients went to new groups"
-        high = Severity.HIGH if successor is None else Severity.WARNING  # the records have a reader
+        starts = _may_yet_start(observations, group.name, members.left.get(group.name), trend)
+        high = Severity.HIGH if successor is None and not starts else Severity.WARNING  # else the records have a reader
         yield cause.Claim(
             cause="group-stopped",
             subject=symptoms.Subject(group=group.name),
             severity=Severity.INFO if _has_just_committed(trend) else high,
-            certainty=Certainty.CERTAIN if is_sure else Certainty.POSSIBLE,
+            certainty=Certainty.CERTAIN if is_sure and not starts else Certainty.POSSIBLE,
             title=f"group {group.name} {verb}{why}",
             since=observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group.name))),
             evidence=cause.given(
@@ -191,6 +196,18 @@ def _is_over(members: memberships.Memberships, reading: Reading, trend: LagTrend
     name = reading.group.name
     left, came = members.left.get(name), members.came.get(name)
     return left is None or came is None or left.at - came >= SERVES
+
+
+def _may_yet_start(observations: Observations, group: str, left: Left | None, trend: LagTrend) -> bool:
+    """Return whether something may start consumers for the records that have just begun to arrive: the group had no
+    member before, as one that an autoscaler keeps at zero, and nobody committed for it.
+    """
+    since = observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group)))
+    if since is None or observations.last.at - since >= STARTS:
+        return False
+    if left is not None:
+        return left.at <= since - ONE_SCALE
+    return observations.began <= since - ONE_SCALE and not any(each.moves for each in trend.standing.values())
 
 
 def _last_members(left: Left | None) -> cause.Evidence | None:
@@ -315,6 +332,7 @@ def _stuck_at(
 ) -> cause.Claim:
     topic, partition = row.topic, row.partition
     subject = symptoms.Subject(group=group.name, topic=topic, partition=partition)
+    suspect = changed.suspect(observations, subject) or access.suspect(observations, subject)
     limit = limit_of_reading(observations, group, topic, partition)  # a throttled group looks stuck too
     still = trend.partitions[topic, partition].still
     other = "other partitions of the group move" if beside else f"member {row.member} has it"
@@ -324,7 +342,9 @@ def _stuck_at(
         cause="consumer-stuck",
         subject=subject,
         severity=Severity.HIGH,
-        certainty=Certainty.LIKELY if limit is None and one else Certainty.POSSIBLE,
+        certainty=Certainty.LIKELY
+        if limit is None and one and not (suspect is not None and suspect.by_rule)
+        else Certainty.POSSIBLE,
         title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
         since=_ago(observations, trend, still),
         evidence=cause.given(
@@ -344,18 +364,13 @@ def _stuck_at(
             )
             if limit is not None
             else None,
+            suspect.said if suspect is not None else None,
         ),
         predicted=(
             *cause.predict(symptoms.COMMIT_STANDS_STILL, subject=subject),
             *cause.predict(symptoms.LAG_GROWS, *((symptoms.REBALANCING,) if outlasted else ()), group=group.name),
         ),
-        next=cause.given(
-            cause.Next(
-                "look at the record: the committed one, or one of those after it in its batch",
-                f"records {topic} partition {partition} from group {group.name}",
-            ),
-            _step_past(group, topic, partition, outlasted) if one else None,
-        ),
+        next=tuple(_steps_of_stuck(row, group.name, suspect, outlasted if one else None)),
         fold=("stands still", "stand still"),
     )
 
@@ -366,11 +381,29 @@ _LOOK_BEHIND = cause.Next(
 )
 
 
-def _step_past(group: Group, topic: str, partition: int, outlasted: int) -> cause.Next:
-    """Return the step after the look at a record. Offers to skip the record only if members end at it."""
-    if not outlasted:
-        return _LOOK_BEHIND
-    return cause.Next("skip it", f"skip group {group.name} topic {topic} partition {partition}")
+def _steps_of_stuck(
+    row: PartitionLag, group: str, suspect: changed.Suspect | None, outlasted: int | None
+) -> Iterator[cause.Next]:
+    """Yield the steps for a partition that stands still.
+
+    Args:
+        suspect: the change that may be the reason, if any.
+        outlasted: the number of rebalances that the stop outlasted, if a single record may be the reason; else None.
+    """
+    yield cause.Next(
+        "look at the record: the committed one, or one of those after it in its batch",
+        f"records {row.topic} partition {row.partition} from group {group}",
+    )
+    if suspect is not None:
+        # A skip loses the record, and does not help if brokers refuse the reads or the commits since the change.
+        yield cause.Next(
+            f"look at the change before it ({suspect.name}) and at the consumers' logs: if brokers refuse what they "
+            "ask for, skip no record"
+        )
+    elif outlasted:  # members end at it
+        yield cause.Next("skip it", f"skip group {group} topic {row.topic} partition {row.partition}")
+    elif outlasted is not None:
+        yield _LOOK_BEHIND
 
 
 def _member_stands(
@@ -908,7 +941,8 @@ CAUSES = (
         takes=(
             "certain: the group has no member, and records wait. Possible for 150 s after its last commit if its "
             "members stayed less than a minute, or if it never had a member and kac saw no pause between two of its "
-            "commits: it may be a job that comes again. Possible if its clients went to one new group, as at a release"
+            "commits: it may be a job that comes again. Possible for 2 minutes if it had no member before the records "
+            "came, and if its clients went to one new group, as at a release"
         ),
     ),
     cause.CauseRule(

@@ -14,7 +14,7 @@ from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.triage import cause, symptoms
 from console.triage.folding import FEW
-from console.triage.group_beginnings import Growth
+from console.triage.group_beginnings import CLASSIC, Growth
 from console.triage.memberships import NOT_READY
 from console.triage.observations import Observations
 from console.triage.share_beginnings import RESET
@@ -32,7 +32,6 @@ COMPARED = 100
 LEARNED = timedelta(minutes=6)
 """The time after which consumers have found new partitions: metadata.max.age.ms, 5 minutes by default, and a
 rebalance."""
-CLASSIC = "classic"
 
 
 def _contested(observations: Observations) -> Iterator[cause.Claim]:
