@@ -45,8 +45,8 @@ class Certificate(NamedTuple):
     """The end of its validity, UTC."""
 
     def ends_soon(self, now: datetime) -> bool:
-        """Return whether a certificate is due for renewal: within its last 30 days, or the last fifth of a shorter
-        validity.
+        """Return whether the certificate is due for renewal: it ends within 30 days, or within the last fifth of its
+        validity if that is shorter.
 
         Args:
             now: the present time, with its zone.

@@ -48,7 +48,9 @@ def seconds_left(samples: tuple[DirSample, ...]) -> float | None:
 
 
 def _seconds_left(samples: tuple[DirSample, ...], used: int) -> float | None:
-    """Return the seconds until no bytes are usable at a rate of `used` bytes over the samples."""
+    """Return the seconds until no bytes are usable at a rate of `used` bytes over the samples; None if `used` is not
+    positive, or the samples cover less than `LEAST` seconds.
+    """
     seconds = _covered(samples)
     return samples[-1].usable * seconds / used if seconds >= LEAST and used > 0 else None
 

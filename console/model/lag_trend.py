@@ -213,8 +213,9 @@ def _behind(
 
 
 def recovers(trend: LagTrend) -> bool:
-    """Return whether a group is catching up after a burst: its lag is below its recent highest by more than its last
-    commits explain."""
+    """Return whether a group is catching up after a burst: its lag is below its recent highest value by at least the
+    size of its last commits.
+    """
     fell = sum(max(0, each.high - max(0, p.lag)) for each, p in _standing(trend))
     return 0 < fell >= sum(each.step for each, _ in _standing(trend))
 

@@ -1,4 +1,4 @@
-"""Filters of records, which also name bytes that every record that passes must contain."""
+"""Filters of records. A filter also names bytes that every record that passes it must contain."""
 
 from __future__ import annotations
 

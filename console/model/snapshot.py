@@ -641,7 +641,9 @@ def trends_after(
     at: datetime,
     throttled: frozenset[str] = frozenset(),
 ) -> Mapping[str, LagTrend]:
-    """Return the trends of the groups whose lag was read again, without the others. throttled: `throttled_groups`."""
+    """Return the trends of the groups whose lag was read again; other groups are left out. throttled:
+    `throttled_groups`.
+    """
     from console.model.lag_trend import trend_after
 
     moment = at.timestamp()

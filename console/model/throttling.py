@@ -29,8 +29,9 @@ class Client(NamedTuple):
 
 
 class Throttled(NamedTuple):
-    """The requests of a client in a period: their number, the number of throttled ones, and the longest throttle, in
-    milliseconds."""
+    """The requests of a client in a period: their number, the number of throttled requests, and the longest throttle in
+    milliseconds.
+    """
 
     requests: int = 0
     throttled: int = 0

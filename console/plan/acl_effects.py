@@ -240,7 +240,9 @@ def _names(acl: Acl, existing: Mapping[AclResourceType, Sequence[str]]) -> Seque
 def _narrower(
     acl: Acl, principal: str, held: authorizer.AclIndex, left: authorizer.AclIndex, names: Sequence[str]
 ) -> list[str]:
-    """Return the names among `names` that narrower ACLs of the principal or of everyone match."""
+    """Return those of `names` that other ACLs of the principal or of everyone match, with a pattern inside that of
+    `acl`; empty if `acl` has the name of a single resource.
+    """
     if not authorizer.is_pattern(acl):
         return []
     who = {principal, authorizer.EVERYBODY}

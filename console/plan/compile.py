@@ -72,8 +72,8 @@ def _held(staged: Iterable[Staged], letters: Mapping[Passed, Sequence[int]]) -> 
 
 
 def _batch(edit: Edit, creations: dict[str, Batch], levels: Container[str]) -> Batch:
-    """Return the batch that carries an edit: edits of a topic that the plan creates go with its creation, and configs
-    that depend on a feature's level go once that level is set.
+    """Return the batch that carries an edit. Edits of a topic that the plan creates go with its creation; configs that
+    depend on a feature's level go once that level is set; all others go in the batch of their kind.
 
     Args:
         levels: the features whose levels the plan changes.

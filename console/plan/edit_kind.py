@@ -150,18 +150,20 @@ class EditKind:
         return line.verb
 
     def implies(self, edit: Any) -> tuple[Edit, ...]:
-        """Return the additional edits that this edit makes. A staged edit overrides an additional edit of its slot."""
+        """Return the additional edits that this edit makes; none by default. A staged edit overrides an additional edit
+        of its slot.
+        """
         return ()
 
     def effects(self, edit: Any, draft: Draft) -> tuple[str, ...]:
-        """Return a line for each effect on others, given all staged edits."""
+        """Return a line for each effect on others, given all staged edits; none by default."""
         return ()
 
     # -- applying and reverting ----------------------------------------------------------------------------------------
 
     def recorded(self, edit: Any, snapshot: Snapshot) -> Mapping[str, str]:
         """Return the facts that the journal stores for `reversal` besides the state, from the snapshot just before
-        sending.
+        sending; none by default.
         """
         return {}
 

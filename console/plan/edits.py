@@ -175,7 +175,7 @@ class RemoveAcl(_AclEdit, frozen=True):
 
 
 class CreateTopic(Edit, frozen=True):
-    """Create a topic; its configs may also be staged as edits of their own."""
+    """Create a topic. Its configs are part of the edit, or further edits of the plan."""
 
     topic: changes.NewTopic
 

@@ -131,8 +131,9 @@ IN_ALL, BY_ADDRESS = "max.connections", "max.connections.per.ip"
 
 
 def used_connections(topics: Mapping[str, Topic], groups: Iterable[Group]) -> Mapping[int, Counter[str]]:
-    """Return broker -> address -> the least number of connections from there: one for each member of a group that the
-    broker coordinates, or that reads a partition that the broker leads. Producers and tools come on top.
+    """Return broker -> address -> the least number of connections from that address: one for each member of a group
+    that the broker coordinates, or whose partitions the broker leads. Connections of producers and tools are not
+    counted.
     """
     found: dict[int, Counter[str]] = {}
     for group in groups:

@@ -53,7 +53,7 @@ class _Throttle(NamedTuple):
 
 
 def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
-    """Return every throttle that can be removed.
+    """Return every throttle that can be removed; empty if the reassignments were not read.
 
     Args:
         snapshot: a snapshot with the reassignments, the configs of all brokers, of the cluster default and of all

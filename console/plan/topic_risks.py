@@ -74,7 +74,9 @@ def key_of_topics(resource: ConfigResource, key: str) -> str:
 
 
 def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
-    """Return the topics that a config edit changes: its own, or all that inherit a broker's key."""
+    """Return the changes of topics' keys that a config edit causes: one for an edit of a topic; for a key of brokers,
+    one for each topic that inherits the key, and for each topic whose configs were not read.
+    """
     key = topic_key(edit)
     if edit.resource.type == TOPIC:
         resource = edit.resource
@@ -103,8 +105,9 @@ def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
 
 
 def may_inherit(edit: edits.Edit, snapshot: Snapshot) -> list[str]:
-    """Return the topics whose configs show whether they inherit a broker's key: the topics that it could harm, the most
-    endangered first, because at most `READ_TOPICS` are read.
+    """Return the topics whose configs show whether they inherit a broker's key, without those that the edit can't harm;
+    empty if the edit changes no default of topics. For a new minimum of in-sync replicas, the topics with the most
+    replicas are first, because at most `READ_TOPICS` are read.
     """
     if not isinstance(edit, edits.ConfigEdit) or edit.resource.type != BROKER or not topic_key(edit):
         return []
@@ -120,7 +123,7 @@ def may_inherit(edit: edits.Edit, snapshot: Snapshot) -> list[str]:
 
 
 def _on(resource: ConfigResource, snapshot: Snapshot) -> list[str]:
-    """Return the topics with replicas on a broker; all topics for the default of all brokers."""
+    """Return the topics with replicas on a broker; for the default of all brokers, every topic."""
     if resource.is_cluster_default or not resource.name.isdecimal():
         return list(snapshot.topics)
     broker = int(resource.name)
@@ -130,7 +133,7 @@ def _on(resource: ConfigResource, snapshot: Snapshot) -> list[str]:
 
 
 def value_of(edit: edits.ConfigEdit) -> str | None:
-    """Return the value that an edit sets; None for a removal, and for a secret."""
+    """Return the value that an edit sets; None if the edit removes the key or sets a secret."""
     return edit.value if isinstance(edit, edits.SetConfig) and isinstance(edit.value, str) else None
 
 

@@ -275,7 +275,9 @@ def changed_column(get: Callable[[R], datetime | None]) -> Column[R]:
 
 
 def rate_value(rate: float | None) -> float | int | None:
-    """Return a rate per second, rounded: below 10 to one decimal, else to a whole number."""
+    """Return a rate per second, rounded: below 10 to one decimal, else to a whole number. None if the rate is
+    unknown.
+    """
     return None if rate is None else round(rate, 1) if abs(rate) < 10 else round(rate)
 
 

@@ -102,7 +102,7 @@ class ConnectorRow(NamedTuple):
 
     @property
     def group(self) -> str | None:
-        """The consumer group of a sink; None for others."""
+        """The consumer group of a sink; None for a source."""
         return connect.sink_group(self.connector.name, self.config) if self.connector.kind == connect.SINK else None
 
     @property

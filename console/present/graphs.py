@@ -91,7 +91,7 @@ class Moment(NamedTuple):
         return column if axis.first <= column <= axis.last else None
 
     def moved(self, step: int, seconds: int, newest: int) -> Moment:
-        """Return the column that is some columns later, within the half hour.
+        """Return the column that is `step` columns later, within the half hour.
 
         Args:
             step: number of columns; negative for earlier ones.
@@ -279,7 +279,7 @@ def graph_lines(chart: Chart, graph: Graph, rows: int, width: int, moment: int |
 def laid_out(
     chart: Chart, room: int, width: int, more: str = "", cursor: Moment | None = None
 ) -> list[tuple[Line, Graph | None]]:
-    """Return the lines of a whole chart, each with its graph.
+    """Return the lines of a whole chart, each with its graph; empty if there is room for less than two lines.
 
     Args:
         room: the largest number of lines. The last graphs are left out if not all fit.

@@ -316,7 +316,7 @@ _FEW_NAMES = 3
 
 
 def _few(names: Sequence[str]) -> str:
-    """Return the first names of several, and the count of the others."""
+    """Return the first names, and the number of further names."""
     more = f" and {len(names) - _FEW_NAMES:,} more" if len(names) > _FEW_NAMES else ""
     return ", ".join(map(clean, names[:_FEW_NAMES])) + more
 
@@ -439,7 +439,9 @@ _LEVELS = {
 
 
 def state(usage: Usage) -> tuple[str, str]:
-    """Return ``!`` for a pair that was throttled or exceeds its limit, ``~`` for one near it, with its meaning."""
+    """Return ``!`` for a pair that was throttled or uses its whole limit, ``~`` for a pair near it, else ``""``; with
+    the meaning of the letter.
+    """
     if usage.throttle_ms or (usage.utilisation is not None and usage.utilisation >= 1):
         return "!", "failed"
     return ("~", "pending") if usage.utilisation is not None and usage.utilisation >= _NEAR else ("", "")
@@ -635,7 +637,9 @@ def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> li
 
 
 def _columns(minutes: Sequence[Minute], width: int) -> list[tuple[float | None, float | None, bool]]:
-    """Return the highest rate and the lowest limit of each column, and whether any client was throttled."""
+    """Return for each column of a graph the highest rate, the lowest limit, and whether the client was throttled; the
+    rate and the limit are None if no minute in the column has one. Empty without minutes.
+    """
     if not minutes:
         return []
     begin, end = minutes[0].minute.timestamp(), minutes[-1].minute.timestamp()

@@ -92,7 +92,7 @@ def move_rows(
     operations: Sequence[Operation],
     worker: str,
 ) -> list[MoveRow]:
-    """Return the rows of moves and of their operations, by two polls or more.
+    """Return the rows of moves and of their operations. Rates need at least two polls.
 
     Args:
         snapshot: has the moves, the configs of throttles and the log directories.
@@ -306,7 +306,9 @@ left."""
 
 
 class CopyRow(NamedTuple):
-    """A replica that its broker copies from one log directory into another."""
+    """A replica that its broker copies from one log directory into another, with the operation that copies it; None
+    without one.
+    """
 
     place: ReplicaPlace
     copy: DirCopy
@@ -362,7 +364,7 @@ class OperationRow(NamedTuple):
 
     @property
     def letters(self) -> dict[str, Data] | None:
-        """The letters of a redrive."""
+        """The letters of a redrive as data; None for any other operation."""
         found = self.operation.letters
         return None if found is None else dict(to_builtins(found))
 
@@ -514,7 +516,7 @@ DIRS_AFTER: columns.Columns[DirForecast] = columns.Columns(
 
 
 def summary(rows: Sequence[MoveRow]) -> Line:
-    """Return a line with the number of moving partitions, and of the stuck ones."""
+    """Return a line with the numbers of running and of stuck moves."""
     moving = [row for row in rows if row.place is not None]
     stuck = sum(row.stuck for row in moving)
     line: Line = [("moves", "strong"), (f"  {len(moving) - stuck} running", "")]

@@ -205,7 +205,7 @@ def _below(line: DiffLine, outcome: Outcome | None) -> Iterable[Span]:
 
 
 def tally(plan: Plan, requests: int | None) -> Line:
-    """Return a line on the plan: ``5 edits on 4 entities   2 requests   checked ✓ 4  ✗ 1``.
+    """Return a line on the plan: ``5 edits on 4 entities   2 requests   checked ✓ 4  ✗ 1``; empty without edits.
 
     Args:
         requests: the number of requests; None if it is not known yet.

@@ -62,7 +62,9 @@ def part_kind(data: bytes | None, encoding: Encoding | None) -> str:
 
 
 def as_sent(data: bytes, encoding: Encoding | None, form: str) -> bytes:
-    """Return the bytes that are shown in a form: in hex the bytes of the record, else the decoded ones."""
+    """Return the bytes that are shown in a form: in hex the bytes that the record has, in other forms the decoded
+    ones.
+    """
     return data if encoding is None or encoding.sent is None or form != HEX else encoding.sent
 
 

@@ -84,7 +84,7 @@ class ApplyRun(Struct, frozen=True):
 
     @property
     def unrecorded(self) -> Failure | None:
-        """The failure that left the journal incomplete."""
+        """The failure that left the journal incomplete; None if the journal is complete or not in use."""
         return self.recorded.problem if self.recorded is not None else None
 
     @property

@@ -306,7 +306,7 @@ def _intent(run: ApplyRun, context: Context, by: Origin, operation: int | None) 
 
     Args:
         by: this process.
-        operation: the operation that the step belongs to.
+        operation: the number of the operation that makes the change; None without an operation.
     """
     at, slots = _now(), run.slots
     overridden = frozenset(conflict.staged.edit.slot for conflict in run.conflicts)

@@ -325,8 +325,8 @@ def _opposite(change: Change, index: int, new: frozenset[str]) -> Back:
 async def stage_opposites(session: Session, past: History, backs: Sequence[Back]) -> RevertReport:
     """Stage reversals, as one step to undo.
 
-    Each is bound to the result of its edit: an apply stops if another topic has taken the name, if a later change
-    touched the same key, or if that can't be known of a deleted entity.
+    Each reversal is bound to the result of its edit: an apply stops if another topic has taken the name, if a later
+    change touched the same key, or if kac can't know that for a deleted entity.
 
     Args:
         past: the changes, with later ones.

@@ -138,8 +138,9 @@ def _lagging(snapshot: Snapshot, need: Needs) -> list[str]:
 
 
 def _positions(snapshot: Snapshot, need: Needs) -> tuple[set[TopicPartition], dict[int, set[TopicPartition]]]:
-    """Return the partitions whose start and end offsets are needed, and time -> those whose offsets at that time
-    are."""
+    """Return the partitions whose start and end offsets are needed, and time -> the partitions whose offsets at that
+    time are needed.
+    """
     places: set[TopicPartition] = set()
     at: dict[int, set[TopicPartition]] = {}
     for topic in need.log_ranges:

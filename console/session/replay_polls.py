@@ -260,7 +260,9 @@ class RecordedPoller(Poller):
         return self._seen(_utc(self._tape.at_ms))
 
     def late(self) -> tuple[str, ...]:
-        """Return no part: the record has no answers after its end, and pauses between them."""
+        """Return no part: in a record, answers stop at its end and during its pauses, which does not mean that a part
+        is late.
+        """
         return ()
 
     async def _compare_views(self) -> None:

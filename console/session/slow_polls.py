@@ -384,7 +384,9 @@ class SlowPolls:
                 await self.compare_view(broker_id, asked)
 
     async def compare_view(self, broker_id: int, asked: Sequence[Topic]) -> None:
-        """Read topics from a broker, and keep the differences from the known ones."""
+        """Read topics from a broker, and keep their differences from the known topics; keep nothing if the broker does
+        not answer.
+        """
         from console.admin.link import broker
         from console.admin.topics import describe_topics
 

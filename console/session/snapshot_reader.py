@@ -156,13 +156,13 @@ class SnapshotReader:
         self._listeners: list[Callable[[SessionEvent], None]] = []
 
     def subscribe(self, listener: Callable[[SessionEvent], None]) -> Callable[[], None]:
-        """Call a listener for each event, on the caller's thread.
+        """Call a listener for each event, on the thread that changes the snapshot.
 
         Args:
             listener: must not raise; it may read the snapshot, which is already the new one.
 
         Returns:
-            A function that unsubscribes it.
+            A function that unsubscribes the listener.
         """
         self._listeners.append(listener)
 
@@ -253,7 +253,9 @@ class SnapshotReader:
             self._learn(refresh.with_quorum(self.snapshot, quorum, self.clock.now()))
 
     async def _with_voters(self, failure: Failure) -> Failure:
-        """Return the failure to describe the quorum, with the voters that controllers know without a leader."""
+        """Return the failure of DescribeQuorum, with the voters that are known without a leader added to its message;
+        unchanged if no controllers are known.
+        """
         from console.admin.errors import AdminError
 
         nodes = [broker_resource(each.id) for each in self.snapshot.cluster.controllers]

@@ -198,7 +198,7 @@ class Poller(Scheduler):
             noticed.cancel()
 
     async def _at_rest(self) -> None:
-        """Wait until no part is being read, including the parts that waited for another."""
+        """Wait until no part is being read, including the parts that waited for another part."""
         while running := [each for each in self._tasks.values() if not each.done()]:
             await asyncio.wait(running)
 
@@ -324,13 +324,13 @@ class Poller(Scheduler):
             await self._session.read_whole(Part.VERSIONS)
 
     async def _read_reassignments(self) -> None:
-        """Read the reassignments, and then the operations that they belong to."""
+        """Read the reassignments, and then the operations that make them."""
         await self._session.read_whole(Part.REASSIGNMENTS)
         await self._read_operations()
 
     def follow(self, observations: Observations) -> None:
-        """Read at once the data that a new symptom depends on: schemas, and configs if the configs of all entities are
-        read rarely. observations: the observations after the last poll.
+        """Begin to read the data that a new symptom depends on at once: schemas, and configs if the configs of all
+        entities are read rarely. observations: the observations after the last poll.
         """
         known, self._symptoms = self._symptoms, observations.seen
         if observations.seen is known:
@@ -347,9 +347,9 @@ class Poller(Scheduler):
             self.hurry(Part.CONFIGS)
 
     async def _read_configs(self) -> None:
-        """Read the configs of all topics and of the brokers that answer; then the journal, because an operation is
-        recorded before its throttles are set, and ends after they are removed. Between two such reads, read the configs
-        that a symptom depends on.
+        """Read the configs of all topics, and of the brokers that answer and are not fenced; then the journal, because
+        an operation is recorded before its throttles are set, and ends after they are removed. If all configs are not
+        due yet, read only those that a new symptom depends on.
         """
         concerned, self._concerned = self._concerned, ()
         if concerned and time.monotonic() < self._all_configs_due:

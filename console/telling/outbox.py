@@ -26,7 +26,7 @@ LAST = 5.0
 
 
 class Counts(NamedTuple):
-    """The number of events that were delivered, of attempts that failed, and of events that were dropped."""
+    """The numbers of delivered events, failed attempts and dropped events."""
 
     delivered: int = 0
     failed: int = 0

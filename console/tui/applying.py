@@ -366,7 +366,7 @@ _ASKS = session_apply_flow.Asks(signals=False, deletions=False)
 
 
 def _danger(lines: list[str]) -> list[Line]:
-    """Return the first lines, and the number of the rest: the plan shows all."""
+    """Return the first lines in red, and a line with the number of the rest: the plan shows all."""
     shown: list[Line] = [[(clean(line, 400), "danger")] for line in lines[:MOST_LINES]]
     if len(lines) > MOST_LINES:
         shown.append([(f"and {len(lines) - MOST_LINES:,} more: Esc goes back to the plan, which has all", "danger")])

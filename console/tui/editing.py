@@ -101,7 +101,7 @@ class Editing:
         self.message.say(f"done again; {plural(len(self._session.plan), 'edit')} staged")
 
     async def revert(self, change: str, span: Span | None) -> None:
-        """Stage the edits that revert a change, and ask for the secrets that they need and that are kept nowhere.
+        """Stage the edits that revert a change; prompt for the secrets that they need and that kac does not keep.
 
         Args:
             change: number of the change in the journal.

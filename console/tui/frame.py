@@ -322,7 +322,7 @@ class Frame:
         return [(time, "strong"), (said + left, ""), ("  Enter: replay from here", "muted")]
 
     def _lost(self) -> Line:
-        """Return the failure to reach the cluster, the view's data, or some of the brokers."""
+        """Return the failure to reach the cluster, some of the brokers, or the view's data; empty without a failure."""
         view, contact = self._navigator.view, self._cluster.contact
         if contact.lost is not None:
             what, then = "not connected", "trying again; r tries now"

@@ -129,7 +129,7 @@ class RecordedEvents:
         self.record: Record | None = None
 
     def gaps(self) -> list[str]:
-        """Return no gaps: the gaps of a record are unknown."""
+        """Return no gaps: a record does not say which parts were not observed."""
         return []
 
     def begin(self) -> None:

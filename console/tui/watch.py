@@ -339,7 +339,9 @@ class HalfHourWatch:
         return self._drawn(chart, width, room)
 
     def sentences(self, about: tuple[Kind, str] | None) -> Mapping[Any, Sentence]:
-        """Return the half hour of the cluster, or of a topic, group or broker, as sentences."""
+        """Return the half hour of the cluster, or of a topic, group or broker, as sentences; empty before the first
+        sample.
+        """
         from console.present.in_words import cluster_graphs, own_graphs, still_told
 
         known = self.known

@@ -40,7 +40,7 @@ from console.sensitive import is_reference
 
 def _parsed(entry: config.ConfigEntry, type_: ConfigType) -> str | None:
     """Return the value as brokers write it after parsing: some brokers describe the parsed value, others the given
-    text.
+    text. None for a hidden or missing value.
     """
     return entry.value if entry.value is None else as_compared(entry.name, type_, entry.value)
 

@@ -150,7 +150,7 @@ def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
 
 
 def _move_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Return kafka-reassign-partitions --execute --additional, which does not touch the moves of others."""
+    """Yield kafka-reassign-partitions --execute --additional, which does not touch the moves of others."""
     edits = [line.edit for line in lines if isinstance(line.edit, MoveReplicas)]
     wanted = [{"topic": each.topic, "partition": each.partition, "replicas": each.replicas} for each in edits]
     return reassignment(wanted, "--execute", "--additional")
@@ -243,7 +243,7 @@ class _MoveReplicasKind(_MoveKind):
 
     def effects(self, edit: MoveReplicas, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return lines on the copied and dropped replicas with the free space on the brokers that copy, on observers,
-        on replicas that delay the end of the move, and on a new preferred leader.
+        on replicas that delay the end of the move, and on a new preferred leader; empty if the partition is unknown.
         """
         was = self.current(edit, seen)
         if not isinstance(was, Reassignment):

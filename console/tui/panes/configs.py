@@ -151,7 +151,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
     # -- actions -------------------------------------------------------------------------------------------------------
 
     def target(self) -> ConfigResource | None:
-        """Return the entity."""
+        """Return the entity whose configs are shown; None without one."""
         return self.resource
 
     def on_list_key(self) -> bool:

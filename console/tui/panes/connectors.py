@@ -182,7 +182,7 @@ class ConnectorView(_OfOne[connect.Task]):
     EMPTY = "it has no tasks"
 
     def rows(self) -> Sequence[connect.Task]:
-        """Return the connector itself, and its tasks."""
+        """Return the connector itself, and its tasks; empty if the connector does not exist."""
         row = self.found()
         if row is None:
             return []

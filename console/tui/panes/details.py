@@ -167,7 +167,7 @@ class GraphedView(TableView[Row]):
         return None
 
     def readers(self) -> Collection[str]:
-        """Return the reading groups; the one with the highest lag gets a graph."""
+        """Return the groups that read the subject, none by default; the group with the highest lag gets a graph."""
         return ()
 
     def own_samples(self) -> Sequence[OwnSample]:

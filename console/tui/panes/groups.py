@@ -56,7 +56,7 @@ class GroupsView(DetailsView[Group]):
         return self.snapshot.groups, self.snapshot.lags, self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the group under the cursor."""
+        """Return the group under the cursor; None without rows."""
         group = self.row()
         return ("group", group.name) if group is not None else None
 

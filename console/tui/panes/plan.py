@@ -152,7 +152,7 @@ class PlanView(View):
         self.below.set(*([(" ", ""), *line] for line in clipped([title, *wrap_all(lines, width - 2, 2)], height)))
 
     def _applied(self) -> list[DiffGroup]:
-        """Return the edits of the last apply; they are shown until another edit is staged."""
+        """Return the edits of the last apply, which are shown until another edit is staged; empty without an apply."""
         applied = self.session.applied
         if applied is None:
             return []
@@ -186,7 +186,7 @@ class PlanView(View):
 
     @property
     def about(self) -> Target | None:
-        """The entity of the line under the cursor."""
+        """The entity of the line under the cursor; None for a line without an entity."""
         key = self.list.cursor_key
         if isinstance(key, AppliedKey):
             key = key.staged

@@ -285,7 +285,9 @@ class QuotasView(View):
             self.entities.set_source(_Source(self._listed, self.cluster.changed, kept))
 
     def status(self) -> Line:
-        """Return the number of entities, and a reminder that limits hold per broker."""
+        """Return the number of entities, and a reminder that limits hold per broker if there are several; empty before
+        the first read.
+        """
         brokers = len(self.snapshot.cluster.brokers)
         each = f"  limits hold per broker, ×{brokers}" if brokers > 1 else ""
         if not self.known():
@@ -332,7 +334,7 @@ class QuotasView(View):
     # -- actions -------------------------------------------------------------------------------------------------------
 
     def target(self) -> quota.QuotaEntity | None:
-        """Return the entity under the cursor."""
+        """Return the entity under the cursor; None on any other line."""
         key = self.entities.cursor_key
         return key if isinstance(key, quota.QuotaEntity) else None
 

@@ -229,7 +229,7 @@ class RecordsView(DetailsView[records.RecordRow]):
         return f"{row.item.partition} {row.offset} {records.key_text(row)} {records.value_text(row)}"
 
     def in_trouble(self, row: records.RecordRow) -> bool:
-        """Return whether the record looks different from the others, or can't be decoded."""
+        """Return whether the record's kind differs from that of the others, or the record can't be decoded."""
         return row.is_odd
 
     def empty_text(self) -> str:
@@ -245,7 +245,7 @@ class RecordsView(DetailsView[records.RecordRow]):
         return super().empty_text()
 
     def status(self) -> Line:
-        """Return the number of records read, the range read, and their form."""
+        """Return the number of records read, the range read, and their form; empty before the first read."""
         if self._asked.answer is None:
             return []
         line: Line = [*self.newest.unseen()]
@@ -303,7 +303,9 @@ class RecordsView(DetailsView[records.RecordRow]):
         return [("its value looks unlike those of the others", "failed")] if row.odd else []
 
     def target(self) -> ConfigResource | None:
-        """Return the resource of the topic's configs."""
+        """Return the config resource of the topic of the record under the cursor; without records, that of the only
+        topic of the search; None if the search has several topics and no records.
+        """
         row, topics = self.row(), self._asked.wanted.topics
         topic = row.item.topic if row is not None else topics[0] if len(topics) == 1 else ""
         return topic_resource(topic) if topic else None

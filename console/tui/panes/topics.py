@@ -168,7 +168,7 @@ class TopicsView(DetailsView[Topic]):
         )
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the topic under the cursor."""
+        """Return the topic under the cursor; None without rows."""
         topic = self.row()
         return ("topic", topic.name) if topic is not None else None
 
@@ -354,7 +354,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
         return self.topic, known.reassignments, known.rates, known.tiered, self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the topic as the subject of the graphs."""
+        """Return the topic as the subject of the graphs; None without a topic."""
         return ("topic", self.place.topic) if self.place.topic is not None else None
 
     def readers(self) -> Collection[str]:
@@ -417,7 +417,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
         ) or super().note()
 
     def target(self) -> ConfigResource | None:
-        """Return the topic's config resource."""
+        """Return the topic's config resource; None without a topic."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
 

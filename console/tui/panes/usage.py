@@ -171,7 +171,9 @@ class UsageView(LakeView[Usage]):
         self.show_text(title, lambda width: [*plot(row, rates, width, height), [], *usage_lines(row)])
 
     def target_of(self, row: Usage) -> QuotaEntity | None:
-        """Return the pair's own quota entity."""
+        """Return the entity of the shown quota without a lake; else the pair's own entity, even if no quota is set on
+        it; None if the pair has neither a user nor a client id.
+        """
         if self.is_without:
             return self._entities.get(row)
         edit = suggested(row._replace(suggested_value=1.0))
