@@ -139,7 +139,9 @@ def _connected(command: Command, connection: Sequence[str]) -> Command:
 
 
 def _by_batch(group: DiffGroup) -> dict[Batch, list[DiffLine]]:
-    """Return the lines of a target by the batch whose command carries them: a topic's creation takes all it can."""
+    """Return the lines of a target by the batch whose command carries them. The command of a topic's creation carries
+    all lines of the topic that it can.
+    """
     creation = next((kind_of(line.edit).batch for line in group.lines if line.edit.new_topic), None)
     found: dict[Batch, list[DiffLine]] = {}
     for line in group.lines:

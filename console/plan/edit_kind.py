@@ -181,7 +181,7 @@ class EditKind:
         raise NotImplementedError
 
     def takes_away(self, edit: Any) -> bool:
-        """Return whether a missing reversal is a loss, of which the operator is warned."""
+        """Return whether a missing reversal is a loss: kac then warns the operator."""
         return self.is_loss
 
     def relapses(self, edit: Any, snapshot: Snapshot) -> float:
@@ -228,7 +228,7 @@ class Stage(IntEnum):
     """Before configs, because some configs depend on levels."""
     CONFIGS = auto()
     ACCESS = auto()
-    """Rights, quotas, and what clients log in with."""
+    """Rights, quotas and credentials."""
     SCHEMAS = auto()
     CONNECTORS = auto()
     RECORDS = auto()

@@ -106,7 +106,7 @@ class _ConfigEdit(Edit, frozen=True):
 
     @property
     def on_topic(self) -> str | None:
-        """The resource's name if it is a topic."""
+        """The resource's name if it is a topic, else None."""
         return self.resource.name if self.resource.type == TOPIC else None
 
 

@@ -42,7 +42,7 @@ class DiffLine(NamedTuple):
 
     staged: Staged
     verb: str
-    """``set`` ``unset`` ``append`` ``subtract`` ``add`` ``remove`` ``create`` ``grow`` ``delete``."""
+    """The verb of the edit's kind, such as ``set``, ``append``, ``add``, ``grow`` or ``move``."""
     key: str
     """The key of a config or a quota; ``""`` for a line about the whole target."""
     old: EffectiveValue

@@ -65,8 +65,7 @@ class Staged(Struct, frozen=True):
     reverts: Place | None = None
     """The place of the applied edit that this edit reverts."""
     topic_id: str | None = None
-    """The id of the intended topic; None if unknown, or for other targets. Another topic of this name may exist
-    by now."""
+    """The id of the intended topic; None if unknown, or for other targets. Another topic may have its name now."""
     doubt: str = ""
     """The reason why the target may not be the intended one; ``""`` without doubt. Such an edit is not sent before an
     operator accepts it."""

@@ -167,7 +167,10 @@ def topic_needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
 
 
 def inheriting(resource: ConfigResource, key: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the numbers of brokers and topics that inherit a broker's key and that override it, a line each."""
+    """Return lines with the numbers of resources that inherit a broker's key and that override it: for the cluster
+    default, of brokers; for a key with a topic's key below it, of topics. Resources whose configs were not read are not
+    counted.
+    """
     lines = []
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     read = {broker: configs for broker in brokers if (configs := snapshot.configs.get(broker)) is not None}
@@ -214,7 +217,9 @@ def _inherit(many: str, one: str, inheriting: int, shadowing: int, partly: bool)
 
 
 def isr_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `isr` needs: none for a minimum of 0 or 1, which any topic can meet."""
+    """Return the facts that `isr` needs: none for another key, and for a minimum of 0 or 1, which any topic can
+    meet.
+    """
     if topic_key(edit) != ISR or (isinstance(edit, edits.SetConfig) and edit.value in ("0", "1")):
         return NOTHING
     return topic_needs(edit)
@@ -257,14 +262,15 @@ KAFKA-15583)."""
 
 
 def are_all_enough(versions: Iterable[BrokerVersion]) -> bool:
-    """Return whether brokers take a topic's replicas for enough if all are in sync, whatever is configured; True if no
-    broker says its release."""
+    """Return whether all brokers accept a write with acks=all if all replicas of the partition are in sync, even if
+    these are fewer than min.insync.replicas. A broker that does not report its release counts as such a broker.
+    """
     return all(release_number(each.release) >= _ALL_ARE_ENOUGH for each in versions if each.release)
 
 
 def is_isr_impossible(wanted: int, replication: int, *, are_all_enough: bool = True) -> bool:
     """Return whether a min.insync.replicas (`wanted`) is above the replication factor, so that writes with acks=all
-    fail or depend on every replica. With one replica, only brokers for which all replicas are not enough refuse them.
+    fail or depend on every replica. A topic with one replica is concerned only if `are_all_enough` is False.
     """
     return wanted > replication and (replication > 1 or not are_all_enough)
 
@@ -291,7 +297,9 @@ _UNCLEAN_TEXT = "a replica that is behind may lead, and what it has not got is l
 
 
 def unclean_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `unclean` needs: the numbers of replicas, because a single one is never behind."""
+    """Return the facts that `unclean` needs: the numbers of replicas, because a single replica is never behind; none
+    for another key, and for the value false.
+    """
     if topic_key(edit) != UNCLEAN or (isinstance(edit, edits.SetConfig) and str(edit.value).lower() == "false"):
         return NOTHING
     return topic_needs(edit)
@@ -380,8 +388,8 @@ class _Limit(NamedTuple):
 
 
 def retention_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that warnings about retention need: policy, limits and sizes of topics; nothing for a limit far
-    above zero.
+    """Return the facts that warnings about retention need: policy, limits and sizes of topics; none for another key,
+    and for a limit far above zero.
     """
     key = topic_key(edit)
     if key not in KEEPING + LOCAL:
@@ -582,7 +590,7 @@ def system_growth(edit: edits.GrowTopic, judged: Judged) -> Iterator[str]:
 
 def _moving_groups(edit: edits.GrowTopic, judged: Judged) -> str:
     """Return, as text, the known groups whose commits belong to another partition of the offsets' topic after the edit;
-    ``""`` for an edit of another topic.
+    ``""`` for an edit of another topic, and if no groups are known.
     """
     topic, groups = judged.before.topics.get(edit.name), judged.before.groups
     if edit.name != OFFSETS or topic is None or not groups:
@@ -594,7 +602,7 @@ def _moving_groups(edit: edits.GrowTopic, judged: Judged) -> str:
 
 def moved_groups(groups: Iterable[str], was: int, became: int) -> list[str]:
     """Return the groups that belong to another partition of the offsets' topic after its number of partitions changed,
-    sorted: coordinators look for their commits where these never were.
+    sorted. A coordinator then looks for their commits in a partition that never had them.
     """
     return sorted(name for name in groups if partition_of(name, was) != partition_of(name, became))
 
@@ -617,7 +625,7 @@ def _longer_load(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def system_config_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `system_config` needs."""
+    """Return the facts that `system_config` needs; none for keys that it does not judge."""
     is_judged = edit.resource.type == TOPIC and edit.key in (*KEEPING, SEGMENT)
     return _to_know_owner(edit.resource.name) if is_judged else NOTHING
 

@@ -41,7 +41,7 @@ def moves_in(snapshot: Snapshot) -> Mapping[TopicPartition, Reassignment]:
 
 
 def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
-    """Return an edit that cancels the move of each partition of a topic."""
+    """Return the edits that cancel the moves of a topic's partitions; empty if no partition moves."""
     return tuple(CancelMove(topic, move.partition) for move in snapshot.reassignments if move.topic == topic)
 
 
@@ -157,8 +157,8 @@ def _move_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Return kafka-reassign-partitions --cancel --preserve-throttles: without that option it removes all throttles,
-    also those of other moves.
+    """Yield kafka-reassign-partitions --cancel --preserve-throttles: without that option the tool removes all
+    throttles, also those of other moves.
     """
     moves = [line.staged.was for line in lines if isinstance(line.staged.was, Reassignment)]
     wanted = [{"topic": each.topic, "partition": each.partition, "replicas": destination(each)} for each in moves]
@@ -182,7 +182,9 @@ class _MoveKind(EditKind):
     state = Reassignment
 
     def current(self, edit: MoveEdit, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the move under way; for a partition that does not move, a Reassignment that changes nothing."""
+        """Return the move under way; for a partition that does not move, a Reassignment that changes nothing. None if
+        the partition does not exist, UNREAD if the reassignments or the topic were not read.
+        """
         if not seen.read(Part.REASSIGNMENTS):
             return plan_staged.UNREAD
         moves = seen.once("moves", lambda: {(each.topic, each.partition): each for each in seen.snapshot.reassignments})

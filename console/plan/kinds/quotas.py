@@ -1,4 +1,4 @@
-"""Quotas: setting and removing one of an entity.
+"""Quotas: setting and removing a quota of an entity.
 
 The rules for staging follow ClientQuotaControlManager, but refuse some values that it accepts (NaN, infinity).
 """

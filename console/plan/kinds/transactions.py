@@ -1,5 +1,5 @@
-"""Transactions: ending one that hangs. Only transactions that `model.transactions.verdict` calls hanging can be staged
-and sent: kac never ends a transaction that its coordinator will end.
+"""Transactions: ending a transaction that hangs. Only transactions that `model.transactions.verdict` calls hanging can
+be staged and sent: kac never ends a transaction that its coordinator will end.
 """
 
 from __future__ import annotations
