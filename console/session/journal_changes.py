@@ -136,7 +136,9 @@ class WrittenBefore:
         return wanted & Counter(each for each in edit.hashes if each in wanted)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each topic to which an earlier change wrote some of these letters, or may have."""
+        """Yield a line for each topic to which an earlier change wrote some of these letters, or may have written
+        them.
+        """
         for topic, wanted in self._wanted.items():
             known, doubtful = wanted - self.left[topic], self._doubtful[topic] & self.left[topic]
             if not (count := (known + doubtful).total()):
@@ -379,7 +381,9 @@ AskSecret = Callable[[str], Awaitable[Secret]]
 
 
 async def _asked(back: Back, ask: AskSecret) -> Back:
-    """Return a reversal with the secrets that the operator gives."""
+    """Return a reversal with the secrets that the operator gives; unchanged if it needs none, or the operator gives
+    none.
+    """
     staged = back.lacks_them
     if staged is None:
         return back
@@ -400,7 +404,7 @@ async def stage_revert(session: Session, number: int, ask: AskSecret | None = No
         ask: a function that asks for secrets that are kept nowhere; None leaves them out.
 
     Raises:
-        Refused: there is no change with this number.
+        Refused: there is no change with this number, or the context is read-only.
         AdminError: the connection to the cluster is lost.
     """
     journal = await session.journal()

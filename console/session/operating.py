@@ -70,7 +70,7 @@ class Operations(NamedTuple):
     open: tuple[Operation, ...]
     ended: tuple[Operation, ...] = ()
     holder: journal_operations.Holder | None = None
-    """The process that works on them."""
+    """The process that works on them; None if none does."""
 
 
 # -- the journal -------------------------------------------------------------------------------------------------------
@@ -167,7 +167,8 @@ async def ask_of(
         The operation.
 
     Raises:
-        Refused: no such operation is open, the context is read-only, or the journal can't be written.
+        Refused: no such operation is open, it can't be paused, the context is read-only, or the journal can't be
+            written.
         AdminError: the connection to the cluster is lost.
     """
     session.refuse_if_read_only()
@@ -188,7 +189,9 @@ async def ask_of(
 
 
 async def way_back(journal: JournalFile, number: int) -> Restore:
-    """Return the goal that reverts the moves of an ended operation. Raises Refused."""
+    """Return the goal that reverts the moves of an ended operation. Raises Refused if the journal can't be read or has
+    no such operation, or if the operation is open.
+    """
     operation = await in_journal(journal, lambda file: journal_operations.operations(file.read().records).get(number))
     if operation is None:
         failure = Failure("NO_SUCH_OPERATION", f"the journal has no operation {number}", "See: kac moves")

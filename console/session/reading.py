@@ -30,7 +30,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     """Read the needs of statements; parts that depend on others are read after these.
 
     Args:
-        sparing: if quotas are many, read only the needed ones.
+        sparing: if quotas are many, read only those that the statements name; all if they name none.
 
     Returns:
         The session's snapshot. Failures to read are in it.

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 MOST_ASKED = 50
 """Maximum number of schemas to request for one answer."""
 SAMPLES, LARGEST_SAMPLE = 20, 64 << 10
-"""How many records of an answer keep their fields for completion, and the maximum size of their key or value in
-bytes."""
+"""Maximum number of records of an answer whose fields are kept for completion, and the maximum size of their key or
+value in bytes."""
 MOST_SECONDS = 20.0
 """Maximum seconds for decoding and masking the records of one answer."""
 

@@ -24,7 +24,7 @@ async def read_facts(
     IncrementalAlterConfigs, the number of ACLs, and the default number of partitions.
 
     Args:
-        configs: the configs as last described; AlterConfigs has to repeat all of them.
+        configs: the configs as last described; the legacy AlterConfigs has to repeat all overrides in them.
 
     Raises:
         AdminError: no broker answers.

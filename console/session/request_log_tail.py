@@ -105,8 +105,9 @@ class RequestLogTails:
         self._tails = [_Tail(path) for path in paths]
 
     def read(self) -> RequestLogs:
-        """Return the current state of the logs; `unread` has the reason for each log without one. Blocks while files
-        are read."""
+        """Return the throttled clients that the logs show now; `unread` has the reason for each log that shows nothing
+        of now. Blocks while files are read.
+        """
         unread: dict[str, Failure] = {}
         current: list[LogThrottles] = []
         now = time.time()

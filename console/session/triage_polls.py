@@ -73,7 +73,7 @@ class Poller(Scheduler):
     """A poller of a session's cluster, an async context manager."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowPolls | None = None) -> None:
-        """Poll a session's cluster.
+        """Create a poller of a session's cluster; `poll` reads it.
 
         Args:
             request_logs: brokers' request logs as files on this host.
@@ -450,7 +450,7 @@ def _behind(snapshot: Snapshot, groups: Iterable[str]) -> dict[tuple[str, int], 
 
 
 def _pace(paces: Paces) -> Pace:
-    """Return the pace of a part. A part that took t seconds twice in a row is not read again for 20 t, at
-    most a minute; small ones do not rest.
+    """Return the pace of a part. A part that took t seconds twice in a row is not read again for 20 t, at most a
+    minute; parts with a time limit (`within`) do not rest.
     """
     return Pace(paces.triage or 0.0, rest=0.0 if paces.within else 20.0, longest_rest=60.0, from_begin=True, first=0.0)
