@@ -120,7 +120,7 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
         return row.resource
 
     def copied_of(self, row: present_brokers.BrokerRow) -> str:
-        """Return ``host:port``."""
+        """Return ``host:port``; ``""`` for the cluster default."""
         return f"{row.broker.host}:{row.broker.port}" if row.broker else ""
 
     async def enter(self, row: present_brokers.BrokerRow) -> None:

@@ -207,7 +207,8 @@ class Graphs:
         self._view = view
 
     def left(self, width: int, height: int) -> DrawnLines:
-        """Return the graphs below a table that stands next to its details.
+        """Return the graphs below a table that stands next to its details; none if fewer than `LEAST_LEFT` lines are
+        free there.
 
         Args:
             height: the height of the table and the graphs.
@@ -218,7 +219,7 @@ class Graphs:
         return [*([(titled(about, width), None)] if about is not None else []), *found] if found else ()
 
     def below(self, width: int, room: int) -> Sequence[Line]:
-        """Return the graphs below the details."""
+        """Return the graphs below the details; none if they are drawn below the table."""
         view = self._view
         return [] if view.is_left_drawn else [line for line, _ in view.own_graphs(width, room)]
 

@@ -75,7 +75,9 @@ class PlanView(View):
         return self.plan, self.session.applied, known.configs, known.quotas, known.acls, known.topics
 
     async def read(self) -> None:
-        """Read the entities that the plan changes, so that other clients' changes are visible. Raises AdminError."""
+        """Read the configs and quotas that the plan changes, so that other clients' changes are visible. Raises
+        AdminError.
+        """
         resources = {t for s in self.plan.staged if isinstance(t := s.edit.target, ConfigResource)}
         if CLUSTER_DEFAULT in resources:  # the rows show whether brokers inherit the value
             resources |= set(map(broker_resource, self.cluster.answering()))
@@ -245,7 +247,7 @@ class PlanView(View):
         self.do_go_to()
 
     def copied(self) -> str:
-        """Return the entity in the syntax of commands."""
+        """Return the entity under the cursor in the syntax of commands; ``""`` if a command can't omit it."""
         about = self.target()
         return subject_text(about) if about is not None else ""
 

@@ -282,8 +282,9 @@ class TopicsView(DetailsView[Topic]):
         self.begin_command(lambda row: f"grow topic {quote(row.name)} partitions=")
 
     def do_delete(self) -> None:
-        """Stage the deletion of the marked topics; without marks, begin the command that deletes one by its typed
-        name."""
+        """Stage the deletion of several marked topics, except for internal ones. For a single topic, begin the command
+        that deletes a topic by its typed name.
+        """
         from console.plan.edits import DeleteTopic
 
         topics, hidden = self.rows_meant(), self.left_out()
