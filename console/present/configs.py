@@ -275,7 +275,7 @@ def set_lines(target: ConfigResource, snapshot: Snapshot, staged: Mapping[str, D
     """Return a line for each key that an entity sets itself or that is staged for it; a note if there are no such keys.
 
     Args:
-        staged: the staged lines of the entity (`lines_of`).
+        staged: the staged lines of the entity (`staged_lines`).
     """
     entries = snapshot.configs.get(target)
     if entries is None and not staged:

@@ -103,7 +103,7 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         for end in ends:
             if (stable := self._is_whole(end)) is not None:
                 self._taken[end] = self._tape.at_ms
-                # Read with the same request: combining an answer from others takes a hundred times as long.
+                # Repeat the recorded request: combining parts of other answers into one takes a hundred times as long.
                 led = {end.node: end.places}
                 offsets |= await self._session.client.run(partitions.log_offsets, led, stable=stable)
         if offsets:
