@@ -223,7 +223,9 @@ class Console(KeysInOrder["Context"]):
         return self.navigator.view
 
     def _leave_place(self, old: Place, new: Place) -> None:
-        """Clear the message about the former place, and the marks of changes, which the operator has seen."""
+        """Clear the message about the former place and the cursor in time; if the pane changes, also clear the marks of
+        changes, which the operator has seen.
+        """
         if new.pane != old.pane:
             self.cluster.changed.clear()
         self.cluster.half_hour.leave_moment()
@@ -254,7 +256,7 @@ class Console(KeysInOrder["Context"]):
         return not self.view.known() and self.reading.contact.is_current and not self.reading.resting
 
     def busy_with(self) -> str:
-        """Return the work that must not be interrupted: a change under way."""
+        """Return the work that must not be interrupted: a change under way; ``""`` without one."""
         return "a change is on its way" if self.session.work.is_under_way else ""
 
     def tell(self, text: str) -> None:

@@ -87,7 +87,7 @@ class Applying:
         start(self._app, partial(self._work, self._check, "checked"), group="change", name="check")
 
     def do_apply(self, valid_only: bool = False, force: bool = False) -> None:
-        """Ask, then apply the plan.
+        """Ask, then apply the plan. If the plan is being checked or applied, only say so.
 
         The question appears at once, so that keys typed ahead answer it; risks and deletions are read meanwhile.
 
@@ -285,7 +285,7 @@ class Applying:
         """Leave. After the screen closes, the terminal shows how the apply ended.
 
         Args:
-            code: exit code; 1 if an apply is left unfinished.
+            code: exit code. If an apply is unfinished, 0 becomes 1; if a request has no response yet, the code is 1.
         """
         from rich.text import Text
 

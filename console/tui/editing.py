@@ -73,7 +73,7 @@ class Editing:
         self.message.say(text + spared_text(spared) + left_out_text(left_out) + kept, meaning)
 
     def begin_set(self, entities: Sequence[Subject], key: str = "", left_out: Sequence[str] = ()) -> None:
-        """Open the command bar with ``set`` for entities.
+        """Open the command bar with ``set`` for entities; do nothing without entities and hidden marked rows.
 
         Args:
             entities: one entity, which is written into the command; or the marked ones, to which a command without an

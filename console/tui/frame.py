@@ -248,7 +248,8 @@ class Frame:
         self._colored = False
 
     def put_color(self) -> None:
-        """Set the header's background to the context's colour, unless it has no colour or NO_COLOR is set.
+        """Set the header's background to the context's colour, unless it has no colour or an unknown one, or NO_COLOR
+        is set.
 
         A terminal with 16 colours gets the colour by name, so that its own palette applies; a colour as ``#rrggbb`` is
         converted.

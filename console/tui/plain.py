@@ -153,7 +153,9 @@ class Plain:
                 await asyncio.sleep(TICK)
 
     def _leave(self) -> None:
-        """Leave at the end of the input, which can't answer a question."""
+        """Leave at the end of the input, which can't answer a question: with exit code 3 if staged edits are lost.
+        During an apply, wait as for a quit.
+        """
         app = self._app
         if self._cluster.session.work.is_under_way or self._applying().busy:
             self._applying().do_quit()
@@ -163,7 +165,7 @@ class Plain:
         app.exit(return_code=3 if count else 0)
 
     async def _settled(self) -> None:
-        """Wait until the app is at rest, or asks something; write its messages meanwhile."""
+        """Wait until the app is at rest or asks something, at most `PATIENCE` seconds; write its messages meanwhile."""
         app, end = self._app, monotonic() + PATIENCE
         while app.is_running and monotonic() < end:
             is_busy = app.is_busy(KeyEvent("enter", None))
