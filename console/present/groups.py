@@ -643,7 +643,7 @@ def _assignor(group: cluster.Group) -> str:
 
 
 def _epochs(group: cluster.Group) -> Line:
-    """Return the group's epoch, and that of its target assignment if it is behind."""
+    """Return the group's epoch, and that of its target assignment if it is behind; empty if the epoch is unknown."""
     if group.epoch < 0:
         return []
     topology = f"  topology {group.topology_epoch}" if group.topology_epoch >= 0 else ""

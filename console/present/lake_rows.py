@@ -397,7 +397,8 @@ def _short(key: str) -> str:
 
 
 def quotas_now(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], cluster: str) -> dict[Usage, quota.QuotaEntity]:
-    """Return the quotas of users and clients as usages without measured rates, by name, each with its entity.
+    """Return the quotas of users and clients whose rates a lake measures, as usages without rates, by name, each with
+    its entity.
 
     Args:
         quotas: the present ones of the cluster.
@@ -598,7 +599,7 @@ def usage_lines(usage: Usage) -> list[Line]:
 
 
 def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> list[Line]:
-    """Return a plot of the highest rate in each minute, on the broker with the highest one.
+    """Return a plot of the highest rate in each minute, on the broker with the highest one; a note if nothing was used.
 
     The limit of that time is a line of dashes; minutes with throttling have the meaning `failed` and a ``!`` below.
 

@@ -132,7 +132,7 @@ def running_rows(snapshot: Snapshot, operations: Sequence[Operation]) -> list[Mo
         operations: the open operations.
 
     Returns:
-        By topic and partition.
+        The rows, sorted by topic and partition.
     """
     owners = {place: each for each in operations for place in each.running(snapshot)}
     return [
@@ -524,7 +524,7 @@ def summary(rows: Sequence[MoveRow]) -> Line:
 
 
 def limit_text(rows: Sequence[MoveRow]) -> str:
-    """Return the throttles of the brokers that copy; ``""`` without one."""
+    """Return the throttle of the brokers that copy, or the lowest and the highest one; ``""`` without a throttle."""
     rates = sorted({rate for row in rows for _, rate in row.limits})
     if not rates:
         return ""

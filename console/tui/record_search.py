@@ -279,6 +279,8 @@ def _together(before: model.Progress, now: model.Progress) -> model.Progress:
 
 
 def _joined(was: model.Scanned, now: model.Scanned) -> model.Scanned:
-    """Return two ranges of a partition as one; one that was not searched has no part in it."""
+    """Return two ranges of a partition as one. Leave out a range that was not searched; if neither was, return the
+    second.
+    """
     ranges = [each for each in (was, now) if each.next > each.first] or [now]
     return now._replace(first=min(each.first for each in ranges), next=max(each.next for each in ranges))
