@@ -371,7 +371,7 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
 
 
 def quorum_line(snapshot: Snapshot, *, is_led: bool = True) -> Line:
-    """Return a line on the active controller, its epoch and the voters' lag.
+    """Return a line on the active controller, its epoch and the voters' lag; empty if neither is known.
 
     In ZooKeeper mode it names the controller; if the quorum could not be read, it has the reason.
 

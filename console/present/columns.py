@@ -189,7 +189,7 @@ class Columns(Generic[R]):
         return Columns(*left, orders=self._orders, tie=self._tie, lead=self._lead)
 
     def sort_key(self, name: str) -> Callable[[R], Any]:
-        """Return the sort key of a column by its name."""
+        """Return the sort key of a column by its name, with the lead before it and the tie after it."""
         column = next(c for c in self.all if c.layout is not None and c.name == name)
         # The lead precedes any column: the cluster default stays above the brokers.
         keys = tuple(key for key in (self._lead, column.order or column.by_value(), self._tie) if key is not None)

@@ -61,7 +61,7 @@ class Health(NamedTuple):
     under_replicated: int
     offline: int
     lag: int | None
-    """The number of records that all groups have not read yet, as far as known; None if no group was read."""
+    """The number of records that all groups have not read yet, as far as known; 0 without groups, None if unknown."""
     group: str
     """The group whose next record has waited longest; ``""`` if unknown."""
     behind: Behind

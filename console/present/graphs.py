@@ -153,13 +153,15 @@ def title_cells(width: int) -> int:
 
 
 def seconds_for(width: int) -> int:
-    """Return the seconds of a column in a chart of this width: the fewest with which `LEAST_DRAWN` fits."""
+    """Return the seconds of a column in a chart of this width: the fewest with which `LEAST_DRAWN` fits; the most if it
+    does not fit.
+    """
     room = _room(width)
     return next((each for each in COLUMN_SECONDS if room * each >= LEAST_DRAWN), COLUMN_SECONDS[-1])
 
 
 def chart_of(graphs: Sequence[Graph], marks: Iterable[Mark], now: int, width: int) -> Chart | None:
-    """Return the chart that fits into a width; None if not even five columns do.
+    """Return the chart that fits into a width; None if fewer than eight columns fit.
 
     Args:
         marks: the changes; those after `now` are left out, and come with the next column.
@@ -382,7 +384,9 @@ def value_text(what: str, value: float | None, *, is_least: bool = False) -> str
 
 
 def meaning(what: str, value: float | None) -> str:
-    """Return the meaning of a value, for its colour: a bad one is red at the times at which it is bad."""
+    """Return the meaning of a value, for its colour: a bad one is red at the times at which it is bad; 0 and an unknown
+    value are muted.
+    """
     if not value:
         return "muted"
     if what in _FAILURES:

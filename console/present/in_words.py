@@ -205,7 +205,8 @@ def _amount(text: str) -> float:
 
 
 def differs(before: str, now: str) -> bool:
-    """Return whether a value is worth telling again: another text, or one in which a number moved by `LEAST_CHANGE`.
+    """Return whether a value is worth telling again: another text, or one in which a number moved by more than
+    `LEAST_CHANGE`, or a lower bound by more than `OF_BOUNDS`.
 
     A number has its unit: ``59 s`` and ``1 min`` are near each other.
     """
@@ -373,7 +374,9 @@ CALM: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
 
 
 def cluster_graphs(known: HalfHour) -> dict[Measure, Sentence]:
-    """Return the last half hour of the cluster as sentences, in the order of `_OF_CLUSTER`."""
+    """Return the last half hour of the cluster as sentences, in the order of `_OF_CLUSTER`, without the measures that
+    stayed within `CALM`.
+    """
     series: dict[Measure, list[tuple[int, float]]] = {}
     for sample in known.samples:
         for measure, value in sample.values.items():
