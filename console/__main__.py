@@ -54,7 +54,7 @@ def set_limits() -> None:
 
 
 def set_home() -> None:
-    """Set HOME to the root folder for a user that this host does not know, such as in a container."""
+    """Set HOME to the root folder if it is not set and this host does not know the user, such as in a container."""
     if not os.environ.get("HOME"):
         try:
             pwd.getpwuid(os.getuid())
@@ -63,7 +63,7 @@ def set_home() -> None:
 
 
 def leave_out() -> None:
-    """Keep kio from importing hypothesis where it is installed: the import would take 10 MiB, and more time than all
+    """Keep kio from importing hypothesis if it is installed: the import would take 10 MiB, and more time than all
     others.
     """
     sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
