@@ -469,7 +469,7 @@ class GroupMember(Struct, frozen=True):
 
     @property
     def has_target(self) -> bool:
-        """Whether the member's assignment is its target assignment."""
+        """Whether the member has its target assignment; True if the protocol has no targets."""
         return (self.target is None or self.assignment == self.target) and self.tasks == self.target_tasks
 
 
@@ -503,7 +503,7 @@ class Group(Struct, frozen=True):
 
     @property
     def is_vacant(self) -> bool:
-        """Whether the group has no members."""
+        """Whether the group has no members, by its state; False if the state is unknown."""
         return self.state in ("Empty", "Dead")
 
     @property

@@ -1,4 +1,4 @@
-"""The values that keys inherit where their resource does not set them, and on which broker they differ."""
+"""The values that keys inherit if their resource does not set them, and the brokers on which these values differ."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ def from_broker(key: str, configs: config.ConfigSet) -> Inherited:
 
 
 def in_terms_of(key: str, name: str, value: str | None) -> str | None:
-    """Convert a value under the name of a synonym to the unit of a key: ``168`` hours are ``604800000`` ms. Return the
-    value unchanged if it is no number, or the units are equal.
+    """Convert a value under the name of a synonym to the unit of a key: ``168`` hours are ``604800000`` ms; a negative
+    number, which means unlimited, becomes ``-1``. Return the value unchanged if it is no number, or the units are
+    equal.
     """
     theirs, ours = _FACTORS.get(name, 1), _FACTORS.get(key, 1)
     number = long_number(value)

@@ -168,7 +168,8 @@ def observing_brokers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
 
 
 def has_no_broker(snapshot: Snapshot, silent: Set[int] = frozenset()) -> bool:
-    """Return whether only controllers follow the log, and all that respond are known to have no broker role.
+    """Return whether only controllers follow the log, and all that respond are known to have no broker role; False
+    without a leader.
 
     Args:
         silent: the controllers that do not respond.

@@ -782,7 +782,7 @@ def with_transactions(
 
     Args:
         asked: the partitions of the poll.
-        poll: the result; None if the brokers refuse it.
+        poll: the result; None if the brokers refuse it, so that the state of these partitions becomes unknown.
         at: the time of the read, UTC.
     """
     places = frozenset(asked)

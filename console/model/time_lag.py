@@ -111,7 +111,7 @@ def waits_since(seen: EndsSeen, offset: int) -> float | None:
     """Return when the record at an offset was written, Unix seconds, interpolated between two polls.
 
     Returns:
-        None if the record existed at the first poll.
+        None if the record existed at the first poll; the time of the last poll if it did not exist then.
     """
     after = bisect_right(seen.ends, offset)
     if after == 0:

@@ -233,7 +233,7 @@ class TopicAnalysis(Struct, frozen=True):
 
 
 class Analysed(NamedTuple):
-    """An analysis, and the contents that it names: these are shown only where contents may be."""
+    """An analysis, and the contents that it names, which are shown only if the context allows it."""
 
     facts: TopicAnalysis
     keys: tuple[bytes, ...] = ()
