@@ -100,8 +100,8 @@ def speaks_tls(configs: ConfigSet, listener: str) -> bool:
 
 
 def client_protocols(configs: ConfigSet) -> dict[str, str]:
-    """Return the security protocol of each listener that a broker opens to clients and other brokers, by its name;
-    without those of controllers.
+    """Return the security protocol of each listener that a broker opens to clients and other brokers, by its name in
+    upper case; without those of controllers.
 
     Args:
         configs: the configs of the broker.

@@ -29,8 +29,8 @@ class DirSample(Struct, frozen=True):
 
 
 def sampled(before: tuple[DirSample, ...], sample: DirSample) -> tuple[DirSample, ...]:
-    """Return the samples with one added and those older than `KEPT` dropped; only the new one if the clock went
-    back."""
+    """Return the samples with one added and those older than `KEPT` dropped, at most `MOST_SAMPLES`; only the new
+    one if the clock went back."""
     if before and sample.at < before[-1].at:
         return (sample,)
     kept = [each for each in before if each.at > sample.at - KEPT]

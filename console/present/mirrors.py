@@ -52,7 +52,7 @@ class MirrorRow(NamedTuple):
 
 
 def mirror_rows(snapshot: Snapshot) -> Iterator[MirrorRow]:
-    """Yield the flows by name."""
+    """Yield the flows by name; none before they were read."""
     at = snapshot.read_at.get(Part.MIRRORS)
     if at is not None:
         yield from (MirrorRow(snapshot.mirrors[name], at) for name in sorted(snapshot.mirrors))

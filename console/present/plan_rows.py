@@ -103,7 +103,8 @@ class PlanRow(NamedTuple):
     status: Cell
     note: str
     below: tuple[Span, ...]
-    """The error that the broker returned."""
+    """The lines below the change: its deletion, effects and risks, a change by another client, and the error of
+    the last check or apply."""
     arrow: bool
     """Whether an arrow joins the two values; False if `name` is the whole text."""
 

@@ -231,7 +231,9 @@ def _taken(buffer: _Buffer) -> bytes:
 
 
 def _check(major: int, minor: c_uint32) -> None:
-    """Raise KerberosFailed with the mechanism's own text, which has names of caches, realms and principals."""
+    """Raise KerberosFailed if the status is an error, with the mechanism's own text, which has names of caches,
+    realms and principals.
+    """
     major &= 0xFFFFFFFF
     if not major & (_CALLING | _ROUTINE):
         return
