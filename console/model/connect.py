@@ -42,7 +42,7 @@ class Task(Struct, frozen=True):
     state: str
     worker: str
     trace: str = ""
-    """The stack trace of a failed task, bounded."""
+    """The stack trace of a failed task, bounded; ``""`` without one."""
 
 
 class Connector(Struct, frozen=True):

@@ -22,7 +22,7 @@ class Inherited(NamedTuple):
     """The value; None for a missing or hidden one."""
     source: ConfigSource | None = None
     name: str = ""
-    """The name of the key at the source (``log.retention.hours``)."""
+    """The name of the key at the source (``log.retention.hours``); ``""`` if unknown."""
     hidden: bool = False
     known: bool = True
     """Whether the configs that were read show the inherited value."""

@@ -74,7 +74,7 @@ class Standing(NamedTuple):
     pause: float = 0.0
     """The longest time in seconds for which it stood before a move."""
     first_moved: float | None = None
-    """The time of the poll that saw its first move."""
+    """The time of the poll that saw its first move; None if it never moved."""
     moves: int = 0
     """The number of moves."""
     read: bool = False

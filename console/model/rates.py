@@ -46,7 +46,7 @@ class Counter(NamedTuple):
     at: float
     value: int
     source: int = -1
-    """The broker whose log was measured, if the number is a size."""
+    """The broker whose log was measured, if the number is a size; -1 if it does not matter."""
 
     @property
     def rate(self) -> float | None:

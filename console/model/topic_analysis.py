@@ -126,7 +126,7 @@ class SchemaCount(NamedTuple):
     """The number of these records that were decoded to try the schema, distributed over all of them."""
     failed: int = 0
     why: str = ""
-    """The reason why decoding failed for the first one that failed."""
+    """The reason why decoding failed for the first one that failed; ``""`` if none failed."""
 
 
 class Gap(NamedTuple):

@@ -29,7 +29,7 @@ class Conflict(Struct, frozen=True):
     now: Was
     """The present state, by which a conflict that the operator has seen differs from a later one."""
     topic_id: str | None = None
-    """The id of the present topic, for the same comparison."""
+    """The id of the present topic, for the same comparison; None if unknown, or for other targets."""
     why: str = ""
     """The reason why the target is a problem even if its value is unchanged; ``""`` without a problem."""
 

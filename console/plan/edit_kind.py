@@ -262,11 +262,13 @@ class Batch(Struct, frozen=True, eq=False, kw_only=True):
     commands: Callable[[Target, Sequence[DiffLine]], Iterable[Command]] = lambda *_: ()
     """(target, its lines) -> the commands of Kafka's tools for the target."""
     all_commands: Callable[[Sequence[DiffLine]], Iterable[Command]] | None = None
-    """(lines) -> the commands for the lines of all targets, if one command can carry the lines of many."""
+    """(lines) -> the commands for the lines of all targets, if one command can carry the lines of many; None if each
+    target has its own."""
     carries: Callable[[DiffLine], bool] = lambda _: False
     """(line) -> whether the command of a creation can carry this line too; for a batch that creates topics."""
     waits_for: Batch | None = None
-    """An earlier batch in `BATCHES`, whose requests all have to succeed before the requests of this one are sent."""
+    """An earlier batch in `BATCHES`, whose requests all have to succeed before the requests of this one are sent; None
+    if they wait for none."""
     why: str = ""
     """The note of a waiting request."""
     refused_before: bool = False

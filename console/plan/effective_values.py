@@ -50,9 +50,10 @@ class DiffLine(NamedTuple):
     moved: bool = False
     """Whether the target has changed since the edit was staged."""
     note: str = ""
-    """An effect that the operator may not expect."""
+    """An effect that the operator may not expect; ``""`` if there is none."""
     implied: Edit | None = None
-    """The edit of this line if the staged edit implies it: a config of a created topic."""
+    """The edit of this line if the staged edit implies it, as a config of a created topic; None if the line is that of
+    the staged edit."""
 
     @property
     def edit(self) -> Edit:

@@ -155,7 +155,7 @@ class ApplyReport(Struct, frozen=True):
     change: int | None = None
     """The number of the change in the journal; None without a journal."""
     unrecorded: Failure | None = None
-    """The reason why the journal lacks some of the outcomes."""
+    """The reason why the journal lacks some of the outcomes; None if the journal has them all."""
     risks: tuple[Risk, ...] = ()
     """Warnings that were not accepted, which stopped the apply."""
 

@@ -63,7 +63,7 @@ class Staged(Struct, frozen=True):
     lasts_ms: int | None = None
     """The milliseconds for which the edit holds after it is applied; None for good."""
     reverts: Place | None = None
-    """The place of the applied edit that this edit reverts."""
+    """The place of the applied edit that this edit reverts; None for an edit that reverts none."""
     topic_id: str | None = None
     """The id of the intended topic; None if unknown, or for other targets. Another topic may have its name now."""
     doubt: str = ""

@@ -49,7 +49,7 @@ class _Throttle(NamedTuple):
     used: str
     """The moves that use it; ``""`` if it is unused."""
     stale: StaleThrottle | None = None
-    """The unused part."""
+    """The unused part; None if all of it is used."""
 
 
 def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:

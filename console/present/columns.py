@@ -84,12 +84,13 @@ class Column(NamedTuple, Generic[R]):
     text: Callable[[R], str] | None = None
     """Returns the text in `list`. Default: `cell`, then the value."""
     layout: ScreenColumn | None = None
-    """The place on the screen."""
+    """The place on the screen; None if it is not on the screen."""
     order: Callable[[R], Any] | None = None
     """Returns the sort key on the screen; the smallest is first. Default: the value, with the largest number or the
     first text first."""
     part: Callable[[R], bool] | None = None
-    """Returns whether the number covers only a part; the data then report it under a second key."""
+    """Returns whether the number covers only a part; the data then report it under a second key; None for a number that
+    is always whole."""
     unknown: bool = False
     """Whether None means unknown rather than absent."""
     left: bool = False

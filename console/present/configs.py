@@ -123,7 +123,8 @@ class ConfigLine(NamedTuple):
 
     row: ConfigRow
     broker: int | None = None
-    """The broker whose inherited values the row shows (see `described_by`)."""
+    """The broker whose inherited values the row shows (see `described_by`); None if it shows those of no single
+    broker."""
     changed: bool = False
     """Whether kac saw a recent change."""
 

@@ -121,11 +121,12 @@ class FleetRow(NamedTuple):
     failure: Failure | None = None
     """The reason why its brokers do not answer; None if the last look succeeded."""
     since: datetime | None = None
-    """The time since which they have not answered, UTC: that of the last answer, or of the first attempt."""
+    """The time since which they have not answered, UTC: that of the last answer, or of the first attempt; None while
+    they answer, and before the first look."""
     is_refused: bool = False
     """Whether kac stopped trying: another attempt with the same login could lock the account."""
     problem: str = ""
-    """The reason why the context can't be used."""
+    """The reason why the context can't be used; ``""`` if it can."""
     asks: bool = False
     """Whether the operator has to type the context's secret, so that kac has not looked at it."""
     is_shown: bool = False

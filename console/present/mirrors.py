@@ -147,7 +147,7 @@ class CheckpointRow(NamedTuple):
     flow: mirror.Flow
     checkpoint: mirror.Checkpoint
     age: float | None
-    """The age of the checkpoint in seconds."""
+    """The age of the checkpoint in seconds; None if unknown."""
     lag: int | None
     """The number of records in this cluster behind the offset; None if the end of the copy is unknown."""
 

@@ -45,11 +45,12 @@ class MoveRow(NamedTuple):
     limits: tuple[tuple[int, int], ...] = ()
     """The brokers that copy, each with its throttle in bytes/s."""
     operation: Operation | None = None
-    """The operation of the move, or the operation that the row itself shows."""
+    """The operation of the move, or the operation that the row itself shows; None for a move of no operation."""
     worker: str = ""
     """The process that works on the operation; ``""`` if none does."""
     within: tuple[int, str, str] | None = None
-    """For a replica that moves within its broker: the broker, and the directories before and after."""
+    """For a replica that moves within its broker: the broker, and the directories before and after; None for other
+    moves."""
     held: tuple[int, int] = (0, 0)
     """The numbers of bytes that a partition's new replicas have, and that they lack, in one poll."""
 

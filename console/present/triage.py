@@ -50,7 +50,7 @@ class CauseRow(NamedTuple):
     muted: datetime | None = None
     """The end of the cause's mute; None if it is not muted."""
     first: datetime | None = None
-    """The time at which it was first seen."""
+    """The time at which it was first seen; None if unknown."""
 
     @property
     def claim(self) -> Claim:

@@ -229,7 +229,7 @@ class OperationRun(Struct, frozen=True):
     mark: object = None
     """The running moves and the copied bytes at the last poll."""
     written: tuple[State, tuple[str, ...]] | None = None
-    """The state and the reasons of the last progress line."""
+    """The state and the reasons of the last progress line; None before the first."""
     stalled: bool = False
     """Whether there was no progress for the pace's patience."""
 

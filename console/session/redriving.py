@@ -654,7 +654,7 @@ class Redriving:
 
     async def _send_all(self) -> bool:
         """Send the remaining letters. Return whether none remains: an operator may stop the redrive, and an open
-        transaction may hold back letters.
+        transaction may hold back letters. Raises Stopped at a record that is in the way.
         """
         self._waits = ()
         self._targets = _Targets()  # topics may have changed since the last attempt

@@ -63,7 +63,9 @@ class _Tail:
         self._part = b""
 
     def read(self) -> float:
-        """Read the lines that were added, and return the log's last write time, Unix seconds."""
+        """Read the lines that were added, at most the last `MOST_BYTES`, and return the log's last write time, Unix
+        seconds. Raises OSError, also for a path that is not a regular file.
+        """
         # Use O_NONBLOCK, as opening a named pipe would otherwise block.
         with os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             about = os.fstat(file.fileno())

@@ -56,9 +56,9 @@ class Contact(Struct, frozen=True):
     silent: frozenset[int] = frozenset()
     """The brokers that do not answer while others do."""
     unread: Failure | None = None
-    """The reason why the visible view can't be read although brokers answer."""
+    """The reason why the visible view can't be read although brokers answer; None if it can."""
     unread_since: datetime | None = None
-    """The time of the view's last read, UTC."""
+    """The time of the view's last read, UTC; None while it can be read."""
 
     @property
     def is_current(self) -> bool:

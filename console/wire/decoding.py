@@ -36,7 +36,7 @@ class Load(Struct, frozen=True, tag=True):
     schema: SchemaText
     descriptors: bytes = b""
     main: str = ""
-    """The name of the schema's own file in the descriptors."""
+    """The name of the schema's own file in the descriptors; ``""`` for an Avro schema."""
     encodes: bool = False
     """Whether payloads are made from JSON: a request then contains JSON, and its answer a payload."""
 
@@ -119,7 +119,9 @@ class _Kept:
         self._decoders: OrderedDict[int, tuple[Callable[..., bytes], int]] = OrderedDict()
 
     def answer(self, request: Request) -> Answer:
-        """Return the answer to a request."""
+        """Return the answer to a request: a refusal if the schema or the payload can't be decoded, or if the cache does
+        not have the schema.
+        """
         try:
             if isinstance(request, Load):
                 self._load(request)

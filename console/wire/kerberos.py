@@ -33,7 +33,7 @@ class Keys(NamedTuple):
     """The source of the tickets. All None: the default principal of the default cache (KRB5CCNAME)."""
 
     principal: str | None = None
-    """``name@REALM``."""
+    """``name@REALM``; None for the default principal."""
     keytab: str | None = None
     """The path of the principal's keys, used to get and renew tickets."""
     cache: str | None = None

@@ -343,8 +343,8 @@ class DetailsView(GraphedView[Row]):
         self.below.set(*lines)
 
     def _lines(self, row: Row) -> Sequence[Line]:
-        """Return the details, the cells that the table leaves out of the row, and the graphs, as many lines as there
-        are.
+        """Return the details, the cells that the table leaves out of the row, and the graphs, as far as they fit; only
+        graphs, if there are any, where there is little room.
         """
         (width, height), text_width = self.room, self.text_width
         if height < LEAST_BELOW and (few := self.own_graphs(width, height)):

@@ -197,7 +197,7 @@ class GroupView(DetailsView[PartitionLag]):
         return grows or (self.group, row.topic, row.partition) in self.trouble.found.group_partitions
 
     def details(self, row: PartitionLag) -> list[Line]:
-        """Return the partition, and the task of a streams group that reads it."""
+        """Return the task of a streams group that reads the partition; for another group, only the partition."""
         task = groups.task_lines(self.snapshot.groups.get(self.group), row.topic, row.partition)
         return task or [[(f"{clean(row.topic)}-{row.partition}", "")]]
 
