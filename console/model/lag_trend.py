@@ -418,7 +418,7 @@ def _is_stuck(
     Args:
         still: seconds without a commit, less the seconds by which the response may be delayed.
         of_member: the time at which a commit of the same member last moved, Unix seconds; None for never.
-        anywhere: the time at which a commit of the group last moved.
+        anywhere: the time at which a commit of the group last moved; None for never.
         interval: seconds between two commits of the member, None if unknown.
     """
     # The offsets up to the end may have no record (markers of transactions, gaps of compaction): only records that were

@@ -128,7 +128,8 @@ def time_lag(partition: PartitionLag, seen: EndsSeen | None, written: Written | 
 
     Args:
         seen: the end offsets at polls, None before the first one.
-        written: the write time in the record at the committed offset; ignored if it is for another offset.
+        written: the write time in the record at the committed offset, ignored if it is for another offset;
+            None if it was not read.
         now: the time of the poll, Unix seconds.
     """
     if partition.lag == 0:

@@ -229,7 +229,7 @@ def _load_column(
     """Return the column of a count, a dot if it is unknown.
 
     Args:
-        bad: the meaning of a number above 0; then 0 is left out.
+        bad: the meaning of a number above 0, in which case 0 is left out; ``""`` for no meaning.
         layout: the place on the screen.
     """
 

@@ -212,7 +212,7 @@ def _counted(row: FleetRow, count: int, text: str = "") -> Cell:
     without a look.
 
     Args:
-        text: a text in place of the number.
+        text: a text in place of the number; ``""`` for the number.
     """
     if row.health is None or not count:
         return ""

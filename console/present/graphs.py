@@ -256,7 +256,7 @@ def graph_lines(chart: Chart, graph: Graph, rows: int, width: int, moment: int |
 
     Args:
         rows: the number of lines.
-        moment: the column of the cursor, whose value is shown instead of the newest one.
+        moment: the column of the cursor, whose value is shown instead of the newest one; None without a cursor.
     """
     at = chart.axis.last if moment is None else moment
     value = graph.values.get(at)
@@ -285,7 +285,7 @@ def laid_out(
 
     Args:
         room: the largest number of lines. The last graphs are left out if not all fit.
-        more: the key that shows the graphs that were left out; the last line then counts them.
+        more: the key that shows the graphs that were left out, in a last line that counts them; ``""`` for no such line.
         cursor: the column of the cursor, whose values are shown instead of the newest ones; None without a cursor.
     """
     if room < 2:

@@ -218,7 +218,8 @@ def record_rows(
     Args:
         form: one of `FORMS`.
         masked: hide keys, values and headers.
-        known: the kinds of records in rows made before; the kinds of the new rows are added.
+        known: the kinds of records in rows made before, to which those of the new rows are added; None for no such
+            rows.
 
     Returns:
         For one partition by offset; for several by time, with undecodable offsets first.

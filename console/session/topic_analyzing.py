@@ -36,7 +36,7 @@ async def analyze(
     """Yield the analysis so far at intervals, and the whole analysis at the end. Close the generator to leave it early.
 
     Args:
-        halt: a switch that ends the analysis early; the last result then has the counts so far.
+        halt: a switch that ends the analysis early, with the counts so far as the last result; None without one.
 
     Raises:
         Refused: the context forbids reading records, the extra is missing, or a broker refuses the read.

@@ -77,7 +77,7 @@ class Poller(Scheduler):
 
         Args:
             request_logs: brokers' request logs as files on this host.
-            slow: the reads outside the snapshot; a replay passes its own.
+            slow: the reads outside the snapshot, as a replay has its own; None for those of the session.
         """
         self._session = session
         self.asked = session.context.settings.asked

@@ -94,7 +94,7 @@ class Console(KeysInOrder["Context"]):
         Args:
             history: file of former commands; None: no history.
             contexts: the contexts that the operator can switch to; None: the configured ones.
-            lake: value of ``--lake``, which overrides the configured one.
+            lake: value of ``--lake``, which overrides the configured one; None without the option.
             prefetched: the first reads, which begin when the first frame is drawn; None: they are ordinary reads.
         """
         super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))

@@ -62,7 +62,7 @@ class Editing:
             lasts_ms: time from the apply to the reversal of the edits, milliseconds; None: no reversal.
             left_out: names of marked rows that are hidden, and so not edited.
             spared: names of Kafka's internal topics, which are not deleted with others.
-            kept: the end of the report, about files with the records that are passed over.
+            kept: the end of the report, about files with the records that are passed over; ``""`` without any.
         """
         try:
             report = self._session.stage(edits, lasts_ms)

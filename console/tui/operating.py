@@ -215,7 +215,7 @@ class Operating:
         Args:
             throttle: the new rate, as for `ask_of`.
             give_up: end the operation although silent brokers keep its throttles.
-            pause: whether a redrive waits.
+            pause: whether a redrive waits; None to leave that as it is.
         """
         ask = partial(self._ask, number, cancel, throttle, give_up, pause)
         start(self._app, partial(self._reported, ask), group="command", name="command")

@@ -206,8 +206,8 @@ class OpenLake:
         """Keep the lake's place, without opening the lake.
 
         Args:
-            given: the value of ``--lake``.
-            setting: the context's setting.
+            given: the value of ``--lake``; None without the option.
+            setting: the context's setting; None without one.
         """
         self.where = lake_place(given, os.environ, setting, Path.home())
         self.problem = ""

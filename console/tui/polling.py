@@ -219,7 +219,7 @@ class Polling:
         """Find out which brokers answer, and post it. Raises AdminError if all are silent.
 
         Args:
-            unread: the reason why the poll itself failed.
+            unread: the reason why the poll itself failed; None if it did not.
         """
         from console.admin import cluster
         from console.admin.errors import AdminError, AuthenticationFailed

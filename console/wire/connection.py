@@ -577,7 +577,7 @@ async def connect(
         limit: the seconds for all steps.
         security: aiokafka's arguments ``security_protocol`` and ``ssl_context``; ``login``, a `Login`, for SASL.
         meant: the node that must answer, if the cluster's brokers support this check; a broker that does not is
-            connected again without it.
+            connected again without it; None for any node.
     """
     arguments = {"login": None, **security}
     carrier = _CheckedConnection(host, port, client_id=client_id, limit=limit, meant=meant, **arguments)
