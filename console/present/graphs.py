@@ -285,7 +285,7 @@ def laid_out(
 
     Args:
         room: the largest number of lines. The last graphs are left out if not all fit.
-        more: the key that shows the graphs that were left out, in a last line that counts them; ``""`` for no such line.
+        more: the key that shows the graphs that were left out, in a last line that counts them; ``""`` for no line.
         cursor: the column of the cursor, whose values are shown instead of the newest ones; None without a cursor.
     """
     if room < 2:
