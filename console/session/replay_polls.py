@@ -153,7 +153,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         await super()._read_transactions()
 
     async def _read_certificates(self) -> None:
-        """Keep the certificates that listeners of the cluster's brokers and voters presented."""
+        """Keep the certificates that listeners of the cluster's brokers and voters presented lately; if no handshake
+        arrived, the former ones stay.
+        """
         arrived = self._tape.arrivals(HANDSHAKE)
         snapshot = self._session.snapshot
         nodes = {each.id for each in snapshot.cluster.brokers}

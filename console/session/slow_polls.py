@@ -155,7 +155,7 @@ class SlowPolls:
                 self._refused.add(part)
 
     async def _read_authors(self) -> None:
-        """Search the journal for the authors of changes that clients made."""
+        """Search the journal, if the context has one, for the authors of changes that clients made."""
         from console.triage.events import changes_by_clients, offset_differences
 
         # Take the snapshot before the first await: later changes belong to the next comparison.

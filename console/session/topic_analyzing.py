@@ -70,7 +70,7 @@ async def analyze(
 
 
 async def _decode(reader: RecordReader, counting: Counting, found: Sequence[records.Record]) -> None:
-    """Decode some records of each schema, and note which can't be decoded."""
+    """Decode some records of each schema, if the reader decodes, and note which can't be decoded."""
     if not reader.decodes:
         return
     chosen: list[tuple[records.Record, str, SchemaKey]] = []

@@ -286,7 +286,8 @@ class Shell:
         return runner.leave
 
     def _interrupted(self) -> None:
-        """Handle Ctrl-C: cancel a read; during an apply, wait for the request in flight.
+        """Handle Ctrl-C: cancel a read; during an apply, wait for the request in flight. Between two commands it does
+        nothing.
 
         A second Ctrl-C gives up the apply; its outcome is then unknown until the journal settles it.
         """

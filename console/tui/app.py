@@ -440,7 +440,9 @@ class Console(KeysInOrder["Context"]):
         self.message_line.say(message.text, message.meaning)
 
     def _handle_exception(self, error: Exception) -> None:
-        """End the console with one line instead of a traceback, which goes to the log."""
+        """End the console with one line instead of a traceback, which goes to the log. A headless console leaves the
+        exception to Textual.
+        """
         if self.is_headless:
             super()._handle_exception(error)
             return

@@ -143,7 +143,9 @@ class KeysInOrder(App[Result]):
             self.tell("this screen can't be suspended")
 
     async def on_event(self, event: events.Event) -> None:
-        """Pass on a key, or hold it back."""
+        """Pass on a key, or hold it back until the work of the keys before is at rest. Other events are passed on at
+        once.
+        """
         if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
             await super().on_event(event)
             return

@@ -285,7 +285,7 @@ class PaneLines:
         self._tell_row_changes()
 
     def _tell_troubles(self) -> None:
-        """Write the troubles that began or ended, in any pane."""
+        """Write the troubles that began or ended, in any pane, if changes are to be said."""
         now = self._causes()
         before, self._troubles = self._troubles, now
         if now is None or before is None or not self.says_changes:

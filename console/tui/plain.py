@@ -184,7 +184,7 @@ class Plain:
         return isinstance(top, Waiting) or self._bar().line.is_open
 
     async def _take(self, line: str) -> None:
-        """Carry out one line."""
+        """Carry out one line: the answer to a question, a secret, the rest of a command, or a command."""
         app, bar = self._app, self._bar()
         top = app.screen
         if isinstance(top, Confirm | Waiting):

@@ -211,7 +211,9 @@ class AskedRecords:
             await self._navigator.do_back()
 
     def do_further(self) -> None:
-        """Continue the search from the position at which it was stopped."""
+        """Continue the search from the position at which it was stopped. If it still runs, or has ended, only say
+        so.
+        """
         more = self.answer.progress.more if self.answer is not None else None
         if more is None or self.is_searching:
             said = "it still searches: Esc stops it" if self.is_searching else "there is nothing further: r reads again"

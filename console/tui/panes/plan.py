@@ -202,7 +202,9 @@ class PlanView(View):
         return about if isinstance(about, ConfigResource | QuotaEntity) else None
 
     def do_drop(self) -> None:
-        """Discard the edit under the cursor; on a title, all edits of the entity."""
+        """Discard the edit under the cursor; on a title, all edits of the entity; for an applied edit, only say how to
+        take it back.
+        """
         about, slot = self.about, self.slot
         if about is None:
             return
@@ -220,7 +222,9 @@ class PlanView(View):
         self._message.say(f"taken out of the plan: {plural(count, 'edit')}; `u` puts back")
 
     def do_edit(self) -> None:
-        """Begin the command that sets the same key to another value."""
+        """Begin the command that sets the same key of a config or a quota to another value; for another edit, say what
+        to do instead.
+        """
         about, slot = self.target(), self.slot
         if about is None:
             self._message.say("this is changed by taking it out and staging it again", "muted")

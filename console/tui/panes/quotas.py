@@ -263,7 +263,9 @@ class QuotasView(View):
         self.cluster.reading.tick()
 
     def draw(self) -> None:
-        """Draw the tree of quotas and staged edits."""
+        """Draw the tree of quotas and staged edits; if many have to be put in order, they are drawn once that is
+        done.
+        """
         if not self._listed.take():
             if self._orders is None or self._orders.is_finished:
                 self._orders = start(self, self._take_many, group="quotas", name="quotas")

@@ -115,7 +115,9 @@ class RecordKeys:
             self._tools.editing.begin(f"delete records {place} before {row.offset}")
 
     def do_skip_record(self) -> None:
-        """Begin the command that moves the group's offset past the record under the cursor."""
+        """Begin the command that moves the group's offset past the record under the cursor, if the view begins at a
+        group's offset in a partition.
+        """
         row = self._view.row()
         if row is None or self._asked.answer is None:
             return

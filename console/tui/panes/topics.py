@@ -461,7 +461,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
             elect_one(self._editing, topic, row.partition)
 
     def do_cancel_move(self) -> None:
-        """Stage the cancellation of the partition's move."""
+        """Stage the cancellation of the partition's move; without a move, only say so."""
         row = self.row()
         if row is None or self.place.topic is None:
             return

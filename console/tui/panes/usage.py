@@ -139,7 +139,9 @@ class UsageView(LakeView[Usage]):
         self.filter_text = shown
 
     async def enter(self, row: Usage) -> None:  # noqa: ARG002
-        """Stage the suggested quotas of the marked pairs, or of the pair under the cursor."""
+        """Stage the suggested quotas of the marked pairs, or of the pair under the cursor; without a lake there are
+        none.
+        """
         if self.is_without:
             self._message.say("what to suggest is not known without a lake; 4 edits quotas", "muted")
             return
@@ -147,7 +149,7 @@ class UsageView(LakeView[Usage]):
         self.table.set_marks(())
 
     def do_plot(self) -> None:
-        """Plot the pair's usage over time."""
+        """Plot the pair's usage over time, if there is a lake."""
         row = self.row()
         if self.is_without:
             self._message.say("no rates over time are known without a lake", "muted")

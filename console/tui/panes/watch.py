@@ -223,7 +223,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         return f"watch {subjects_text(self._watching.subjects)}" if self._watching.subjects else ""
 
     async def enter(self, row: present_watched.WatchRow) -> None:
-        """Open the entity in its own pane."""
+        """Open the entity in its own pane; for a subject that matches none, only say so."""
         if not row.is_found:
             self._message.say(f"{subject_text(row.subject)}: {clean(row.state, 300)}", "muted")
             return
