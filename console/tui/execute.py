@@ -91,7 +91,7 @@ class Executor:
         """Execute statements in order. Edits of adjacent statements are staged as one undo step.
 
         Returns:
-            An error of the language with its position; None on success. Other errors go to the message line.
+            An error of the language with its position; else None, as other errors go to the message line.
         """
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused

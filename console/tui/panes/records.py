@@ -43,7 +43,7 @@ class RecordKeys:
         return row.item
 
     async def do_at_time(self) -> None:
-        """Show the records of all partitions from the time of the record under the cursor on."""
+        """Show the records of all partitions from the time of the record under the cursor on, if it has a time."""
         row = self._view.row()
         at = None if row is None or isinstance(row.item, Undecodable) else time_of(row.item.timestamp)
         if row is None or at is None:
@@ -53,7 +53,7 @@ class RecordKeys:
         await self._goto(Records(self._asked.wanted.topics, start=Bound("time", time), form=self._view.form))
 
     async def do_key_history(self) -> None:
-        """Show every record with the key under the cursor, from the start of the log on."""
+        """Show every record with the key under the cursor, if that is text, from the start of the log on."""
         record = self._record()
         if record is None:
             return
@@ -87,7 +87,9 @@ class RecordKeys:
         await self._tools.navigator.goto(records_in(self._tools.navigator.place, wanted))
 
     def do_write_again(self) -> None:
-        """Begin the command that writes the record under the cursor again, for the operator to edit."""
+        """Begin the command that writes the record under the cursor again, for the operator to edit, if a command can
+        hold the record.
+        """
         from console.language.unparse import unparse
         from console.language.verbs.produce import NotTyped, again
 
@@ -100,7 +102,9 @@ class RecordKeys:
             self._tools.message.say(f"{problem}: kac records --output jsonl and kac produce write it", "muted")
 
     async def do_letters(self) -> None:
-        """Show the dead letters of the topic."""
+        """Show the dead letters of the topic of the record under the cursor, else of the only topic of the search;
+        without either, say so.
+        """
         target = self._view.target()
         if target is None:
             self._tools.message.say("records of several topics, and none under the cursor", "muted")
