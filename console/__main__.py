@@ -36,7 +36,9 @@ def main() -> int:
 
 
 def _as_typed(word: str) -> str:
-    """Return an argument decoded as UTF-8, for an ASCII locale on a terminal with UTF-8."""
+    """Return an argument decoded as UTF-8, if an ASCII locale on a terminal with UTF-8 left its bytes undecoded;
+    another one unchanged.
+    """
     try:
         return word.encode("ascii", "surrogateescape").decode("utf-8")
     except UnicodeError:  # characters of the locale's encoding, or bytes that are not text

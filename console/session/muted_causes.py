@@ -43,7 +43,9 @@ class MutedCauses:
         return self._read().clusters.get(cluster_id, {})
 
     def write(self, cluster_id: str, muted: Mapping[str, datetime]) -> None:
-        """Keep the muted causes of a cluster, and drop the ended ones of all clusters."""
+        """Keep the latest `MOST` muted causes of a cluster, and drop the ended ones of all clusters. A failure to write
+        is only logged.
+        """
         # Read the file again right before writing: another console may have written for another cluster.
         file = self._read()
         latest = sorted(muted.items(), key=lambda item: item[1])[-MOST:]

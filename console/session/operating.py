@@ -276,7 +276,9 @@ async def _work_on(
     pace: Pace,
     on_progress: Callable[[Progress], None],
 ) -> Operation:
-    """Poll the cluster and send the next step, until the operation ends or is stalled."""
+    """Poll the cluster and send the next step, until the operation ends, or is stalled if the pace leaves it then.
+    While the cluster does not answer, wait.
+    """
     from console.admin.errors import AdminError
 
     began = session.clock.monotonic()

@@ -115,7 +115,7 @@ class Outbox:
             return self._current
 
     def _tell(self, event: Event) -> None:
-        """Deliver an event, with as many attempts as its time allows."""
+        """Deliver an event, with as many attempts as its time allows; drop it if the last one fails."""
         began = time.monotonic()
         for rest in chain(self._rests, repeat(self._rests[-1])):
             try:

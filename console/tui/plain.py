@@ -291,7 +291,7 @@ class Plain:
         return by_id or next((key for key in here if word == key.label), None)
 
     def _run(self, text: str) -> None:
-        """Run commands of the language."""
+        """Run commands of the language, and report an error in them."""
         from console.language.errors import LanguageError
         from console.language.grammar import parse
         from console.language.statements import Where

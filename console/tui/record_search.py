@@ -118,7 +118,7 @@ class AskedRecords:
             self._resumed.set()
 
     async def search(self, changed: Callable[[], None]) -> None:
-        """Search until the end, or until `stop`.
+        """Search until the end, until `stop`, or until an error.
 
         Args:
             changed: called after each change of the attributes.

@@ -80,7 +80,7 @@ Answer = Made | Refused
 
 
 def serve() -> None:
-    """Answer requests until the input ends."""
+    """Answer requests until the input ends, or until a request takes too much memory."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     output = os.fdopen(os.dup(1), "wb")
