@@ -326,7 +326,9 @@ furthest behind lags."""
 
 
 def fleet_lines(row: FleetRow) -> list[Line]:
-    """Return the details of a context: the causes of its troubles, the time of the look, and its source."""
+    """Return the details of a context: the failure, the first `MOST_CAUSES` causes of its troubles, the group that is
+    furthest behind, and its source.
+    """
     lines: list[Line] = []
     if row.failure is not None:
         what = "refused" if row.is_refused else "no answer"

@@ -242,7 +242,9 @@ LAGS: columns.Columns[LagRow] = columns.Columns(
 
 
 def mirror_lines(row: MirrorRow, snapshot: Snapshot) -> list[Line]:
-    """Return the details of a flow: the facts in its records, its connectors, groups and topics."""
+    """Return the details of a flow: the facts in its records, its connectors, and the first `MOST_LINES` checkpoints of
+    its groups.
+    """
     flow = row.flow
     told: list[tuple[str, str, str]] = [
         ("heartbeat", _beat_text(row, flow.beat), _MEANINGS[row.state] if row.state == SILENT else ""),

@@ -383,7 +383,7 @@ async def _report(
     tell: Callable[[str], None],
     on_progress: Callable[[Progress], None],
 ) -> OperationRun:
-    """Record the progress, and detect a stall."""
+    """Record the progress with the first `MOST_REASONS` reasons for waiting, and detect a stall."""
     operation, now = run.operation, work.clock.monotonic()
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     copied, left = copied_bytes(snapshot, running, copying.values())

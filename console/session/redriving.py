@@ -314,7 +314,8 @@ async def survey(
 
 async def _sent_by_others(client: Client, goal: Redrive) -> tuple[dict[str, int], int]:
     """Return the number of letters that each other selection of the topic sent, by its group, and the number of
-    selections that were not read. Selections that brokers don't list, because they may not be described, are missing.
+    selections that were not read. Selections that brokers don't list, because they may not be described, are missing;
+    so are all if brokers refuse the reads.
     """
     from console.admin.errors import BrokerError
     from console.admin.groups import group_positions, list_groups

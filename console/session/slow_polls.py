@@ -265,7 +265,9 @@ class SlowPolls:
         return by_leader(self._session.snapshot.topics, places)
 
     async def _read_leaderless(self) -> None:
-        """Read the replicas of partitions without a leader: those that may lead, and their logs."""
+        """Read the replicas of the first `LEADERLESS_AT_ONCE` partitions without a leader: those that may lead, and
+        their logs.
+        """
         # Search in a thread: the first pass over a million partitions would block the screen.
         out = await asyncio.to_thread(out_of_sync, self._session.snapshot.topics)
         places = [(name, each.number) for name, each in out if each.leader < 0]
@@ -295,7 +297,7 @@ class SlowPolls:
         self._stood_at = read_at
 
     async def read_share_groups(self) -> None:
-        """Read the configs of share groups, which determine their start."""
+        """Read the configs of the first `SHARES_AT_ONCE` share groups, which determine their start."""
         shares = [name for name, each in self._session.snapshot.groups.items() if each.type == SHARE]
         await self._session.read_configs([*map(share_group_config, shares[:SHARES_AT_ONCE])], at_once=True)
 

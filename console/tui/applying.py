@@ -172,7 +172,9 @@ class Applying:
             question.tell(found)
 
     async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
-        """Show another client's changes: before, theirs, ours. Return whether to overwrite exactly these."""
+        """Ask whether to overwrite another client's changes, exactly those of these conflicts, and return the answer.
+        The first `MOST_CONFLICTS` are shown: before, theirs, ours.
+        """
         from console.tui.screens import Confirm
 
         places = f"{plural(len(conflicts), 'place')} of the plan"

@@ -313,7 +313,9 @@ class Frame:
         return self._lost() or self._moment() or self._navigator.view.note()
 
     def _moment(self) -> Line:
-        """Return the events in the column of the cursor in time, and the key that opens it; empty without a cursor."""
+        """Return the first events in the column of the cursor in time, the number of the others, and the key that opens
+        it; empty without a cursor.
+        """
         if (moment := self._cluster.half_hour.moment) is None:
             return []
         found = self._journal.lines_between(moment.begins, moment.ends)

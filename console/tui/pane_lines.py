@@ -229,7 +229,9 @@ class PaneLines:
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def _tell_row_changes(self) -> None:
-        """Write which rows came, changed or went, unless the operator wants no changes."""
+        """Write which rows came, changed or went: at most `MOST_CHANGES`, the worst first, and the number of the
+        others; nothing in the overview, or if the operator wants no changes.
+        """
         view = self._navigator.view
         if view.NAME == keymap.OVERVIEW:
             return

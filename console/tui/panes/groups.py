@@ -185,7 +185,7 @@ class GroupView(DetailsView[PartitionLag]):
         return row.topic, row.partition
 
     def words(self, row: PartitionLag) -> str:
-        """Return topic, partition, member, client and trend."""
+        """Return topic, partition, member, the first `MOST_NAMED` clients, and trend."""
         shown = self.shown()(row)
         owners = " ".join(f"{member.client_id}@{member.host}" for member in shown.owners[:MOST_NAMED])
         return f"{row.topic} {row.partition} {row.member} {owners} {shown.word or ''}"
