@@ -75,7 +75,7 @@ class Standing(NamedTuple):
     pause: float = 0.0
     """The longest time in seconds for which it stood before a move."""
     first_moved: float | None = None
-    """The time of the poll that saw its first move."""
+    """The time of the poll that saw its first move; None if it never moved."""
     moves: int = 0
     """The number of moves."""
     read: bool = False
@@ -216,8 +216,9 @@ def _behind(
 
 
 def recovers(trend: LagTrend) -> bool:
-    """Return whether a group is catching up after a burst: its lag is below its recent highest by more than its last
-    commits explain."""
+    """Return whether a group is catching up after a burst: its lag is below its recent highest value by at least the
+    size of its last commits.
+    """
     fell = sum(max(0, each.high - max(0, p.lag)) for each, p in _standing(trend))
     return 0 < fell >= sum(each.step for each, _ in _standing(trend))
 
@@ -422,7 +423,7 @@ def _is_stuck(
     Args:
         still: seconds without a commit, less the seconds by which the response may be delayed.
         of_member: the time at which a commit of the same member last moved, Unix seconds; None for never.
-        anywhere: the time at which a commit of the group last moved.
+        anywhere: the time at which a commit of the group last moved; None for never.
         interval: seconds between two commits of the member, None if unknown.
     """
     # The offsets up to the end may have no record (markers of transactions, gaps of compaction): only records that were

@@ -165,7 +165,7 @@ class SlowPolls:
                 self._refused.add(part)
 
     async def _read_authors(self) -> None:
-        """Search the journal for the authors of changes that clients made."""
+        """Search the journal, if the context has one, for the authors of changes that clients made."""
         from console.triage.events import changes_by_clients, offset_differences, pauses
 
         # Take the snapshot before the first await: later changes belong to the next comparison.
@@ -275,7 +275,9 @@ class SlowPolls:
         return by_leader(self._session.snapshot.topics, places)
 
     async def _read_leaderless(self) -> None:
-        """Read the replicas of partitions without a leader: those that may lead, and their logs."""
+        """Read the replicas of the first `LEADERLESS_AT_ONCE` partitions without a leader: those that may lead, and
+        their logs.
+        """
         # Search in a thread: the first pass over a million partitions would block the screen.
         out = await asyncio.to_thread(out_of_sync, self._session.snapshot.topics)
         places = [(name, each.number) for name, each in out if each.leader < 0]
@@ -305,7 +307,7 @@ class SlowPolls:
         self._stood_at = read_at
 
     async def read_share_groups(self) -> None:
-        """Read the configs of share groups, which determine their start."""
+        """Read the configs of the first `SHARES_AT_ONCE` share groups, which determine their start."""
         shares = [name for name, each in self._session.snapshot.groups.items() if each.type == SHARE]
         await self._session.read_configs([*map(share_group_config, shares[:SHARES_AT_ONCE])], at_once=True)
 
@@ -394,7 +396,9 @@ class SlowPolls:
                 await self.compare_view(broker_id, asked)
 
     async def compare_view(self, broker_id: int, asked: Sequence[Topic]) -> None:
-        """Read topics from a broker, and keep the differences from the known ones."""
+        """Read topics from a broker, and keep their differences from the known topics; keep nothing if the broker does
+        not answer.
+        """
         from console.admin.link import broker
         from console.admin.topics import describe_topics
 

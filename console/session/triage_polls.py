@@ -73,11 +73,11 @@ class Poller(Scheduler):
     """A poller of a session's cluster, an async context manager."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowPolls | None = None) -> None:
-        """Poll a session's cluster.
+        """Create a poller of a session's cluster; `poll` reads it.
 
         Args:
             request_logs: brokers' request logs as files on this host.
-            slow: the reads outside the snapshot; a replay passes its own.
+            slow: the reads outside the snapshot, as a replay has its own; None for those of the session.
         """
         self._session = session
         self.asked = session.context.settings.asked
@@ -198,7 +198,7 @@ class Poller(Scheduler):
             noticed.cancel()
 
     async def _at_rest(self) -> None:
-        """Wait until no part is being read, including the parts that waited for another."""
+        """Wait until no part is being read, including the parts that waited for another part."""
         while running := [each for each in self._tasks.values() if not each.done()]:
             await asyncio.wait(running)
 
@@ -324,13 +324,13 @@ class Poller(Scheduler):
             await self._session.read_whole(Part.VERSIONS)
 
     async def _read_reassignments(self) -> None:
-        """Read the reassignments, and then the operations that they belong to."""
+        """Read the reassignments, and then the operations that make them."""
         await self._session.read_whole(Part.REASSIGNMENTS)
         await self._read_operations()
 
     def follow(self, observations: Observations) -> None:
-        """Read at once the data that a new symptom depends on: schemas, and configs if the configs of all entities are
-        read rarely. observations: the observations after the last poll.
+        """Begin to read the data that a new symptom depends on at once: schemas, and configs if the configs of all
+        entities are read rarely. observations: the observations after the last poll.
         """
         known, self._symptoms = self._symptoms, observations.seen
         if observations.seen is known:
@@ -347,9 +347,9 @@ class Poller(Scheduler):
             self.hurry(Part.CONFIGS)
 
     async def _read_configs(self) -> None:
-        """Read the configs of all topics and of the brokers that answer; then the journal, because an operation is
-        recorded before its throttles are set, and ends after they are removed. Between two such reads, read the configs
-        that a symptom depends on.
+        """Read the configs of all topics, and of the brokers that answer and are not fenced; then the journal, because
+        an operation is recorded before its throttles are set, and ends after they are removed. If all configs are not
+        due yet, read only those that a new symptom depends on.
         """
         concerned, self._concerned = self._concerned, ()
         if concerned and time.monotonic() < self._all_configs_due:
@@ -450,7 +450,7 @@ def _behind(snapshot: Snapshot, groups: Iterable[str]) -> dict[tuple[str, int], 
 
 
 def _pace(paces: Paces) -> Pace:
-    """Return the pace of a part. A part that took t seconds twice in a row is not read again for 20 t, at
-    most a minute; small ones do not rest.
+    """Return the pace of a part. A part that took t seconds twice in a row is not read again for 20 t, at most a
+    minute; parts with a time limit (`within`) do not rest.
     """
     return Pace(paces.triage or 0.0, rest=0.0 if paces.within else 20.0, longest_rest=60.0, from_begin=True, first=0.0)
