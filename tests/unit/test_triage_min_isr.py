@@ -138,4 +138,4 @@ def test_with_two_replicas_and_one_away_the_step_is_the_broker() -> None:
     verdict = diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 2), [2]), before=known))
     (claim,) = min_isr_of(verdict)
     assert claim.next[0].command == ""
-    assert claim.next[0].text.startswith("bring the broker back, or give orders more replicas")
+    assert claim.next[0].text.startswith("bring the broker back, or raise the number of replicas of orders")

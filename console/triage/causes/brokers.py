@@ -352,7 +352,7 @@ def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed
         )
     else:
         yield cause.Next(
-            "if its log shows that it reads its segments again, wait: another restart begins that anew. If it does not "
+            "if its log shows that it reads its segments again, wait: another restart begins it again. If it does not "
             f"come back within minutes, drain it (outside the console: kac moves drain {broker})"
         )
 

@@ -557,7 +557,8 @@ def _restart_lately(parts: Sequence[JudgedChange], observations: Observations) -
         return True
     for part in parts:
         about = part.place.about
-        assert isinstance(about, ConfigResource)
+        if not isinstance(about, ConfigResource) or not about.name.isdecimal():
+            continue
         number = int(about.name)
         if number in triage_symptoms.gone(observations.last.snapshot) | observations.last.silent:
             return True
@@ -1140,7 +1141,7 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
                 "its members were gone, and others would have committed later: another client set it",
                 "DescribeGroups, OffsetFetch over time",
             )
-        for topic in made.slower:
+        for topic in made.slower if each.written else ():
             before = sum(rate for (name, _), rate in each.written.items() if name == topic)
             now = sum(r for (name, _), r in written(snapshot.rates, snapshot.topics).items() if name == topic)
             text = f"{size(round(before))}/s were written to {topic} before, {size(round(now))}/s are now"

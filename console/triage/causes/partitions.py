@@ -112,8 +112,8 @@ def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:
             cause.Next("bring the broker back; or until then ask for fewer", f"set topic {first} {ISR}={wanted - 1}")
             if wanted > 2
             else cause.Next(
-                f"bring the broker back, or give {first} more replicas: with {ISR}=1 writes pass until then, and a "
-                "record that is acknowledged may be on one broker only"
+                f"bring the broker back, or raise the number of replicas of {first}: with {ISR}=1 writes pass "
+                "until then, and a record that is acknowledged may be on one broker only"
             ),
         ),
         beside=True,
