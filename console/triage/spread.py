@@ -15,6 +15,9 @@ MOST_OF, AT_MOST, RECORDS, WATCHED, LESS, FEWEST = 0.8, 2.0, 100, 30.0, 0.5, 3
 as a multiple of an even one; the minimum number of records, then and now, and of seconds before; the share to which the
 writes to the other partitions fell, as more records of one tenant leave the others as they were; and the minimum number
 of partitions."""
+BRIEF = 8.0
+"""Maximum seconds without a record in any partition before. Producers without keys may stay with a partition for longer
+(KIP-794): their records are uneven at any time."""
 MOST_PARTITIONS = 5_000
 """Maximum number of partitions that are examined at each poll."""
 KEPT = timedelta(minutes=30)
@@ -77,7 +80,7 @@ def _examined(topic: Topic, logs: ObservedLogs, rates: Rates, at: datetime) -> I
     for each in topic.partitions:
         place = topic.name, each.number
         end, log = rates.ends.get(place), logs.logs.get(place)
-        if end is None or log is None or end.base < log.first_end:
+        if end is None or log is None or end.base < log.first_end or log.grew_at is None or log.pause > BRIEF:
             return
         now[each.number], before[each.number] = end.value - end.base, end.base - log.first_end
         earlier, lately = max(earlier, end.base_at - log.first_at), max(lately, end.at - end.base_at)

@@ -261,8 +261,9 @@ def test_keys_that_become_one_are_named() -> None:
         (lambda _t, n, tick: 2 if tick < 10 else 12 if n == 3 else 0, 20),
         (lambda _t, _n, _tick: 50, 20),
         (lambda _t, n, tick: 50 if tick < 3 else 300 if n == 3 else 1, 8),
+        (lambda _t, n, tick: 300 if n == (tick // 4) % 6 else 0, 40),
     ],
-    ids=["always", "more of one tenant", "few records", "spread", "not seen for long"],
+    ids=["always", "more of one tenant", "few records", "spread", "not seen for long", "one after the other"],
 )
 def test_an_uneven_topic_that_was_or_has_more_is_no_row(growth: Callable[[str, int, int], int], ticks: int) -> None:
     assert "keys-collapsed" not in {each.cause for each in written(growth, ticks, topics=("orders",))}
