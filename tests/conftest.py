@@ -5,6 +5,7 @@ which run from their first test to their last one.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 from collections.abc import Callable, Generator, Iterator
@@ -16,6 +17,7 @@ import pytest
 from _pytest.nodeid import NodeId
 from hypothesis import settings
 
+from console.log_file import PrivateLog
 from tests.support import real_clusters
 from tests.support.cached_folder import cache_home
 from tests.support.children import end_children
@@ -149,6 +151,18 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     return home
+
+
+@pytest.fixture(autouse=True)
+def closed_log() -> Iterator[None]:
+    """Close the log of a command after its test: else the logs of all earlier tests would get each record of later
+    ones.
+    """
+    yield
+    root = logging.getLogger()
+    for log in [each for each in root.handlers if isinstance(each, PrivateLog)]:
+        root.removeHandler(log)
+        log.close()
 
 
 @pytest.fixture(autouse=True)
