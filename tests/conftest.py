@@ -4,6 +4,7 @@ which run from their first test to their last one.
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import logging
 import os
@@ -85,6 +86,16 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, object, object]:
+    """Let one of xdist's workers at a time import a file: it compiles modules, and the others read what it wrote."""
+    if not isinstance(collector, pytest.Module) or "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    with collector.path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
