@@ -15,6 +15,7 @@ from console.model.observed_logs import Place
 from console.model.parts import Part
 from console.model.quorum import leaders_clock
 from console.triage import symptoms
+from console.triage.answer_times import Late, Took, late_after, took_after
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
@@ -36,8 +37,6 @@ CALM, LONGER = timedelta(seconds=60), 3
 """The time without an election after which the quorum is calm again; and the factor of the average time between
 elections, which counts if it gives a longer time."""
 MOST_INTERVALS = 64
-PROBES = 8
-"""Number of probes whose times are kept."""
 ABSENCES = (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
 FLAPS = 3
 """Minimum number of absences of a broker within the observations: more than a restart."""
@@ -84,20 +83,6 @@ class Epoch(NamedTuple):
     """The time of its first poll, UTC."""
 
 
-class Took(NamedTuple):
-    """The seconds from probes of a broker, on new connections, to its answers."""
-
-    first: tuple[float, ...]
-    """Those of the first probes (`PROBES`) that were observed, or of the first ones after its return."""
-    last: tuple[float, ...]
-    """Those of the last probes, the earliest first."""
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the broker answered as many probes as are kept."""
-        return len(self.last) == PROBES
-
-
 class Observations(Struct, frozen=True):
     """The polls so far, as far as the rules need them."""
 
@@ -127,6 +112,8 @@ class Observations(Struct, frozen=True):
     """The progress of the copies to remote storage."""
     took: Mapping[int, Took] = field(default_factory=dict)
     """Broker -> the times of its answers to probes."""
+    late: Mapping[int, Late] = field(default_factory=dict)
+    """The brokers that answer far later than the others."""
 
     @property
     def watched(self) -> timedelta:
@@ -276,6 +263,9 @@ def after(observations: Observations, poll: symptoms.Poll) -> Observations:
 
 
 def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
+    # Several polls may follow one round of probes.
+    is_round = poll.took is not observations.last.took or not observations.took
+    took = took_after(observations.took, poll.took) if is_round else observations.took
     known = replace(
         observations,
         last=poll,
@@ -285,7 +275,8 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
         standing=standing_after(observations.standing, observations.last, poll),
         handed_over=_handed_over(observations, poll),
-        took=_took(observations, poll),
+        took=took,
+        late=late_after(observations.late, took) if took is not observations.took else observations.late,
         tiers=tiers_after(observations.tiers, observations.last.snapshot.tiered, poll.snapshot.tiered, poll.at)
         if observations.tiers or poll.snapshot.tiered
         else {},
@@ -303,17 +294,6 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         now = _same_as(observations.seen, settled)
         intervals = _intervals(observations, now, poll.at)
     return replace(known, seen=now, intervals=intervals)
-
-
-def _took(observations: Observations, poll: symptoms.Poll) -> Mapping[int, Took]:
-    """Return the times of brokers' answers after a poll. A broker that did not answer begins again: it may start."""
-    if poll.took is observations.last.took and observations.took:  # several polls may follow one round of probes
-        return observations.took
-    return {
-        broker: Took((*known.first, seconds)[:PROBES], (*known.last, seconds)[-PROBES:])
-        for broker, seconds in poll.took.items()
-        for known in (observations.took.get(broker, Took((), ())),)
-    }
 
 
 def _same_as(

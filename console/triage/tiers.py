@@ -17,6 +17,10 @@ class Tier(NamedTuple):
     """The offset of the last record there; -1 if it is empty."""
     since: datetime
     """The time of the first poll that showed this offset, UTC."""
+    moved: bool = False
+    """Whether a poll saw the offset rise."""
+    pause: float = 0.0
+    """The longest time in seconds between two polls that saw it rise."""
 
 
 def tiers_after(
@@ -34,7 +38,16 @@ def tiers_after(
     if now is before:
         return known
     return {
-        place: was if (was := known.get(place)) is not None and was.to == each.tiered_to else Tier(each.tiered_to, at)
+        place: _tier_after(known.get(place), each.tiered_to, at)
         for place, each in now.items()
         if each.tiered_to is not None
     }
+
+
+def _tier_after(was: Tier | None, to: int, at: datetime) -> Tier:
+    if was is None:
+        return Tier(to, at)
+    if was.to == to:
+        return was
+    took = (at - was.since).total_seconds() if was.moved else 0.0
+    return Tier(to, at, moved=True, pause=max(was.pause, took))

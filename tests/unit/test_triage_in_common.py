@@ -4,7 +4,7 @@ one whose partitions nobody reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 
 import pytest
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from console.model import cluster
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, trends_after
+from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import Observations, after, begin
 from console.triage.symptoms import Poll
@@ -44,14 +45,26 @@ def with_two(seconds: float) -> dict[int, float]:
     ("rounds", "is_slow"),
     [
         ([*[with_two(0.006)] * 10, *[with_two(0.6)] * 10], True),
-        ([with_two(0.6)] * 20, True),
+        ([with_two(0.6)] * 20, False),
+        ([*[with_two(0.006)] * 10, *[with_two(0.6)] * 10, *[with_two(0.08)] * 10], True),
+        ([*[with_two(0.006)] * 10, *[with_two(0.6)] * 10, *[with_two(0.04)] * 10], False),
         ([*[with_two(0.006)] * 10, *[with_two(0.6)] * 4], False),
         ([*[with_two(0.006)] * 10, *[with_two(0.09)] * 10], False),
         ([with_two(0.15)] * 20, False),
         ([*[USUAL] * 10, *[dict.fromkeys(USUAL, 0.6)] * 10], False),
         ([*[{1: 0.005, 2: 0.006}] * 10, *[{1: 0.005, 2: 0.6}] * 10], False),
     ],
-    ids=["became slow", "slow from the start", "a pause", "fast enough", "far away", "all are slow", "of two"],
+    ids=[
+        "became slow",
+        "far away from the start",
+        "nearly fast",
+        "fast again",
+        "a pause",
+        "fast enough",
+        "far away",
+        "all are slow",
+        "of two",
+    ],
 )
 def test_a_broker_that_answers_far_later_than_the_others_is_slow(
     rounds: list[dict[int, float]], *, is_slow: bool
@@ -62,7 +75,8 @@ def test_a_broker_that_answers_far_later_than_the_others_is_slow(
         return
     (claim,) = found
     assert (claim.cause, claim.subject, claim.severity) == ("broker-slow", triage.BROKER[2], Severity.WARNING)
-    assert claim.title == "broker 2 takes 600 ms to answer, the others 4 ms"
+    assert claim.title.startswith("broker 2 takes ")
+    assert claim.title.endswith(" ms to answer, the others 4 ms")
 
 
 def test_a_broker_that_starts_may_answer_slowly_at_first() -> None:
@@ -111,15 +125,21 @@ def _with_topics(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, topics=topics, groups={}, lags={})
 
 
-def _read(snapshot: Snapshot, tick: int, groups: Mapping[str, str], still: Iterable[tuple[str, int]]) -> Snapshot:
+def _read(
+    snapshot: Snapshot,
+    tick: int,
+    groups: Mapping[str, str],
+    still: Iterable[tuple[str, int]],
+    holder: Callable[[int], int] = lambda number: number // 2,
+) -> Snapshot:
     """Return the snapshot in which each group reads its topic, but commits nothing in these partitions from the third
-    tick on.
+    tick on. holder: returns the number of the member that has a partition.
     """
     stands = set(still)
     lags = {
         group: cluster.GroupLag(
             tuple(
-                cluster.PartitionLag(topic, number, now, 50 * tick, 50 * tick - now, f"m{number}")
+                cluster.PartitionLag(topic, number, now, 50 * tick, 50 * tick - now, f"m{holder(number)}")
                 for number in range(6)
                 for now in (50 * min(tick, 3) if (topic, number) in stands else 50 * tick,)
             )
@@ -132,7 +152,10 @@ def _read(snapshot: Snapshot, tick: int, groups: Mapping[str, str], still: Itera
             "Stable",
             "consumer",
             coordinator=1,
-            members=tuple(cluster.GroupMember(f"m{n}", f"c{n}", "/h", ((topic, n),)) for n in range(6)),
+            members=tuple(
+                cluster.GroupMember(f"m{n}", f"c{n}", "/h", tuple((topic, p) for p in range(6) if holder(p) == n))
+                for n in range(3)
+            ),
         )
         for group, topic in groups.items()
     }
@@ -157,16 +180,7 @@ OF_BROKER_2 = [
 def test_what_several_groups_do_not_read_has_one_leader(
     groups: dict[str, str], still: list[tuple[str, int]], *, is_one: bool
 ) -> None:
-    base = _with_topics(triage.healthy())
-    first = _read(base, 0, groups, still)
-    trends = trends_after({}, first.lags, triage.START)
-    observations = begin(Poll(triage.START, replace(first, lag_trends=trends)))
-    for tick in range(1, 20):
-        at = triage.START + tick * triage.TICK
-        snapshot = _read(triage.fresh(base, tick), tick, groups, still)
-        trends = trends_after(trends, snapshot.lags, at)
-        observations = after(observations, Poll(at, replace(snapshot, lag_trends=trends)))
-    causes = [each.claim for each in diagnose(observations).causes]
+    causes = _causes(groups, still)
     assert causes, "the groups do not get on in any case"
     if is_one:
         (claim,) = causes
@@ -174,3 +188,24 @@ def test_what_several_groups_do_not_read_has_one_leader(
         assert claim.title == "2 groups stand still in the partitions that broker 2 leads"
     else:
         assert "leader-not-read" not in {each.cause for each in causes}
+
+
+def test_members_that_hang_with_their_host_are_not_blamed_on_the_leader_of_their_partitions() -> None:
+    """The assignor range gives a member the partitions of one leader."""
+    causes = _causes({"billing": "orders", "counts": "clicks"}, OF_BROKER_2, holder=lambda number: number % 3)
+    assert causes
+    assert "leader-not-read" not in {each.cause for each in causes}
+
+
+def _causes(groups: dict[str, str], still: list[tuple[str, int]], **how: Callable[[int], int]) -> list[Claim]:
+    """Return the claims after 19 ticks. how: arguments of `_read`."""
+    base = _with_topics(triage.healthy())
+    first = _read(base, 0, groups, still, **how)
+    trends = trends_after({}, first.lags, triage.START)
+    observations = begin(Poll(triage.START, replace(first, lag_trends=trends)))
+    for tick in range(1, 20):
+        at = triage.START + tick * triage.TICK
+        snapshot = _read(triage.fresh(base, tick), tick, groups, still, **how)
+        trends = trends_after(trends, snapshot.lags, at)
+        observations = after(observations, Poll(at, replace(snapshot, lag_trends=trends)))
+    return [each.claim for each in diagnose(observations).causes]

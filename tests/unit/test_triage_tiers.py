@@ -51,14 +51,14 @@ def test_segments_that_are_not_copied_for_a_minute_are_named() -> None:
     (claim,) = [each.claim for each in diagnose(observations).causes]
     assert (claim.cause, claim.subject) == ("remote-copy-stands", Subject(topic="orders"))
     assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.LIKELY)
-    assert claim.title == "nothing of orders is copied to remote storage, and brokers keep what is not copied"
+    assert claim.title == "the copies of orders to remote storage stand still, and brokers keep what is not copied"
     assert claim.since == triage.START + STANDING * triage.TICK
     assert claim.evidence[0].fact == "the last record of orders/0 there is 10,030, its log ends at 10,800"
 
 
 @pytest.mark.parametrize("how", ["copied on", "too short", "few wait", "switched off", "not stable", "older brokers"])
 def test_logs_that_wait_for_a_good_reason_are_not_named(how: str) -> None:
-    """Brokers copy closed segments of stable records; `remote.copy.disable` stops that on purpose."""
+    """Brokers copy closed segments of stable records; `remote.log.copy.disable` stops that on purpose."""
     stands = 9_950 + MOVING * STANDING
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -68,7 +68,7 @@ def test_logs_that_wait_for_a_good_reason_are_not_named(how: str) -> None:
             case "few wait":
                 return _tiered(snapshot, tick, stands, **{"segment.bytes": str(10 * SEGMENT)})
             case "switched off":
-                return _tiered(snapshot, tick, stands, **{"remote.copy.disable": "true"})
+                return _tiered(snapshot, tick, stands, **{"remote.log.copy.disable": "true"})
             case "older brokers":
                 known = _tiered(snapshot, tick, 0)
                 return replace(known, tiered={("orders", 0): TieredOffsets(9_900)})
@@ -102,5 +102,5 @@ def test_the_worst_of_several_topics_is_told() -> None:
     claims = [each.claim for each in diagnose(triage.watched(change, 20, facts=facts)).causes]
     (claim,) = [each for each in claims if each.cause == "remote-copy-stands"]
     assert claim.subject == Subject()
-    assert claim.title.startswith("nothing of 2 topics is copied")
+    assert claim.title.startswith("the copies of 2 topics to remote storage stand still")
     assert claim.evidence[0].fact.startswith("the last record of clicks/0 there is -1")

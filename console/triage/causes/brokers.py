@@ -19,6 +19,7 @@ from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
+from console.triage.answer_times import middle
 from console.triage.connection_limits import limits_set
 from console.triage.events import ADDRESS
 from console.triage.observations import FLAPS, UNHEARD, Interval, Observations, earliest
@@ -499,15 +500,9 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
     last = intervals[-1]
     text = f"went away {len(intervals)} times"
     if ended and gaps:
-        text += f", {_middle(ended):.0f} s of every {_middle(gaps):.0f} s"
+        text += f", {middle(ended):.0f} s of every {middle(gaps):.0f} s"
     up = f", up again {time_of_day(last.ended)}" if last.ended is not None else ""
     return f"{text}; last {time_of_day(last.began)}{up}"
-
-
-def _middle(values: Iterable[float]) -> float:
-    """Return the median of some values, the lower one of two."""
-    ordered = sorted(values)
-    return ordered[(len(ordered) - 1) // 2]
 
 
 def _ms(seconds: float) -> str:
@@ -516,7 +511,7 @@ def _ms(seconds: float) -> str:
 
 
 def _stutters(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that stopped to answer again and again, while they answer: each time for less than a session, so
+    """Yield brokers that stopped answering again and again, while they answer: each time for less than a session, so
     that they are not fenced.
     """
     by_broker = observations.intervals_of(symptoms.BROKER_SILENT)
@@ -528,20 +523,24 @@ def _stutters(observations: Observations) -> Iterator[cause.Claim]:
     }
     for broker, mine in recent.items():
         subject = symptoms.Subject(broker=broker)
-        gap = _middle((after.began - before.began).total_seconds() for before, after in pairwise(mine))
+        gap = middle((after.began - before.began).total_seconds() for before, after in pairwise(mine))
         is_over = observations.last.at - (mine[-1].ended or observations.last.at) > timedelta(seconds=2 * gap)
         others = [each for other, some in by_broker.items() if other != subject for each in some]
         # A host that is busy makes kac late for several brokers at once.
         alone = [each for each in mine if not any(_meet(each, other) for other in others)]
-        was_gone = observations.intervals.get((symptoms.BROKER_GONE, subject))
+        was_gone = any(
+            each.ended is None or each.ended >= observations.last.at - PERIOD
+            for each in observations.intervals.get((symptoms.BROKER_GONE, subject), ())
+        )
+        fits = any(each.brokers == (broker,) for each in observations.of(symptoms.UNDER_REPLICATED))
         if (symptoms.BROKER_SILENT, subject) in observations.seen or is_over or was_gone or len(alone) < OFTEN:
             continue
         yield cause.Claim(
             cause="broker-unresponsive",
             subject=subject,
-            severity=_severity(observations, broker),
+            severity=Severity.HIGH if fits else Severity.WARNING,
             certainty=Certainty.LIKELY,
-            title=f"broker {broker} stops to answer again and again",
+            title=f"broker {broker} stops answering again and again",
             since=mine[0].began,
             times=len(mine),
             evidence=(
@@ -602,25 +601,11 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-SLOW, SLOWER, RISE, STEADY = 0.1, 5.0, 4.0, 10.0
-"""Limits for brokers that answer slowly: minimum seconds; minimum factors of the time that the other brokers take, and
-of the broker's own time at first; minimum factor of the others' time for a broker that was slow from the first probe
-on, with twice the seconds: it may be far away."""
-
-
 def _slow(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that answer far later than the others and, unless the difference is larger still, than they
-    themselves did at first.
-    """
+    """Yield brokers that answer far later than the others, and than they themselves did at first."""
     away = _away(observations) | observations.last.silent | restarting(observations).keys()
-    usual = {id_: _middle(took.last) for id_, took in observations.took.items() if took.is_known}
-    if len(usual) <= 2:  # of two brokers either may be the unusual one
-        return
-    for broker, seconds in usual.items():
-        others = _middle(each for id_, each in usual.items() if id_ != broker)
-        first = _middle(observations.took[broker].first)
-        rose = seconds >= max(SLOW, SLOWER * others, RISE * first)
-        if broker in away or not (rose or seconds >= max(2 * SLOW, STEADY * others)):
+    for broker, (seconds, first, others) in observations.late.items():
+        if broker in away:
             continue
         fits = any(each.brokers == (broker,) for each in observations.of(symptoms.UNDER_REPLICATED))
         yield cause.Claim(
@@ -980,8 +965,8 @@ CAUSES = (
         _slow,
         reads="ApiVersions on new connections, 8 of each of three or more brokers",
         takes=(
-            "likely: 100 ms and 5 times the median of the others, and 4 times its own time at first; or 200 ms and 10 "
-            "times the others"
+            "likely: the median is 100 ms or more, 5 times that of the others, and 4 times the broker's own at first; "
+            "until it is below half of that"
         ),
     ),
     cause.CauseRule(

@@ -33,9 +33,14 @@ def _of_one_leader(observations: Observations) -> Iterator[cause.Claim]:
     if leader < 0 or leader in silent or count < FEWEST or len(still) - count > NEARLY_NONE * len(still):
         return
     mine = [each for each in still if _leader(each, snapshot.topics) == leader]
-    groups = {each.subject.group for each in mine if each.subject.group is not None}
+    readings = symptoms.readings(snapshot)
+    of_groups = {each.subject.group for each in mine if each.subject.group is not None}
+    # A member that stands still in all of its partitions, or a host of such members, is the reason itself.
+    groups = {group for group in of_groups if _get_on_elsewhere(readings.get(group), mine)}
+    mine = [each for each in mine if each.subject.group in groups]
     topics = {each.subject.topic for each in mine if each.subject.topic is not None}
-    moving = _moving(groups, symptoms.readings(snapshot), snapshot.topics)
+    count = len(mine)
+    moving = _moving(groups, readings, snapshot.topics)
     elsewhere = moving.total() - moving[leader]
     if min(len(groups), len(topics), elsewhere) < SEVERAL or count < NEARLY_ALL * (count + moving[leader]):
         return
@@ -81,6 +86,20 @@ def _leader(each: symptoms.Symptom, topics: Mapping[str, Topic]) -> int:
     return found.leader if found is not None else -1
 
 
+def _get_on_elsewhere(reading: Reading | None, still: Sequence[symptoms.Symptom]) -> bool:
+    """Return whether a member of a group that stands still in one of these partitions has committed in another one."""
+    if reading is None or reading.trend is None or reading.lag is None:
+        return False
+    trend, places = reading.trend, {(each.subject.topic, each.subject.partition) for each in still}
+    holders = {each.member for each in reading.lag.partitions if (each.topic, each.partition) in places and each.member}
+    return any(
+        (stands := trend.standing.get((each.topic, each.partition))) is not None
+        and (stands.moved or 0.0) > trend.base.at
+        for each in reading.lag.partitions
+        if each.member in holders
+    )
+
+
 def _moving(groups: set[str], known: Mapping[str, Reading], topics: Mapping[str, Topic]) -> Counter[int]:
     """Return leader -> the number of partitions in which one of these groups has committed lately."""
     found: Counter[int] = Counter()
@@ -101,7 +120,7 @@ CAUSES = (
         reads="OffsetFetch over time, Metadata, ApiVersions",
         takes=(
             "likely: of the partitions in which several groups of several topics do not get on, nine of ten are led by "
-            "one broker that answers, and the groups get on in the partitions of others"
+            "one broker that answers, and the same members get on in the partitions of other leaders"
         ),
     ),
 )

@@ -159,9 +159,9 @@ def _from(entry: config.ConfigEntry | None) -> str:
     return f", from {entry.source.name.lower().replace('_', ' ')}" if entry is not None else ""
 
 
-GIVEN_UP = timedelta(minutes=5)
+GIVEN_UP = timedelta(minutes=30)
 """The time for which a partition has to be without a leader before an unclean election is offered, unless the brokers
-of its ISR were unregistered: a broker that restarts is back by then."""
+of its ISR were unregistered: after a crash a broker may read its segments for that long."""
 
 
 def _leaderless(observations: Observations) -> Iterator[cause.Claim]:

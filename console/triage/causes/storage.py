@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import chain
 
 from console.model.cluster import LogDir, Quorum, QuorumReplica, partition_in
 from console.model.config import number_in, text_in, topic_resource
@@ -211,14 +212,20 @@ def _relief(snapshot: Snapshot, places: Sequence[Place]) -> cause.Next:
     """
     broker, full = places[0][0], set(places)
     dirs = [each for each in snapshot.log_dirs.get(broker, ()) if each.failure is None]
-    spare = [each for each in dirs if (broker, each.path) not in full and _room(each) > 0]
+    spare = [(room, each.path) for each in dirs if (broker, each.path) not in full and (room := _room(each))]
     if spare:
-        to = max(spare, key=_room).path
+        to = max(spare)[1]
         return cause.Next(f"move replicas into {to} on the same broker: move topic TOPIC broker {broker} to dir {to}")
     held = sum(each.size for each in dirs)
     crowded = {each[0] for each in places}
     others = [each.id for each in snapshot.cluster.brokers if not each.fenced and each.id not in crowded]
-    room = sum(max((_room(each) for each in snapshot.log_dirs.get(other, ())), default=0) for other in others)
+    rooms = [[_room(each) for each in snapshot.log_dirs.get(other, ())] for other in others]
+    if not all(rooms) or None in chain.from_iterable(rooms):
+        return cause.Next(
+            "shorten a retention, delete a topic, or add a disk; before a move to other brokers, look at the room of "
+            "their disks, which could not be read"
+        )
+    room = sum(max(each or 0 for each in mine) for mine in rooms)
     if room < held:
         return cause.Next(
             f"shorten a retention, delete a topic, or add a disk or a broker: the other brokers have no room for the "
@@ -229,10 +236,12 @@ def _relief(snapshot: Snapshot, places: Sequence[Place]) -> cause.Next:
     )
 
 
-def _room(log_dir: LogDir) -> int:
-    """Return the bytes that a directory can take until a fifth of its disk is left."""
-    if log_dir.failure is not None or log_dir.cordoned or log_dir.usable_bytes < 0:
+def _room(log_dir: LogDir) -> int | None:
+    """Return the bytes that a directory can take until a fifth of its disk is left; None if that is unknown."""
+    if log_dir.failure is not None or log_dir.cordoned:
         return 0
+    if log_dir.usable_bytes < 0:
+        return None
     return max(0, log_dir.usable_bytes - log_dir.total_bytes // 5)
 
 
@@ -290,15 +299,15 @@ def _cleaner(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-STANDS, SEGMENTS = timedelta(seconds=60), 3
-"""The time without a copied record, and the minimum number of segments that wait, for copies to remote storage that
-stand still: brokers copy only closed segments, at an interval of remote.log.manager.task.interval.ms (30 s)."""
+STANDS, SEGMENTS, SLOWEST = 60.0, 3, 2_000_000
+"""Limits for copies to remote storage that stand still. Minimum seconds without a copied record: brokers copy only
+closed segments, at an interval of remote.log.manager.task.interval.ms (30 s); the minimum number of segments that wait;
+and the bytes per second of a slow copy, whose segments may take so long."""
 
 
 def _not_copied(observations: Observations) -> Iterator[cause.Claim]:
     """Yield tiered topics whose closed segments are not copied to remote storage."""
-    late = [place for place, tier in observations.tiers.items() if observations.last.at - tier.since >= STANDS]
-    waiting = _waiting(late, observations)
+    waiting = _waiting(observations)
     if not waiting:
         return
     topics = sorted({topic for topic, _ in waiting})
@@ -312,7 +321,7 @@ def _not_copied(observations: Observations) -> Iterator[cause.Claim]:
         subject=triage_symptoms.Subject(topic=topic) if len(topics) == 1 else triage_symptoms.CLUSTER,
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY,
-        title=f"nothing of {what} is copied to remote storage, and brokers keep what is not copied",
+        title=f"the copies of {what} to remote storage stand still, and brokers keep what is not copied",
         since=min(observations.tiers[place].since for place in waiting),
         evidence=(
             cause.Evidence(
@@ -335,36 +344,49 @@ def _not_copied(observations: Observations) -> Iterator[cause.Claim]:
     )
 
 
-def _waiting(late: Iterable[tuple[str, int]], observations: Observations) -> Mapping[tuple[str, int], float]:
-    """Return those of these partitions of which closed segments wait to be copied, each with the bytes that wait."""
-    snapshot, logs = observations.last.snapshot, observations.last.facts.logs.logs
-    places = [
-        place
-        for place in late
-        if place in logs
-        and place in snapshot.tiered
+def _waiting(observations: Observations) -> Mapping[tuple[str, int], float]:
+    """Return the partitions whose closed segments have waited for longer than a copy takes, each with the bytes that
+    wait. Partitions whose leaders copied something else meanwhile are left out.
+    """
+    snapshot, logs, at = observations.last.snapshot, observations.last.facts.logs.logs, observations.last.at
+    places = {
+        place: partition.leader
+        for place, tier in observations.tiers.items()
+        if (at - tier.since).total_seconds() >= max(STANDS, 3 * tier.pause)
         and not _is_copy_off(snapshot, place[0])
         # Brokers copy records only up to the last stable offset.
-        and logs[place].last.stable > observations.tiers[place].to + 1
-    ]
-    sizes = held_sizes(snapshot, set(places)) if places else {}
-    found = {}
-    for place in places:
-        partition = partition_in(snapshot.topics.get(place[0]), place[1])
-        held = sizes.get(place, {}).get(partition.leader) if partition is not None else None
+        and place in logs
+        and logs[place].last.stable > tier.to + 1
+        and (partition := partition_in(snapshot.topics.get(place[0]), place[1])) is not None
+    }
+    sizes = held_sizes(snapshot, places.keys()) if places else {}
+    found, stands = {}, {}
+    for place, leader in places.items():
+        held, segment = sizes.get(place, {}).get(leader), _segment(snapshot, place[0])
         first, end = snapshot.tiered[place].local_from, logs[place].last.end
-        segment = number_in(snapshot.configs[topic_resource(place[0])], "segment.bytes")
         if held is None or segment is None or first >= end:
             continue
         much = held * (end - max(first, observations.tiers[place].to + 1)) / (end - first)
-        if much >= SEGMENTS * segment:
+        stands[place] = (at - observations.tiers[place].since).total_seconds()
+        if much >= SEGMENTS * segment and stands[place] >= segment / SLOWEST:
             found[place] = much
-    return found
+    copied = {
+        partition.leader: max(at.timestamp() - tier.since.timestamp(), 0.0)
+        for place, tier in sorted(observations.tiers.items(), key=lambda each: each[1].since)
+        if tier.moved and (partition := partition_in(snapshot.topics.get(place[0]), place[1])) is not None
+    }  # leader -> the seconds since it copied something
+    return {place: much for place, much in found.items() if copied.get(places[place], stands[place]) >= STANDS}
+
+
+def _segment(snapshot: Snapshot, topic: str) -> int | None:
+    """Return the maximum bytes of a topic's segment; None if it is unknown."""
+    configs = snapshot.configs.get(topic_resource(topic))
+    return number_in(configs, "segment.bytes") if configs is not None else None
 
 
 def _is_copy_off(snapshot: Snapshot, topic: str) -> bool:
     configs = snapshot.configs.get(topic_resource(topic))
-    return configs is None or text_in(configs, "remote.copy.disable") == "true"
+    return configs is None or text_in(configs, "remote.log.copy.disable") == "true"
 
 
 # -- the quorum --------------------------------------------------------------------------------------------------------
