@@ -9,8 +9,8 @@ from console.model.acl import Acl, acl_text
 from console.model.codes import BROKER, CONNECTOR, GROUP, SCHEMA, TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
-from console.model.tokens import TokenTarget
 from console.plan.edits import SetConfig, UnsetConfig
+from console.triage.events import Place
 from console.triage.past import ConfigChange
 from console.triage.symptoms import CLUSTER, Subject
 
@@ -20,6 +20,14 @@ class ChangedPlace(NamedTuple):
 
     subject: Subject
     name: str
+
+
+def owner_of(place: Place) -> ChangedPlace:
+    """Return the owner of a place's value; a login that names its user is called by that user, not by its id."""
+    if place.kind.about.is_login and place.key:
+        name = f"{place.kind.about.one} of {place.key}"
+        return ChangedPlace(Subject(entity=name), name)
+    return changed_place(place.about, place.key)
 
 
 def changed_place(about: changes.Target, key: str) -> ChangedPlace:
@@ -45,8 +53,6 @@ def changed_place(about: changes.Target, key: str) -> ChangedPlace:
             return ChangedPlace(Subject(entity=entity, key=key), f"quota of {entity}")
         case changes.ScramUser():
             return ChangedPlace(Subject(entity=f"user {about.user}"), f"user {about.user}")
-        case TokenTarget() if key:  # the token's owner
-            return ChangedPlace(Subject(entity=f"token of {key}"), f"token of {key}")
         case changes.TopicTarget():
             return ChangedPlace(Subject(topic=about.name), f"topic {about.name}")
         case changes.MoveTarget():

@@ -30,7 +30,7 @@ from console.model.quota import QuotaEntity, QuotaValues
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.model.subjects import SubjectTarget
-from console.model.tokens import TokenTarget
+from console.model.tokens import TokenTarget, is_replaced
 from console.plan.amounts import utc_time
 from console.triage.config_changes import config_differences
 from console.triage.facts import Author
@@ -56,6 +56,8 @@ class About(NamedTuple):
     """The reason why no edit reverts it, if none does."""
     once_gone: str = ""
     """The reason for a target that is gone, or was created again; empty: the same reason."""
+    is_login: bool = False
+    """Whether clients log in with it: they notice its end at their next login."""
 
 
 _NODES, _TOPICS, _ACCESS = "brokers, partitions", "topics, configs", "quotas, ACLs, users"
@@ -128,6 +130,7 @@ class Kind(StrEnum):
             own_values=True,
             by_requests=True,
             no_way_back="the old password is unknown: `scram set` sets a new one",
+            is_login=True,
         ),
     )
     TOKEN = (
@@ -139,7 +142,8 @@ class Kind(StrEnum):
             lambda value: f"until {utc_time(int(value))}",
             own_values=True,
             no_way_back="`token expire` ends it, `token renew` has it expire later",
-            once_gone="a token that is gone is gone: `token create` makes another one",
+            once_gone="a token that is gone is gone: `token create` makes another one for its clients",
+            is_login=True,
         ),
     )
     SCHEMA = (
@@ -191,7 +195,7 @@ class Place(NamedTuple):
     key: str = ""
     """A config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a
     topic, `RACK` or `ADDRESS` of a broker, `STATE` or `TASKS` of a connector, `UNPLACED` or a worker's address of a
-    Connect cluster; else ``""``.
+    Connect cluster, the owner of a login that ended by itself; else ``""``.
     """
 
 
@@ -407,6 +411,23 @@ def _token_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
         before, after = (None if token is None else str(token.expires) for token in both)
         if before != after:
             yield Difference(Place(Kind.TOKEN, TokenTarget(id_)), before, after)
+
+
+def ended_logins(old: Snapshot, new: Snapshot, began: datetime, ended: datetime) -> Iterator[Difference]:
+    """Yield the logins that ended by themselves: delegation tokens that passed their ends, or are gone. Left out are
+    those whose owner has a newer one. Each place names the owner, and the former value is the end.
+
+    Args:
+        began, ended: the times of the two polls, UTC.
+    """
+    if not old.tokens or Part.TOKENS not in old.read_at:
+        return
+    first, last = (round(each.timestamp() * 1000) for each in (began, ended))
+    for token in old.tokens.values():
+        if token.expires <= first or (token.id in new.tokens and new.tokens[token.id].expires > last):
+            continue  # it ended before, or lasts
+        if not is_replaced(token, new.tokens.values()):
+            yield Difference(Place(Kind.TOKEN, TokenTarget(token.id), token.owner), str(token.expires), None)
 
 
 def _schema_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:

@@ -27,7 +27,6 @@ from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.subjects import SchemaVersion, SubjectTarget
-from console.model.tokens import TokenTarget, is_replaced
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
 from console.plan.rack_risks import moved_rack, one_rack, racks
@@ -200,7 +199,7 @@ def changes_after(
         *_of_brokers(nodes, now),
         *_of_offsets(known, before, now),
         *_of_schemas(known, before, now),
-        *_of_tokens(before, now),
+        *_of_logins(before, now),
         *_of_replicas(before, now),
     ]
     if not made and not known:
@@ -393,21 +392,10 @@ def _of_schemas(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
             yield JudgedChange(place, None, None, (), (), after, now.at, versions=versions)
 
 
-def _of_tokens(before: Poll, now: Poll) -> Iterator[JudgedChange]:
-    """Yield the delegation tokens that ended: they passed their ends, or are gone. Left out are those whose owner has a
-    newer one.
-    """
-    old, new = before.snapshot, now.snapshot
-    if not old.tokens or Part.TOKENS not in old.read_at:
-        return
-    began, ended = (round(each.at.timestamp() * 1000) for each in (before, now))
-    for token in old.tokens.values():
-        if token.expires <= began or (token.id in new.tokens and not new.tokens[token.id].expires <= ended):
-            continue  # it ended before, or lasts
-        if is_replaced(token, new.tokens.values()):
-            continue
-        place = triage_events.Place(triage_events.Kind.TOKEN, TokenTarget(token.id), token.owner)
-        yield JudgedChange(place, str(token.expires), None, (), (), before.at, now.at)
+def _of_logins(before: Poll, now: Poll) -> Iterator[JudgedChange]:
+    """Yield the logins that ended by themselves."""
+    for each in triage_events.ended_logins(before.snapshot, now.snapshot, before.at, now.at):
+        yield JudgedChange(*each, (), (), before.at, now.at)
 
 
 def _of_replicas(before: Poll, now: Poll) -> Iterator[JudgedChange]:

@@ -25,14 +25,13 @@ from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
 from console.model.system_topics import COMPACT, is_of_application, may_be_of_application
-from console.model.tokens import TokenTarget
 from console.plan import record_risks, risk_rules, topic_risks
 from console.plan.amounts import size, utc_time
 from console.plan.edits import CommitOffset
 from console.plan.values import items_of
 from console.triage import cause, dependencies
 from console.triage import symptoms as triage_symptoms
-from console.triage.changed_places import changed_place
+from console.triage.changed_places import owner_of
 from console.triage.config_changes import HIDDEN
 from console.triage.connection_limits import CONNECTION_LIMITS, NEW_CONNECTIONS
 from console.triage.connectors import groups_of, misses_schema, reason_of, trace_of
@@ -408,7 +407,7 @@ def _outlived(observations: Observations, named: Set[str]) -> Iterator[cause.Cla
 def _claim_of_outlived(
     change: JudgedChange, ended: datetime, topics: Sequence[str], observations: Observations
 ) -> cause.Claim:
-    subject, name = changed_place(change.place.about, change.place.key)
+    subject, name = owner_of(change.place)
     refused = _refused(change)
     author = _author(change, observations.last.facts.authors)
     return cause.Claim(
@@ -469,7 +468,7 @@ def suspect(observations: Observations, subject: triage_symptoms.Subject) -> Sus
     if found is None:
         return None
     change, hit = next(each for each in judged if id(each) == found[0]), found[1]
-    _, name = changed_place(change.place.about, change.place.key)
+    _, name = owner_of(change.place)
     said = cause.Evidence(f"{name}: {_said(change)}", _source(change))
     return Suspect(f"{name}: {_short(change)}", said, hit.by_rule)
 
@@ -605,9 +604,7 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
             return frozenset() if _lets_go(change) else _EFFECTS.get(_base(place.key), frozenset())
         case Kind.FEATURE if _needs_feature(change):
             return _READERS
-        case Kind.SCRAM if change.was is not None:
-            return _READERS | _FAILURES
-        case Kind.TOKEN:
+        case kind if kind.about.is_login and change.was is not None:
             return _READERS | _FAILURES
         case Kind.TOPIC if place.key == ID or change.became is None:
             return _READERS | _FAILURES
@@ -666,8 +663,14 @@ def _near(change: JudgedChange) -> frozenset[str]:
     changed entity.
     """
     is_new = change.was is None and change.place.kind in (Kind.SCRAM, Kind.TOPIC)
-    is_token = change.place.kind is Kind.TOKEN
-    return frozenset() if is_new or is_token or change.offsets or change.from_file or _lets_go(change) else _BY_POSITION
+    is_by_rule = change.offsets or change.from_file or _ends_by_itself(change)
+    return frozenset() if is_new or is_by_rule or _lets_go(change) else _BY_POSITION
+
+
+def _ends_by_itself(change: JudgedChange) -> bool:
+    """Return whether a change is the end of a login at its time: clients that are connected go on."""
+    about = change.place.kind.about
+    return about.is_login and not about.by_requests
 
 
 def _lets_go(change: JudgedChange) -> bool:
@@ -716,12 +719,7 @@ class _Candidate(NamedTuple):
 def _candidate(change: JudgedChange) -> _Candidate:
     # Clients notice a deleted credential, or a line of a broker's file, at their next login, a new schema with its
     # first record, and offsets that were set until they have reached the old ones again.
-    is_late = (
-        change.offsets
-        or change.place.kind in (Kind.SCRAM, Kind.TOKEN)
-        or _schema_of(change) is not None
-        or change.from_file
-    )
+    is_late = change.offsets or change.place.kind.about.is_login or _schema_of(change) is not None or change.from_file
     lasts = KEPT if is_late else BEFORE
     first = change.after - _READ_LATER
     if change.from_file and change.place.key in _FETCHES:
@@ -732,7 +730,7 @@ def _candidate(change: JudgedChange) -> _Candidate:
         _near(change),
         first,
         change.at + lasts,
-        of_vacant=_connects(change) or _limits_connections(change) or change.place.kind is Kind.TOKEN,
+        of_vacant=_connects(change) or _limits_connections(change) or _ends_by_itself(change),
         of_type=_needs_feature(change),
     )
 
@@ -785,8 +783,8 @@ def _hits(
 
 
 def _entity_of(change: JudgedChange) -> dependencies.Entity | None:
-    """Return the entity that a change is about: of a token its owner, as a user."""
-    if change.place.kind is Kind.TOKEN:
+    """Return the entity that a change is about: of a login that names its owner, this user."""
+    if change.place.kind.about.is_login and change.place.key:
         return dependencies.Entity(dependencies.USERS, change.place.key.removeprefix("User:"))
     return dependencies.changed_entity(change.place.about)
 
@@ -900,7 +898,7 @@ def _best(
             topics = {topic for (topic, _), (was, now) in each.change.offsets.items() if now < was}
             if topics and subject.topic is not None and subject.topic not in topics:
                 continue
-            is_kept_out = is_vacant and (each.of_vacant or each.change.place.kind is Kind.SCRAM)
+            is_kept_out = is_vacant and (each.of_vacant or each.change.place.kind.about.is_login)
             rank = not by_rule, not each.change.risks, not is_kept_out, distance, -each.change.at.timestamp()
             if best is None or rank < best[0]:
                 best = rank, each
@@ -1068,7 +1066,7 @@ _OFFSETS_TOPIC = Place(Kind.TOPIC, changes.TopicTarget(OFFSETS), PARTITIONS)
 def _claim(made: _Made, observations: Observations) -> cause.Claim:
     authors = observations.last.facts.authors
     first = made.parts[0]
-    subject, name = changed_place(first.place.about, first.place.key)
+    subject, name = owner_of(first.place)
     if first.from_file:
         name = _brokers_of(made.parts)
     risks = dict.fromkeys(risk for each in made.parts for risk in each.risks)
@@ -1265,26 +1263,29 @@ def _author(change: JudgedChange, authors: Mapping[ChangeKey, Author]) -> Author
     return authors.get((about, change.place.key, change.became))
 
 
-_SOURCES = {
-    Kind.CONFIG: "DescribeConfigs, two looks",
-    Kind.QUOTA: "DescribeClientQuotas, two looks",
-    Kind.ACL: "DescribeAcls, two looks",
-    Kind.SCRAM: "DescribeUserScramCredentials, two looks",
-    Kind.TOKEN: "DescribeDelegationToken, two looks",
-    Kind.TOPIC: "Metadata, two looks",
-    Kind.REPLICAS: "Metadata, two looks",
-    Kind.OFFSET: "OffsetFetch, two looks",
-    Kind.BROKER: "DescribeCluster, two looks",
-    Kind.FEATURE: "ApiVersions, two looks",
-    Kind.VOTER: "DescribeQuorum, two looks",
-    Kind.SCHEMA: "GET /subjects, two looks",
+_REQUESTS = {
+    Kind.CONFIG: "DescribeConfigs",
+    Kind.QUOTA: "DescribeClientQuotas",
+    Kind.SCRAM: "DescribeUserScramCredentials",
+    Kind.OFFSET: "OffsetFetch",
+    Kind.BROKER: "DescribeCluster",
+    Kind.FEATURE: "ApiVersions",
+    Kind.VOTER: "DescribeQuorum",
+    Kind.SCHEMA: "GET /subjects",
 }
+"""The requests that show the changes of a kind, if the kind's part does not name it."""
 
 
 def _source(change: JudgedChange) -> str:
-    if change.place.kind is Kind.CONFIG and _schema_of(change) is not None:
-        return "GET /config, two looks"
-    return "GET /connectors, two looks" if _is_of_connector(change) else _SOURCES[change.place.kind]
+    kind = change.place.kind
+    if kind is Kind.CONFIG and _schema_of(change) is not None:
+        request = "GET /config"
+    elif _is_of_connector(change):
+        request = "GET /connectors"
+    else:
+        part = kind.about.part
+        request = _REQUESTS.get(kind) or (part.about.request.partition(",")[0] if part is not None else "")
+    return f"{request}, two looks"
 
 
 def _effect(made: _Made, standing: Sequence[str]) -> str:
@@ -1305,7 +1306,7 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
         when = "right before" if _schema_of(first) is None else "before"
         return f"{what} {when} {first_few(failed, MOST_NAMED)} failed"
     if suffers.groups:
-        when = "before" if first.from_file or first.place.kind is Kind.TOKEN else "right before"
+        when = "before" if first.from_file or _ends_by_itself(first) else "right before"
         return f"{what} {when} {first_few([f'group {name}' for name in suffers.groups], MOST_NAMED)} fell behind"
     if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in suffers.hit):
         return f"{what} right before it stopped to answer"
@@ -1327,7 +1328,7 @@ def _short(change: JudgedChange) -> str:
             return _short_versions(change.versions)
         case Kind.SCRAM:
             return "credential deleted" if change.became is None else "credential set"
-        case Kind.TOKEN:
+        case _ if _ends_by_itself(change):
             return f"ended at {utc_time(int(change.was or 0))}"
         case Kind.REPLICAS:
             return f"replicas moved from {change.was} to {change.became}"
@@ -1392,7 +1393,7 @@ def _ways_back(made: _Made, observations: Observations) -> Iterator[cause.Next]:
         return
     rival = next((each.rival for each in made.suffers.hit if each.rival is not None), None)
     if rival is not None:
-        _, other = changed_place(rival.place.about, rival.place.key)
+        _, other = owner_of(rival.place)
         yield cause.Next(
             f"find out which change it was: {other} changed at about the same time ({_short(rival)}); the logs "
             "of the clients say what brokers refuse them"
@@ -1405,7 +1406,7 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
     back = tuple(edit for each in made.parts for edit in each.back)
     first = made.parts[0]
     if _is_block(made):
-        _, name = changed_place(first.place.about, first.place.key)
+        _, name = owner_of(first.place)
         return cause.Next(f"ask who blocks {name.removeprefix('quota of ')}, and why: a block on purpose stays")
     if back:
         return cause.Next("take it back", edits=back)
@@ -1423,13 +1424,6 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
             return _way_back_of_topic(made, topic, observations.last.snapshot)
         case changes.MoveTarget(topic=topic):
             return _placed_back(first, topic)
-        case TokenTarget():
-            from console.plan.kinds.tokens import MakeToken  # imported late, as the kinds take a megabyte
-
-            return cause.Next(
-                f"make another token for {first.place.key}, and give it to its clients: a token that ended is gone",
-                edits=(MakeToken(first.place.key),),
-            )
         case changes.ScramUser(user=user):
             return cause.Next(f"set a password for {user} again: no broker has kept the former one")
         case changes.BrokerTarget(id=number) if first.place.key == ADDRESS:
@@ -1438,6 +1432,8 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
             return _position_lost(first)
         case changes.GroupTarget(name=group) if first.again or first.ahead or first.is_lost:
             return _offsets_back(first, group, observations)
+        case _ if first.became is None and (text := first.place.kind.about.once_gone):
+            return cause.Next(text)
     return None
 
 

@@ -9,7 +9,7 @@ from console.model.parts import about
 from console.model.quota import effective
 from console.model.severity import Certainty, Severity
 from console.triage import cause
-from console.triage.changed_places import changed_place
+from console.triage.changed_places import changed_place, owner_of
 from console.triage.observations import Observations
 from console.triage.symptoms import BROKER_SILENT, CONSOLE_THROTTLED, Subject
 
@@ -36,7 +36,7 @@ def _throttled(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="console-throttled",
             # If the quota was changed just now, use the change's subject: quota and throttling are one trouble.
-            subject=changed_place(made.place.about, made.place.key)[0] if made is not None else HERE,
+            subject=owner_of(made.place)[0] if made is not None else HERE,
             severity=Severity.WARNING,
             certainty=Certainty.CERTAIN,
             title=f"this console is throttled{by}: what it shows may be old",
