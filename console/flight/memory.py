@@ -182,7 +182,9 @@ class Memory(Store):
                 self._delete_unused()
 
     def _is_left_off(self, answer: Answer) -> bool:
-        """Return whether an answer is among those dropped for lack of room a few minutes ago, and count it."""
+        """Return whether the memory has no room for an answer, and count the answer if so: in the last five minutes
+        (`PART_MS`) it dropped an earlier answer to the same question for lack of room.
+        """
         asked = key_of(answer.asked)
         since = self._too_large.get(asked)
         if since is None:

@@ -633,8 +633,9 @@ byte each."""
 _SNAPSHOT_FOOTER = b"\0\4"
 
 
-# -- decoding: whole batches as Arrow batches of rows, by the schemas that Kafka ships. Each version of a record has one
-# reader, composed of those of its fields. Secrets are replaced here.
+# -- decoding of whole batches into Arrow batches of rows, by the schemas that Kafka ships -----------------------------
+
+# Each version of a record has one reader, which is composed of the readers of its fields.
 
 
 @cache

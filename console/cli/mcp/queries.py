@@ -281,8 +281,8 @@ class Queries:
         return Answered(to_data(table), table.notes)
 
     async def compare_brokers(self, every: bool) -> Answered:
-        """Return the keys that differ between brokers, and the odd ones. every: whether also keys with a value per
-        broker count.
+        """Return the keys that differ between brokers, and the brokers whose values differ from those of the others.
+        every: whether to include keys that differ between brokers by nature.
         """
         from console.files.compare import broker_table
         from console.model.broker_matrix import broker_matrix

@@ -156,9 +156,13 @@ class LogBytes:
         return self._raw.seek(0, os.SEEK_END) == self.size
 
     def survey(self, positions: Iterable[int]) -> Survey:
-        """Return the present content of the file, with checks at these positions. A gzip file is read as a whole; its
-        last line counts also without a line end, since no broker will write on. Raises OSError, EOFError;
-        LogChangedError: the file changed meanwhile.
+        """Return the present content of the file, with checks at these positions. A gzip file is read as a whole,
+        including a last line without a line end, since brokers do not append to it.
+
+        Raises:
+            LogChangedError: the file changed meanwhile.
+            EOFError: a gzip file is truncated.
+            OSError: the file can't be read.
         """
         if self.is_packed:
             return self._survey_packed(sorted({*positions}))
