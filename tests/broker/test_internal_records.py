@@ -53,9 +53,10 @@ def test_the_table_is_that_of_the_jars_and_has_the_records_of_every_release() ->
 
 
 def placed_of(half: Mapping[str, Any], versions: set[int] | None = None) -> set[Any]:
-    """Return the untagged fields of each version, which are the same in all releases that have the version.
+    """Return (version, untagged fields) of each version of a schema.
 
-    versions: an empty set for the key of a record, which makes all versions equal; None for a value.
+    versions: None keeps the versions apart; any set gives all of them the version -1, because record keys have no
+    version of their own.
     """
     found = schemas_of([{"apiKey": 0, "name": "", **half}]).values()
     return {(-1 if versions is not None else each.version, untagged(each.fields)) for each in found}

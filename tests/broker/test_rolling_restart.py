@@ -1,4 +1,6 @@
-"""Tests of restarts under load: a rolling restart of real brokers is no trouble, and a broker that fails is named."""
+"""Tests of restarts under load: triage reports no trouble for a rolling restart of real brokers, and names a broker
+that fails.
+"""
 
 import asyncio
 import contextlib

@@ -304,7 +304,9 @@ were up.
 """
 
 LED = Case(((1, 2, 3), (1, 3), (2, 3)), 1, goals.Drain((3,)), 10**7, False, (Down(1), Up(1)))
-"""Broker 1 is not the leader of partitions that prefer it: the operation elects it at the end, for the moved ones."""
+"""Broker 1 does not lead the partitions whose preferred leader it is: at the end the operation elects it for the moved
+ones.
+"""
 WITHIN = Case(((1, 2), (1, 3), (2, 1)), 1, goals.DrainDir(1, DIRS[0]), 10**7, True, (ForeignCopy(2, 1, DIRS[0]),))
 """The operation waits for the copy of another tool into the directory that is drained."""
 

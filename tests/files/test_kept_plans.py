@@ -1,4 +1,4 @@
-"""Tests of a plan in a file, on an unchanged cluster: no kind of edit looks changed, or is left unread."""
+"""Tests of kept plans on an unchanged cluster: for each kind of edit, kac reads the state again and finds it unchanged."""
 
 from __future__ import annotations
 

@@ -175,7 +175,9 @@ READ_ALICE = "ALLOW READ User:alice from *"
 
 
 def cause(where: Path, *changes: Row, allowed: float | None = None, events: Sequence[Row] = ()) -> str | None:
-    """Return the attribute of the change that is named for a denial at noon, with these changes in the history."""
+    """Return the attribute of the change that kac names as the cause of a denial at noon; None if it names none.
+    changes: the history.
+    """
     access = [decided(0, 5)] + ([] if allowed is None else [decided(allowed, allowed, allowed=True)])
     change = only(lake_of(where, access, changes, events)).change
     return None if change is None else change.attr

@@ -385,8 +385,9 @@ def test_the_rows_that_were_made_last_hold(
     asked: tuple[str, str] | None,
     whose: str | None,
 ) -> None:
-    """Each batch replaces all rows of its entities, some by no rows: as in a dict, the last batch with an entity
-    counts."""
+    """Each batch replaces all rows of its entities, some by no rows, so the rows of an entity are those of the last
+    batch that has the entity.
+    """
     lake = Lake.create(str(tmp_path_factory.mktemp("made") / "lake"))
     held: dict[tuple[str, str, str], set[tuple[int, int]]] = {}
     for number, batch in enumerate(batches):

@@ -614,7 +614,9 @@ def test_of_nothing_comes_nothing() -> None:
 
 
 def by_itself(line: str) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-    """Return the key and the figures of a line, from its JSON as Python reads it; None if the line does not count."""
+    """Return the key and the figures of a line, from its JSON as Python reads it; None for a forwarded request and a
+    request of a replica.
+    """
     at = datetime.strptime(line[1:20], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     read = json.loads(line[50:].rpartition(" (")[0])
     request, response = read["request"], read["response"] or {}

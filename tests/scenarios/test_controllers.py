@@ -699,7 +699,9 @@ def refused(capsys: pytest.CaptureFixture[str], real: QuorumCluster, *edits: str
 @pytest.mark.takes(75)
 @pytest.mark.long
 def test_a_static_quorum_of_3_9(capsys: pytest.CaptureFixture[str]) -> None:
-    """In 3.9 voters have no directories and can't be changed; loggers of controllers can."""
+    """In a static quorum, voters have no directory ids and can't be changed, but the log levels of controllers can.
+    Triage names the loss of the majority.
+    """
     with real_clusters.or_skip():
         older = QuorumCluster(kafka_jars.KAFKA_3_9, brokers=1, dynamic=False)
     with older, KafkaCommands(kafka_jars.KAFKA_3_9) as kafka:

@@ -874,7 +874,7 @@ def test_what_can_not_be_read_is_said() -> None:
 
 
 def test_what_is_one_is_said_as_one() -> None:
-    """A single partition and a single leader are named in the singular."""
+    """Titles and evidence use the singular for one partition, and name the single leader."""
 
     def small(snapshot: Snapshot, tick: int) -> Snapshot:
         topic = snapshot.topics["orders"]

@@ -176,7 +176,9 @@ def test_what_is_left_out_is_named(tmp_path: Path, authentication: str) -> None:
     ],
 )
 def test_what_the_operators_leave_alone_is_left_alone(tmp_path: Path, metadata: str, why: str) -> None:
-    """Topics and users are left alone; a resource that is being deleted, as kubectl prints it, must not come back."""
+    """kac does not change topics and users whose resources Strimzi ignores or is deleting (`deletionTimestamp`, as
+    kubectl prints it).
+    """
     theirs = f"{TOPIC}---\n{USER}".replace("  labels:", f"  {metadata}\n  labels:")
     assert notes(tmp_path, theirs) == [
         f"file:1: KafkaTopic shop-orders is left out; {why}",
