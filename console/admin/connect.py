@@ -827,8 +827,8 @@ class _AlteringLoggers(_ConnectSender[connect.AlterConnectLoggers, model_config.
 def _of_all(
     cluster: _Cluster, target: model_config.ConfigResource, answers: Sequence[tuple[RestClient, Answer | RestFailed]]
 ) -> Outcome:
-    """Return the outcome of a change that each worker applies for itself: APPLIED if all workers did, FAILED if surely
-    none did, else UNKNOWN.
+    """Return the outcome of a change that each worker applies for itself: APPLIED if all workers applied it, FAILED if
+    certainly no worker applied it, UNKNOWN otherwise.
     """
     problems, may_be_applied = [], False
     for worker, answer in answers:

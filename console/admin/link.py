@@ -600,9 +600,9 @@ class Link:
         """Return how the known brokers answer ApiVersions within so many seconds. After the first answer the others get
         far less time.
 
-        Each broker gets it on a new connection, all concurrently. On a very large cluster only the first CONCURRENCY
-        brokers are asked, which suffices to see whether the cluster is up. Connections to silent brokers are retired.
-        Raises AdminError if the brokers are unknown, or none answers.
+        kac asks all brokers at once, each on a new connection; on a very large cluster only the first 64
+        (`CONCURRENCY`), which suffices to see whether the cluster is up. It retires the connections to silent brokers.
+        Raises AdminError if the brokers are unknown, or if no broker answers.
         """
         try:
             async with asyncio.timeout(within):

@@ -162,7 +162,7 @@ async def end(_link: Link, portions: AsyncGenerator[model.Portion, None]) -> Non
 
 
 async def _topics(link: Link, search: model.Search) -> tuple[dict[str, Topic], list[Failure]]:
-    """Return the topics that exist, and the failures of the others. Raises BrokerError if none does."""
+    """Return the topics that exist, and the failures of the others. Raises BrokerError if no topic exists."""
     listing = await describe_topics(link, search.topics)
     problems = []
     for name in search.topics:
@@ -252,8 +252,9 @@ async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topic
 
 
 def _is_merged(search: model.Search, wanted: RecordFilter, partitions: int) -> bool:
-    """Return whether the first records of all partitions are merged by time. They are not with a filter, since each
-    partition would be searched for that many records: a search with a filter ends with the first records that it finds.
+    """Return whether a search merges the first records of all partitions by time: if it has several partitions, a limit
+    of at most `MOST_MERGED` (10,000) records and no filter, and does not follow. With a filter, each partition would be
+    searched for that many records.
     """
     return bool(0 < search.limit <= MOST_MERGED and not wanted and not search.follow and partitions > 1)
 
@@ -741,7 +742,7 @@ class _Searching:
             await asyncio.gather(*self._lanes.values(), return_exceptions=True)
 
     async def _one_ends(self) -> None:
-        """Wait until the task of a leader ends, or for a short time."""
+        """Wait until the task of a leader ends, at most `_GLANCE` (0.1 s), and raise its error."""
         if not self._lanes:
             await asyncio.sleep(_GLANCE)
             return

@@ -240,13 +240,13 @@ class Claim(NamedTuple):
 def refused_claims(
     owners: Mapping[str, Owner], claims: Sequence[Claim], names: Collection[str] | None = None
 ) -> dict[str, Failure]:
-    """Return context -> error for each context whose poll is dropped, because its cluster answered with an id that
+    """Return context -> error for each context whose poll kac drops, because its cluster answered with an id that
     belongs to another context. Pure.
 
-    Several contexts may poll one cluster if each of them declares its id, or if they have the same addresses and are
-    polled in one run. Among several new contexts, those that declare the id go first; if none declares it, all are
-    refused, since nothing shows which one is right. A context that declares the id replaces an owner that is no longer
-    configured.
+    Several contexts may poll one cluster if each of them declares its id, or if they have the same addresses and one
+    run polls them. Among several new contexts, those that declare the id go first. If no new context declares it, kac
+    refuses all of them, since nothing shows which one is right. A context that declares the id replaces an owner that
+    is no longer configured.
 
     Args:
         owners: the context of each cluster's last poll.

@@ -152,8 +152,8 @@ _SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 
 
 def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str]:
-    """Return Java's options for Spark: its class path, and the packages that it needs open. A class archive fits only
-    equal options; with folders in the class path none does.
+    """Return Java's options for Spark: its class path, and the packages that it needs open. A class archive works only
+    with the options with which it was made, and with no folder in the class path.
     """
     [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]
     own = sorted(Path(spark, "jars").glob("*.jar"))

@@ -416,7 +416,9 @@ class EmbeddedCluster(Cluster):
             self.fence(broker_id)
 
     async def _session_over(self, since: float) -> None:
-        """Wait until a broker that has sent no heartbeat since a time has no session."""
+        """Wait until the session of a broker whose last heartbeat was at `since` ends: ``broker.session.timeout.ms``
+        after it.
+        """
         session = int(self.spec.static_configs.get("broker.session.timeout.ms", _SESSION_MS)) / 1000
         await self.clock.sleep(max(since + session - self.clock.time(), 0.0))
 

@@ -23,7 +23,7 @@ _FORGOTTEN = 300.0
 
 
 def is_dynamic(state: ClusterState) -> bool:
-    """Return whether voters can be added and removed."""
+    """Return whether clients can add and remove voters: from kraft.version 1 on."""
     return state.features.get(KRAFT_VERSION, 0) > 0
 
 

@@ -734,7 +734,7 @@ class Gone(NamedTuple):
 
 def gone_lines(tables: Tables) -> list[Gone]:
     """Return the parts of request logs and authorizer logs that were lost before kac read them, by cluster, file and
-    place; at most MOST_ROWS parts of each of the two kinds.
+    place; at most `MOST_ROWS` (250,000) parts of each of the two kinds.
     """
     where = Where().add("quarantined IS NOT NULL").add("contains(quarantined.reason, ?)", f" {schema.LOST}: ")
     columns = "cluster_id, quarantined.file, quarantined.byte_pos, quarantined.reason"

@@ -91,7 +91,9 @@ _LONGEST_NAMED = 500
 
 
 def _is_bare(before: bytes) -> bool:
-    """Return whether the text before a message is only what layouts, runtimes and shippers write there."""
+    """Return whether the text before a message is only what layouts, runtimes and shippers write there; False if it has
+    more than `_BEFORE` (4,096) bytes.
+    """
     return not before or (len(before) <= _BEFORE and _is_of_pieces(before.translate(_ONE_DIGIT)))
 
 
@@ -169,8 +171,9 @@ def _is_damaged(before: bytes, rest: bytes) -> bool:
 
 
 def _event(line: bytes, message: bytes, *, is_request: bool) -> tuple[bytes, At | None] | None:
-    """Return the text and the time of a JSON object that has a message in a string; an empty text if that is a request
-    in an event of another logger; None for any other. is_request: whether the message is that of a request.
+    """Return the text and the time of a JSON object that has a message in a string. Return an empty text if the message
+    is a request in an event of another logger, and None for any other line. is_request: whether the message is that of
+    a request.
     """
     try:
         event = _EVENT.decode(line)

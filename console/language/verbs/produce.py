@@ -265,7 +265,7 @@ def batches_of(
     Args:
         span: the place of the statement.
         schemas: the schemas that encoded the records, as text.
-        first_for: the places at which their originals are passed over.
+        first_for: the places at which the plan passes over the original records, once it has written these.
 
     Raises:
         CommandError: the topic's partitions are not known.
