@@ -233,8 +233,8 @@ class Laboratory:
             yield
 
     async def trial(self, *faults: Fault, record: Path | None = None) -> Trial:
-        """Make faults at once in a healthy cluster, poll until all causes are named or the time is over, and undo the
-        faults. record: the file for the responses to the console; None for none.
+        """Make faults at once in a healthy cluster, poll until triage has named all causes or the time is over, and
+        undo the faults. record: the file for the responses to the console; None for no file.
         """
         await self.green()
         async with self.load(), contextlib.AsyncExitStack() as stack:
