@@ -74,8 +74,9 @@ def untagged(fields: Sequence[Field]) -> tuple[Any, ...]:
 @pytest.mark.parametrize("version", real_clusters.by_release(internal_topics.BROKERS, kafka_jars.KAFKA_4_3))
 @pytest.mark.takes(30)
 def test_what_brokers_write_is_what_kafkas_formatters_print(version: str) -> None:
-    """The records are offsets, groups of all protocols, transactions and share state, as a real broker writes them for
-    clients."""
+    """kac decodes the records that a real broker writes for clients as Kafka's own formatters do: offsets, groups of
+    all protocols, transactions and share state.
+    """
     with real_clusters.or_skip():
         recording = internal_topics.recorded_brokers(version)
     compared = internal_topics.compare(recording)

@@ -253,8 +253,9 @@ async def test_a_delegation_token(short_sessions: KafkaCluster) -> None:
 
 
 async def test_tokens_are_made_renewed_and_expired(short_sessions: KafkaCluster) -> None:
-    """A token that kac creates lets a client in; its renewers may expire it; a client that logged in with a token may
-    do neither."""
+    """A token that kac creates lets a client in, and its renewers may renew it. A client that logged in with a token
+    may not describe tokens, and a user who is no renewer may not expire one.
+    """
     alice = SaslSettings("SCRAM-SHA-256", "alice", secret.Secret(short_sessions.users["alice"]))
     async with linked(short_sessions, admin(short_sessions, "SCRAM-SHA-256")) as link:
         create = tokens.CreateToken(renewers=("User:alice",), lifetime_ms=3_600_000)

@@ -264,7 +264,7 @@ class Watch:
         self.events.append((len(self.recording), self.foreign, change))
 
     def described_between(self, first: int, last: int, table: str, slot: plan_edits.Slot) -> bool:
-        """Return whether any client was told the value of a place between two changes."""
+        """Return whether the cluster described the value of a place to any client between two changes."""
         named = _named(slot)
         return any(e.api == DESCRIBES[table] and named in e.request for e in list(self.recording)[first:last])
 

@@ -62,7 +62,9 @@ class Deaths:
 
 @contextmanager
 def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
-    """Count the events of each run. A run that died frees no lease, and does not count as alive."""
+    """Let a run die at an event of `deaths`: before or after a write to the journal or a request. A run that died frees
+    no lease, and other runs see its process as dead.
+    """
     write, send, free = file._write, changes.send, Lease.free
 
     def writing(journal: Path, descriptor: int, data: bytes) -> None:

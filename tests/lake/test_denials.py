@@ -563,7 +563,9 @@ def test_what_is_no_whole_line_is_kept_as_damaged(line: str, reason: str) -> Non
 
 
 def test_a_line_behind_a_cut_one_may_have_its_end() -> None:
-    """The group's name ends with the beginning of another decision, whose end is the broker's own text."""
+    """If a group's name ends with the beginning of another decision, kac counts the line as ambiguous, because the rest
+    of that line is the broker's own text.
+    """
     planted = f"g\n{FORGED.partition(' for request')[0]}"
     found = found_in(f"{HEAD}{of_bob(planted)}{BEHIND}\n")
     assert (decisions(found), reasons(found)) == ([], [AMBIGUOUS])

@@ -61,8 +61,9 @@ def test_a_history_makes_the_gold_that_was_kept(
 
 @pytest.mark.parametrize("name", ALL)
 def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """Each batch is read twice; then all of gold is made again from bronze; then bronze is cut, with the same
-    result."""
+    """Gold has the same rows after each batch is read twice, after kac makes it again from bronze, and after bronze is
+    cut.
+    """
     world = WORLDS[name]
     where = tmp_path / "lake"
     app = application(spark, where, world.files)

@@ -283,7 +283,9 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_impatient")
 @pytest.mark.parametrize(("release", "away"), [("3.9", (102, 103)), ("4.4", (101, 102)), ("4.4", (102, 103))])
 def test_a_majority_that_is_lost(release: str, away: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
-    """From 4.0 on, controllers go on naming the former leader, whether it is down or has lost its majority."""
+    """kac sees that the quorum has lost its majority, although controllers from 4.0 on still name the former leader,
+    both if it is down and if it has lost its majority. For a static quorum (3.9), kac also names the voters.
+    """
     with run_in_thread(ClusterSpec(controllers=3, observers=1, versions=release)) as cluster:
         for node in away:
             cluster.run(lambda one, node=node: one.controller_down(node))  # type: ignore[misc]

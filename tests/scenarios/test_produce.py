@@ -654,7 +654,7 @@ async def written(link: Link, name: str, some: dict[str, Contents]) -> dict[str,
 
 
 async def missed(link: Link, topic: str) -> None:
-    """Wait until only the leader is in sync."""
+    """Wait until only the leader is in sync. Raises TimeoutError after `patience.PATIENCE` seconds."""
     async with asyncio.timeout(patience.PATIENCE):
         while len((await describe_topics(link, [topic])).topics[topic].partitions[0].isr) > 1:
             pass

@@ -775,7 +775,7 @@ def received(cluster: KafkaCluster, topic: str) -> Counter[int]:
 
 
 async def begun(cluster: KafkaCluster, name: str) -> None:
-    """Wait until the first letters arrive."""
+    """Wait until the first letters arrive. Raises TimeoutError after `patience.PATIENCE` seconds."""
     async with asyncio.timeout(patience.PATIENCE):
         while not await asyncio.to_thread(received, cluster, name):
             pass

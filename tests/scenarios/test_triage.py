@@ -90,8 +90,9 @@ def test_what_can_not_be_expected(expected: str, capsys: pytest.CaptureFixture[s
 
 
 async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two transactions that hang are certain; one that is two minutes old and has no coordinator is likely; the others
-    are in progress."""
+    """Triage is certain that two transactions hang. It considers a third one, which is two minutes old and has no
+    coordinator, likely to hang, and names no cause for the others, which are in progress.
+    """
     paces.poll_often(monkeypatch, 0.2, parts.Part.LOGS, parts.Part.OPEN_TRANSACTIONS)
     monkeypatch.setattr(slow_polls, "STANDS", 0.2)
     with run_in_thread(ClusterSpec(scenario="transactions")) as cluster:
@@ -377,8 +378,9 @@ def address(text: str) -> tuple[str, int]:
 
 @real_clusters.BOTH
 async def test_a_leader_from_outside_of_the_isr_is_named(racked_cluster: KafkaCluster, name: str) -> None:
-    """The follower is killed; the leader takes more records and is killed too; then the follower is started and
-    elected."""
+    """Triage names an unclean election: a follower is killed, the leader takes more records and is killed too, then the
+    follower starts and becomes the leader.
+    """
     client = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
     client.start()
     topic = changes.NewTopic(name, assignments=((2, 3),), configs={"min.insync.replicas": "1"})

@@ -321,7 +321,9 @@ class Watching:
         self.seen: list[tuple[float, frozenset[Found]]] = []
 
     async def until(self, holds: Callable[[frozenset[Found]], bool]) -> float:
-        """Poll until a verdict meets a condition, and return its time. Polls without an answer do not count."""
+        """Poll until a verdict meets a condition, and return its time. Skip polls without an answer. Raises
+        TimeoutError after `PATIENCE` seconds.
+        """
         async with asyncio.timeout(PATIENCE):
             while True:
                 try:

@@ -372,7 +372,7 @@ def test_how_long_an_answer_took_is_kept(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_is_like_that_to_another_question_takes_little(tmp_path: Path) -> None:
-    """Such answers come from two brokers, or are about overlapping parts of the partitions."""
+    """Answers of two brokers, or about overlapping parts of the partitions, take little space in a flight record."""
     chance = random.Random(5)
     parts = [b"%06d" % number + chance.randbytes(120) for number in range(300)]
     path = tmp_path / "record"

@@ -1,5 +1,5 @@
-"""Tests of changes by clients: kac judges them by the rules of plans, keeps them until they are taken back, and names
-them as the cause of later symptoms of the entities that they affect.
+"""Tests of changes by clients: kac judges them by the rules of plans, keeps them until another change takes them back,
+and names them as the cause of later symptoms of the entities that they affect.
 """
 
 from __future__ import annotations
@@ -89,10 +89,11 @@ def seen(
     ticks: int = 16,
     authors: Mapping[ChangeKey, Author] | None = None,
 ) -> list[Claim]:
-    """Return the claims of `changed-lately` on a cluster that changes at the tick `WHEN`, while a topic is written to.
+    """Return the claims of `changed-lately` on a cluster that changes at the tick `WHEN`, while producers write to a
+    topic.
 
     Args:
-        is_back: whether the change is taken back at `BACK`.
+        is_back: whether the cluster returns to its former state at `BACK`.
         stops: whether the writes stop with the change.
     """
 
@@ -446,11 +447,11 @@ def set_ahead(
 
     Args:
         to: the offset at `AHEAD`; the group continues from it after members came.
-        back_at: the tick at which the group is set back to its former offset.
+        back_at: the tick at which a client sets the group back to its former offset.
         comes: the tick at which members come.
         left: the tick at which its members leave.
         held: whether members ever had its partitions.
-        described: whether its coordinator was asked for its members.
+        described: whether kac has asked the group's coordinator for its members.
         kind: the type of the group.
         topics: other topics of the cluster.
     """

@@ -324,7 +324,9 @@ def read_back(text: str) -> Read:
 
 @given(WANTED | OF_USERS, st.text(max_size=8), st.sets(USERS, max_size=2))
 def test_what_is_written_is_read_back(state: Wanted, title: str, by_password: set[str]) -> None:
-    """No wish is added or differs, and all that Strimzi's resources can't hold is named."""
+    """What kac reads back from Strimzi's resources has no additional or different wishes, and `left_out` is empty only
+    if nothing is lost.
+    """
     written = strimzi_text(state, title, "west", (), by_password)
     assert all(char.isprintable() or char == "\n" for char in written.text)
     back = read_back(written.text).wanted
