@@ -74,7 +74,7 @@ def read(names: list[str], context: str | None = None, *, described: bool = Fals
 
     Args:
         context: the context that the operator names. If files are for several clusters, those for this one are used.
-        described: the clusters that files describe, as in `read_files`.
+        described: whether to accept files that only describe a cluster of a Kubernetes operator, see `read_files`.
     """
     from console.files.read import for_cluster
     from console.files.reading import read_files

@@ -162,7 +162,9 @@ def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str
 
 
 def _conf_folders() -> list[Path]:
-    """Return the folders of a cluster's own files, as in Spark's launcher."""
+    """Return the folders with a cluster's own configuration files, which Spark's launcher also adds to the
+    class path.
+    """
     named = (os.environ.get(name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"))
     return [Path(each).absolute() for each in named if each]
 

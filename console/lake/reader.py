@@ -361,8 +361,8 @@ class Tables:
         """Select columns of a part's valid rows.
 
         Args:
-            columns: SQL, as after SELECT; times as `epoch_us(…)`, see `time`.
-            where: conditions that rows have to meet beside the part's own; None for none.
+            columns: the select list in SQL; times as `epoch_us(…)`, see `time`.
+            where: conditions that rows have to meet in addition to the part's own; None for none.
             rest: SQL after the conditions.
             more: the parameters in `rest`.
 

@@ -240,7 +240,7 @@ class Queries:
         """Return the changes from this host in its journal, the latest first.
 
         Args:
-            entity: the only entity whose changes are returned, as in the command `describe`; None for all.
+            entity: the only entity whose changes to return, written as for the command `describe`; None for all.
             text: a text that the returned changes have; empty for all.
             since: start time, inclusive, as ``2h``, ``14:05`` or ``2026-11-20T14:05``.
             until: end time, exclusive, in the same forms.
