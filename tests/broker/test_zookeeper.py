@@ -137,7 +137,7 @@ async def test_what_brokers_refuse_is_told_in_their_words(session: Session, name
 
 @pytest.fixture
 def no_incremental(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client's APIs without the incremental request, as with brokers older than 2.3."""
+    """Hide the API incremental_alter_configs, which brokers older than 2.3 lack, from the client."""
 
     def old_range(api: str) -> tuple[int, int]:
         low, high = version_range(api)

@@ -40,7 +40,7 @@ FOREIGN = 7_000_000
 
 
 class Died(BaseException):
-    """kac has died, as by kill -9."""
+    """kac has died, as if by kill -9."""
 
 
 class Deaths:

@@ -269,7 +269,7 @@ async def test_letters_whose_schema_can_not_be_asked_for_are_not_passed_over(
 
 
 def forget(cluster: ThreadedCluster, group: str) -> None:
-    """Have the coordinator forget a group, as after offsets.retention.minutes."""
+    """Have the coordinator forget a group, as if offsets.retention.minutes had passed."""
     cluster.call(lambda each: each.state.groups.pop(group))
 
 

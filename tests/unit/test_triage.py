@@ -822,8 +822,8 @@ def test_a_reassignment_that_gets_bytes_is_work_and_its_broker_is_not_out_of_syn
 
 
 def _all_move(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Return the snapshot with a move of each partition to broker 3, as in a replacement: it is in no ISR until all is
-    copied.
+    """Return the snapshot with a move of each partition to broker 3, which is in no ISR until it has copied
+    everything.
     """
     moving = each_of_orders(
         _moves(snapshot, tick), lambda p: p._replace(leader=1, replicas=(1, 2, 3), isr=(1, 2), offline=())
