@@ -150,7 +150,9 @@ def no_incremental(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_configs_are_replaced_where_there_is_no_incremental_call(
     link: Link, kafka28: ZooKeeperCluster, name: str
 ) -> None:
-    """Configs that are not edited are kept."""
+    """Without the incremental request, kac replaces all configs of a resource, and keeps those that it does
+    not edit.
+    """
     topic = topic_resource(name)
     prior = {"retention.ms": "1000", "segment.ms": "9000"}
     assert await statuses(link, changes.CreateTopics((changes.NewTopic(name, 1, 1, configs=prior),))) == {

@@ -138,7 +138,7 @@ def test_configs_and_levels_of_a_controller(cluster: ThreadedCluster, capsys: py
 
 
 def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
-    """The answers are those of Kafka 4.4."""
+    """A controller that is not active answers as one of Kafka 4.4 does."""
 
     async def asked(cluster: EmbeddedCluster) -> None:
         async with RawClient(cluster, broker=102) as client:

@@ -699,7 +699,9 @@ async def test_what_goes_on_by_the_journal_is_said(
 async def test_the_same_row_a_minute_later_is_not_sent_again_unasked(
     cluster: ThreadedCluster, link: Link, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A minute later the ages in the row's condition differ, so the condition differs and the group too."""
+    """kac warns if a redrive sends the letters of a row that were sent before, although a minute later the ages in the
+    row's condition, and so the group of the redrive, differ.
+    """
     await with_letters(link)
     stands(cluster, "billing", {(ORDERS, 0): 99, (ORDERS, 1): 99, (OTHERS, 0): 99})
     desk = desk_of(session)

@@ -840,7 +840,9 @@ def test_an_announced_restart_is_no_trouble() -> None:
 
 
 def test_a_symptom_without_a_cause_is_said() -> None:
-    """Two replicas of a partition are out of sync, so no single follower is the cause."""
+    """Triage reports a symptom without a cause as unexplained: two replicas of a partition are out of sync, so no
+    single follower is the cause.
+    """
 
     def two(snapshot: Snapshot, _tick: int) -> Snapshot:
         return first_of_orders(snapshot, isr=(snapshot.topics["orders"].partitions[0].leader,))
@@ -991,7 +993,9 @@ RATE, REPLICAS = "follower.replication.throttled.rate", "follower.replication.th
 def test_a_throttle_that_is_taken_away_or_raised_is_no_change_before(
     was: dict[str, str], became: dict[str, str], is_named: bool
 ) -> None:
-    """Changes that were made together are one row."""
+    """Triage names a changed throttle as a cause only if the change can slow replication. Changes that were made
+    together are one cause.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = _two_replicas_away(snapshot, tick)

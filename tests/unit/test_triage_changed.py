@@ -178,7 +178,9 @@ def test_a_change_that_is_taken_back_ends_its_row_and_its_repair_is_none(before:
 
 
 def test_a_lower_limit_that_restores_the_former_one_a_change_made_here_and_a_new_credential_are_no_rows() -> None:
-    """A quota that returns to its former limit after a raise is no row."""
+    """These changes are no causes: the return of a quota to its former limit after a raise, a change from this console,
+    and a new credential.
+    """
     assert not seen(quota(0.05), quota(50.0), is_back=True)
     assert seen(quota(50.0), quota(0.05))
     key = (ORDERS, "retention.ms", "1000")
@@ -339,7 +341,9 @@ def test_a_topic_made_again_under_a_reader_is_named_with_the_group() -> None:
 
 
 def test_a_topic_that_was_seen_deleted_and_is_there_again_was_made_again() -> None:
-    """The group is beyond the end of the new topic: one row has both partitions, and no step loses records."""
+    """The group is beyond the end of the new topic: triage names the change as the only cause, and its step loses no
+    records.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         if tick < WHEN:
@@ -551,7 +555,9 @@ def test_groups_that_lost_their_commits_after_the_offsets_topic_grew() -> None:
 
 
 def test_partitions_that_were_read_again_wait_for_the_others() -> None:
-    """A member reads one partition after the other: the first has passed its former offset, and rests."""
+    """A member reads its partitions one after the other: the partition that has passed its former offset and rests is
+    no other cause.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         if tick < WHEN:
