@@ -441,8 +441,8 @@ class _Waits:
         self.sieve: Sieve | None = None
 
     def await_schemas(self, record: model.Record) -> None:
-        """Wait for the unknown schemas of a record, without which the filter can't judge it, until the search has
-        waited long enough or asked for `MOST_SCHEMAS`.
+        """Wait for the unknown schemas of a record, without which the filter can't judge it. Do nothing once all waits
+        of the search together have taken `WAITS_FOR_SCHEMAS` seconds, or it has asked for `MOST_SCHEMAS`.
         """
         if self._decoder is None or self._left <= 0 or len(self._asked) >= MOST_SCHEMAS:
             return
@@ -604,7 +604,7 @@ class _Searching:
             yield portion
 
     async def _next(self) -> Sequence[model.Record]:
-        """Return the next part of the results; an empty one after some time without any."""
+        """Return the next part of the results; an empty one after 0.25 s (`BEAT`) without results."""
         try:
             async with asyncio.timeout(BEAT):
                 return await self._found.get()
@@ -872,7 +872,8 @@ class _Searching:
             self._give_up(reader, _failure(reader.scan, code))
 
     def _again(self, reader: _Reader, why: Failure | None) -> None:
-        """Note an answer without records, and try again after a pause; give up the partition after some time.
+        """Note an answer without records, and try again after a pause; give up the partition after 30 s (`PATIENCE`)
+        without records.
 
         Args:
             why: the reason; None if the leader returned none.

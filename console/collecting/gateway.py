@@ -244,8 +244,8 @@ def _gateway(process: subprocess.Popen[bytes], told: Path) -> Mapping[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for Java, which ends when its standard input is closed; kill it if it takes too long or the run was
-    interrupted.
+    """Wait for Java, which ends when its standard input is closed. Kill it if it takes more than 20 s
+    (`SECONDS_TO_END`), or if the run was interrupted.
     """
     pyspark: Any = sys.modules.get("pyspark")
     if pyspark is not None:

@@ -105,7 +105,9 @@ async def serve(
 
 
 async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float, idle_seconds: float) -> bytes:
-    """Read the next request. Raises CloseConnection if it is too long, or incomplete at the timeout."""
+    """Read the next request. Raises CloseConnection if it is longer than `MAX_REQUEST` bytes, before authentication
+    than `MAX_EARLY_REQUEST`, or if it is incomplete at the timeout.
+    """
     # Limit early requests: an unauthenticated client must not make the broker reserve as much memory as an
     # authenticated one.
     most = MAX_REQUEST if session.authenticated else MAX_EARLY_REQUEST

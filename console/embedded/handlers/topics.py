@@ -34,8 +34,8 @@ Results = dict[str, topics.PlannedTopic | Refusal]
 async def create_topics(request: Any, context: RequestContext) -> Any:
     """CreateTopics (19), v2-7: creates topics (ControllerApis).
 
-    Create the topics that are not refused as one change of the controller; none if it would be too large. Respond
-    after the controller has written them.
+    Create the topics that are not refused as one change of the controller; none if the change needs more than
+    `MAX_RECORDS` records. Respond after the controller has written them.
 
     Needs CREATE on the cluster or on the topic's name.
 

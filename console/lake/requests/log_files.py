@@ -810,8 +810,8 @@ def form_of_part(part: Part) -> Form:
 
 
 def unread_form(log: BrokerLog) -> Form | None:
-    """Return the form of a log without a readable line; None if a line is readable, or if the log has only a few lines.
-    Raises as `form_of_part`.
+    """Return the form of a log without a readable line; None if a line is readable, or if the log has fewer than `FEW`
+    (100) lines. After `_MOST_TRIED` (10,000) unreadable requests it reads no further. Raises as `form_of_part`.
     """
     logger = LOGGERS[log.logger]
     lines = tried = 0
