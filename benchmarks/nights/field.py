@@ -218,7 +218,7 @@ class Field:
         on: Sequence[Sequence[int]] = (),
         configs: Mapping[str, str] = {},
     ) -> None:
-        """Create a topic, and wait until its partitions have leaders.
+        """Create a topic, and wait until its partitions have leaders. Raises TimeoutError after `PATIENCE` seconds.
 
         Args:
             on: the brokers of each partition, the preferred leader first; by default they are spread evenly.

@@ -325,7 +325,9 @@ async def test_the_context_of_a_demo_has_the_workers_and_kacs_client_reads_them(
 
 @pytest.fixture(scope="module")
 def exchanged() -> Any:
-    """A function that sends bytes to a worker, and returns the response until the worker closes the connection."""
+    """Provide a function that sends bytes to a worker, and returns the bytes that come until the worker closes the
+    connection.
+    """
     with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1))) as cluster:
         (url,) = cluster.connect_urls
         host, _, port = urlsplit(url).netloc.partition(":")

@@ -78,7 +78,7 @@ async def test_replicas_are_in_their_directories_after_a_restart(tmp_path: Path)
 
 
 async def a_copy_ends(cluster: EmbeddedCluster, clock: ManualClock) -> None:
-    """Advance the clock by a second, and wait until a copy ends."""
+    """Advance the clock by a second, and wait until a copy ends. Raises TimeoutError after `PATIENCE` seconds."""
     touched = asyncio.Event()
     await clock.asleep()
     cluster.state.touched.add(touched.set)

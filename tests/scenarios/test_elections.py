@@ -487,7 +487,9 @@ async def described(client: AdminClient, name: str) -> tuple[Partition, ...]:
 
 
 async def in_sync(client: AdminClient, name: str, replicas: int) -> None:
-    """Wait until every replica is in the ISR of every partition."""
+    """Wait until every replica is in the ISR of every partition; fail after 60 s. replicas: the number of replicas of a
+    partition.
+    """
 
     async def read() -> bool:
         return any(len(each.isr) < replicas for each in await described(client, name))
@@ -496,7 +498,7 @@ async def in_sync(client: AdminClient, name: str, replicas: int) -> None:
 
 
 async def copied(client: AdminClient, name: str) -> None:
-    """Wait until all replicas of partition 0 on running brokers have the same end offset."""
+    """Wait until all replicas of partition 0 on running brokers have the same end offset; fail after 60 s."""
     (partition,) = await described(client, name)
     place = name, 0
 
