@@ -36,7 +36,9 @@ def main() -> int:
 
 
 def _as_typed(word: str) -> str:
-    """Return an argument decoded as UTF-8, for an ASCII locale on a terminal with UTF-8."""
+    """Return an argument decoded as UTF-8, if an ASCII locale on a terminal with UTF-8 left its bytes undecoded;
+    another one unchanged.
+    """
     try:
         return word.encode("ascii", "surrogateescape").decode("utf-8")
     except UnicodeError:  # characters of the locale's encoding, or bytes that are not text
@@ -54,7 +56,7 @@ def set_limits() -> None:
 
 
 def set_home() -> None:
-    """Set HOME to the root folder for a user that this host does not know, such as in a container."""
+    """Set HOME to the root folder if it is not set and this host does not know the user, such as in a container."""
     if not os.environ.get("HOME"):
         try:
             pwd.getpwuid(os.getuid())
@@ -63,7 +65,7 @@ def set_home() -> None:
 
 
 def leave_out() -> None:
-    """Keep kio from importing hypothesis where it is installed: the import would take 10 MiB, and more time than all
+    """Keep kio from importing hypothesis if it is installed: the import would take 10 MiB, and more time than all
     others.
     """
     sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]

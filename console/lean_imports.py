@@ -66,8 +66,8 @@ _UNUSED = ("aiokafka.protocol.admin", "packaging.version")
 
 
 def _later(module: str, name: str) -> Callable[..., Any]:
-    """Return a stand-in that imports a module at its first call, and calls the module's function or class of this
-    name.
+    """Return a stand-in that imports a module at its first call, and calls the module's function or class of this name.
+    Raises AttributeError for a name that begins with ``__``.
     """
     if name.startswith("__"):
         raise AttributeError(name)

@@ -266,7 +266,7 @@ def output_of(command: str, limit: float, folder: Path, *, terminal: bool = Fals
     Args:
         limit: the timeout in seconds.
         folder: the folder of the file with the command.
-        terminal: whether it may read from kac's standard input, as one that prompts for a password does.
+        terminal: whether the command may read from kac's standard input, for example to prompt for a password.
 
     Raises:
         ProgramFailed: it can't be run, another user may change it, it fails, does not end in time, or writes more than
@@ -299,7 +299,7 @@ def fed(words: Sequence[str], data: bytes, limit: float, folder: Path) -> None:
 
     Args:
         words: the program and its arguments.
-        limit: timeout in seconds; then it is killed with all that it started, unless that left its session.
+        limit: the timeout in seconds. After it, kac kills the program and the processes of its group.
         folder: the folder of the file with the command.
 
     Raises:

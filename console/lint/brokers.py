@@ -19,7 +19,7 @@ from console.model.severity import Certainty, Severity
 from console.plan.amounts import byte_count, duration
 from console.plan.edits import SetConfig
 from console.plan.limit_risks import FETCH_WAIT, LAG_TIME, is_lag_time_short
-from console.plan.stale_throttles import stale_throttles
+from console.plan.stale_throttles import LISTS, RATES, stale_throttles
 
 LEAST_BYTES, TIMES = 10 << 30, 4
 """A directory is out of proportion if it has at least this many bytes, and this many times the bytes of another
@@ -205,7 +205,20 @@ def _leftover_throttles(seen: Seen) -> Iterator[Found]:
         if (each.edit.resource, each.edit.key) not in seen.meant:
             what = f"a throttle is left over, as {each.why}: {each.edit.key}={each.value[:_LONGEST_VALUE]}"
             advice = "if it is meant, declare it in the context's throttles; else remove it"
-            yield Found(each.edit.resource, what, each.edit.key, (each.edit,), advice=advice)
+            # Tools set rates on single brokers; one for all brokers and without a list is rather a precaution.
+            is_idle = each.edit.key in RATES and each.edit.resource.is_cluster_default and _limits_nothing(seen)
+            severity = Severity.INFO if is_idle else None
+            yield Found(each.edit.resource, what, each.edit.key, (each.edit,), advice=advice, severity=severity)
+
+
+def _limits_nothing(seen: Seen) -> bool:
+    """Return whether no topic has a list of throttled replicas: a rate limits only the replicas of such lists. False if
+    a topic's configs were not read.
+    """
+    if sum(len(topics) for _, topics in seen.sets) < len(seen.topics):
+        return False
+    entries = (configs.get(key) for configs, _ in seen.sets for key in LISTS)
+    return not any(each is not None and each.value for each in entries)
 
 
 # -- the rules ---------------------------------------------------------------------------------------------------------

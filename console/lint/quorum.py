@@ -50,7 +50,8 @@ def _level_behind(seen: Seen) -> Iterator[Found]:
     if ours and theirs and now < most and ours != theirs:
         who = "all nodes" if any(node.controller for node in features.nodes) else "all brokers"
         what = f"it is {_named(now)}, of {ours}, and {who} support {_named(most)}, of {theirs}"
-        yield Found(FeatureTarget(METADATA_VERSION), what, edits=(SetFeature(METADATA_VERSION, most),))
+        advice = "if the upgrade is done, and no node needs the older release again: raise it"
+        yield Found(FeatureTarget(METADATA_VERSION), what, edits=(SetFeature(METADATA_VERSION, most),), advice=advice)
 
 
 def _feature_behind(seen: Seen) -> Iterator[Found]:

@@ -96,7 +96,7 @@ class AclFilter(Struct, frozen=True):
 
 
 def filter_for(acl: Acl) -> AclFilter:
-    """Return the filter that matches exactly this binding."""
+    """Return the filter that matches exactly this binding, if `beyond_one` finds nothing in it."""
     return AclFilter(
         acl.resource_type,
         acl.resource_name,

@@ -24,7 +24,7 @@ from console.model.grouping import grouped
 DENY, ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
 ALL = AclOperation.parse("ALL")
 OPEN = "allow.everyone.if.no.acl.found"
-"""The broker's config that lets everyone in where no ACL is."""
+"""The broker's config by which every user may use a resource that has no ACL."""
 WILDCARD = "*"
 EVERYBODY = "User:*"
 

@@ -330,7 +330,8 @@ class Break(NamedTuple):
 
 
 def breaks(level: str, new: AvroSchema, old: Sequence[tuple[int, AvroSchema]]) -> tuple[Break, ...]:
-    """Return the problems of a new version by a compatibility level, compared with the newest version first.
+    """Return the problems of a new version by a compatibility level, compared with the newest version first; empty if
+    the level is NONE or there is no other version.
 
     Args:
         level: the compatibility level, as ``BACKWARD_TRANSITIVE``; an unknown one counts as NONE.

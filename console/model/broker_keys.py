@@ -196,7 +196,7 @@ class UpdateMode(Enum):
 
 
 def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None = None) -> UpdateMode:
-    """Return the update mode of a key of this type of resource.
+    """Return the update mode of a key of this type of resource: `AT_ONCE` for a resource that is no broker.
 
     Args:
         entry: the key in the broker's description, None if it was not read. Only a key that it describes as read-only

@@ -45,8 +45,8 @@ class Certificate(NamedTuple):
     """The end of its validity, UTC."""
 
     def ends_soon(self, now: datetime) -> bool:
-        """Return whether a certificate is due for renewal: within its last 30 days, or the last fifth of a shorter
-        validity.
+        """Return whether the certificate is due for renewal: it ends within 30 days, or within the last fifth of its
+        validity if that is shorter.
 
         Args:
             now: the present time, with its zone.
@@ -100,8 +100,8 @@ def speaks_tls(configs: ConfigSet, listener: str) -> bool:
 
 
 def client_protocols(configs: ConfigSet) -> dict[str, str]:
-    """Return the security protocol of each listener that a broker opens to clients and other brokers, by its name;
-    without those of controllers.
+    """Return the security protocol of each listener that a broker opens to clients and other brokers, by its name in
+    upper case; without those of controllers.
 
     Args:
         configs: the configs of the broker.

@@ -545,7 +545,8 @@ class Outcome:
     topic_id: str | None = field(default=None, compare=False)
     """The id of the created topic; None if unknown."""
     made: ShownOnce | None = field(default=None, compare=False)
-    """A secret of the new entity, for the operator alone: journals, logs and the data forms of results leave it out."""
+    """A secret of the new entity, for the operator alone: journals, logs and the data forms of results leave it out;
+    None for other changes."""
     offset: int | None = None
     """The offset of the first written record; None for other changes, and if unknown."""
 

@@ -222,7 +222,7 @@ class NodeFeatures(Struct, frozen=True):
     """Whether it is a controller without a broker role."""
     supported: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     failure: Failure | None = None
-    """The reason why the features are unknown; `supported` is then empty."""
+    """The reason why the features are unknown, in which case `supported` is empty; None if they are known."""
 
 
 class ClusterFeatures(Struct, frozen=True):
@@ -455,13 +455,14 @@ class GroupMember(Struct, frozen=True):
     target: Places | None = None
     """The partitions of its target assignment; None if the protocol has no target (classic, share)."""
     tasks: StreamsTasks | None = None
-    """The tasks of a member of a streams group. Its partitions are those of the active tasks' source topics."""
+    """The tasks of a member of a streams group; None for other members. The member's partitions are those of the active
+    tasks' source topics."""
     target_tasks: StreamsTasks | None = None
-    """The tasks of the target assignment in a streams group."""
+    """The tasks of the target assignment in a streams group; None for other groups."""
     topology_epoch: int = -1
-    """The epoch of the topology that a member of a streams group has."""
+    """The epoch of the topology that a member of a streams group has; -1 for other members."""
     process: str = ""
-    """The process id of a member of a streams group."""
+    """The process id of a member of a streams group; ``""`` for other members."""
     protocol: str = ""
     """The protocol of the member, if its group may have members of two protocols (``classic`` and the group's own);
     ``""`` if brokers do not report it."""
@@ -472,7 +473,7 @@ class GroupMember(Struct, frozen=True):
 
     @property
     def has_target(self) -> bool:
-        """Whether the member's assignment is its target assignment."""
+        """Whether the member has its target assignment; True if the protocol has no targets."""
         return (self.target is None or self.assignment == self.target) and self.tasks == self.target_tasks
 
 
@@ -496,17 +497,17 @@ class Group(Struct, frozen=True):
     assignor: str = ""
     """The assignor that computed the target."""
     topology_epoch: int = -1
-    """The epoch of a streams group's topology."""
+    """The epoch of a streams group's topology; -1 for other groups, and without a topology."""
     topology: tuple[Subtopology, ...] | None = None
     """The topology of a streams group, as its members reported it; None until the group was described."""
     nodes: tuple[StreamsNode, ...] | None = None
     """The nodes of the topology; None if they were not requested."""
     no_nodes: str = ""
-    """The reason why brokers return no nodes."""
+    """The reason why brokers return no nodes; ``""`` if there is none."""
 
     @property
     def is_vacant(self) -> bool:
-        """Whether the group has no members."""
+        """Whether the group has no members, by its state; False if the state is unknown."""
         return self.state in ("Empty", "Dead")
 
     @property

@@ -42,7 +42,7 @@ class Task(Struct, frozen=True):
     state: str
     worker: str
     trace: str = ""
-    """The stack trace of a failed task, bounded."""
+    """The stack trace of a failed task, bounded; ``""`` without one."""
 
 
 class Connector(Struct, frozen=True):
@@ -235,7 +235,8 @@ ROOT_LOGGER = "root"
 
 
 def logger_entry(levels: ConfigSet, name: str) -> ConfigEntry | None:
-    """Return a logger of a Connect cluster with its level; its own, else that of the nearest one above it.
+    """Return a logger of a Connect cluster with its own level, else with that of the nearest logger above it; None if
+    neither the logger nor one above it sets a level.
 
     Args:
         levels: the levels of the loggers that set their own.

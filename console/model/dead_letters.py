@@ -214,7 +214,7 @@ def application_headers(headers: tuple[Header, ...], origin: Origin | None) -> t
     over loses only kac's own headers: it may be a letter of another tool, and is sent again as it was.
 
     Args:
-        origin: the origin of the letter.
+        origin: the origin of the letter; None for a letter without one.
     """
     drops = (_OWN,) if origin is not None and origin.convention == PASSED_OVER else _DROPS
     return tuple(each for each in headers if not each[0].startswith(drops))

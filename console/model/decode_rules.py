@@ -32,9 +32,9 @@ class DecodeRule(Struct, frozen=True):
     place: str
     """The file and line of the rule, for messages."""
     file: str = ""
-    """The absolute path of the schema; for a command, the folder of the file that has the rule."""
+    """The absolute path of the schema; for a command, the folder of the file that has the rule; ``""`` for numbers."""
     message: str = ""
-    """The full name of a Protobuf message."""
+    """The full name of a Protobuf message; ``""`` for other kinds."""
     command: tuple[str, ...] = ()
     """The program and its arguments."""
 

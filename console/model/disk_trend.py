@@ -29,8 +29,8 @@ class DirSample(Struct, frozen=True):
 
 
 def sampled(before: tuple[DirSample, ...], sample: DirSample) -> tuple[DirSample, ...]:
-    """Return the samples with one added and those older than `KEPT` dropped; only the new one if the clock went
-    back."""
+    """Return the samples with one added and those older than `KEPT` dropped, at most `MOST_SAMPLES`; only the new
+    one if the clock went back."""
     if before and sample.at < before[-1].at:
         return (sample,)
     kept = [each for each in before if each.at > sample.at - KEPT]
@@ -48,7 +48,9 @@ def seconds_left(samples: tuple[DirSample, ...]) -> float | None:
 
 
 def _seconds_left(samples: tuple[DirSample, ...], used: int) -> float | None:
-    """Return the seconds until no bytes are usable at a rate of `used` bytes over the samples."""
+    """Return the seconds until no bytes are usable at a rate of `used` bytes over the samples; None if `used` is not
+    positive, or the samples cover less than `LEAST` seconds.
+    """
     seconds = _covered(samples)
     return samples[-1].usable * seconds / used if seconds >= LEAST and used > 0 else None
 

@@ -184,7 +184,7 @@ class EntityType(NamedTuple):
 
     @property
     def own_source_name(self) -> str:
-        """Kafka's name of the own source."""
+        """Kafka's name for the source of the values that an entity itself sets: ``DYNAMIC_TOPIC_CONFIG``."""
         return f"DYNAMIC_{self.name}_CONFIG"
 
     @property

@@ -29,7 +29,7 @@ def json_of(text: str | bytes, most: int = LARGEST, *, odd_numbers: bool = False
     """Parse a JSON text.
 
     Args:
-        most: maximum bytes, or characters.
+        most: maximum bytes of the text in UTF-8.
         odd_numbers: whether numbers that are not JSON are parsed as Python's: the caller checks each.
         may_repeat: whether the last of duplicate members counts. The check for duplicates doubles the time, which
             matters for thousands of lines.
@@ -52,7 +52,7 @@ def json_as(text: str | bytes, form: type[T], most: int = LARGEST) -> T:
     """Parse a JSON text into a type, as msgspec converts it. The last of duplicate members counts.
 
     Args:
-        most: maximum bytes, or characters.
+        most: maximum bytes of the text in UTF-8.
 
     Raises:
         ValueError: it is not JSON, too long, nested deeper than `DEEPEST`, or does not match the type.

@@ -10,19 +10,21 @@ from console.model.failure import WRONG_CLUSTER, Failure
 
 
 class Node(NamedTuple):
-    """The node of a cluster that a client wants to reach (KIP-1242): the cluster's id and its own."""
+    """The node that a client wants to reach (KIP-1242): the cluster's id and the node's id."""
 
     cluster_id: str
     id: int
 
 
 def same_cluster(one: str | None, other: str | None) -> bool:
-    """Return whether two ids are those of one cluster: a server without an id never matches."""
+    """Return whether two ids are equal and known: a server without an id never matches."""
     return bool(one) and one == other
 
 
 def not_expected(context: str, wanted: str, cluster_id: str | None) -> Failure | None:
-    """Return the failure of a context whose addresses lead to another cluster than its own; None if they do not."""
+    """Return the failure of a context whose addresses lead to a cluster other than the context's; None if they lead to
+    it.
+    """
     if same_cluster(wanted, cluster_id):
         return None
     message = f"context {context} is for cluster {wanted}, but {_who(cluster_id)} answered"
@@ -30,7 +32,7 @@ def not_expected(context: str, wanted: str, cluster_id: str | None) -> Failure |
 
 
 def not_the_one_before(before: str | None, cluster_id: str | None) -> Failure | None:
-    """Return the failure of addresses that lead to another cluster than before; None if they do not.
+    """Return the failure of addresses that lead to a cluster other than before; None if they lead to the same one.
 
     Two servers without an id are accepted: they can't be distinguished, and an apply reports that.
     """

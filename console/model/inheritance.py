@@ -1,4 +1,4 @@
-"""The values that keys inherit where their resource does not set them, and on which broker they differ."""
+"""The values that keys inherit if their resource does not set them, and the brokers on which these values differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Inherited(NamedTuple):
     """The value; None for a missing or hidden one."""
     source: ConfigSource | None = None
     name: str = ""
-    """The name of the key at the source (``log.retention.hours``)."""
+    """The name of the key at the source (``log.retention.hours``); ``""`` if unknown."""
     hidden: bool = False
     known: bool = True
     """Whether the configs that were read show the inherited value."""
@@ -51,7 +51,10 @@ def from_broker(key: str, configs: config.ConfigSet) -> Inherited:
 
 
 def in_terms_of(key: str, name: str, value: str | None) -> str | None:
-    """Convert a value under the name of a synonym to the unit of a key: ``168`` hours are ``604800000`` ms."""
+    """Convert a value under the name of a synonym to the unit of a key: ``168`` hours are ``604800000`` ms; a negative
+    number, which means unlimited, becomes ``-1``. Return the value unchanged if it is no number, or the units are
+    equal.
+    """
     theirs, ours = _FACTORS.get(name, 1), _FACTORS.get(key, 1)
     number = long_number(value)
     if theirs == ours or number is None:
@@ -75,7 +78,7 @@ def values_of_brokers(snapshot: Snapshot, key: str) -> dict[int, str | None]:
 
 
 def is_made_on_request(snapshot: Snapshot) -> bool:
-    """Return whether any broker makes a topic that a client asks for."""
+    """Return whether any broker creates a missing topic when a client requests it."""
     return "true" in values_of_brokers(snapshot, AUTO_CREATE).values()
 
 
@@ -155,8 +158,9 @@ class Inheritance:
         return None if entry is None else _default(entry)
 
     def described(self, resource: config.ConfigResource, key: str) -> config.ConfigEntry | None:
-        """Return the entry of a key in the resource's description; for the cluster default, whose description has only
-        the keys that are set, that of any broker. None if it was not read."""
+        """Return the entry of a key in the resource's description; if that has none, as the cluster default's has only
+        the keys that are set, a sample from another resource of the type (`sample`). None if neither was read.
+        """
         entry = config.entry_in(self._snapshot.configs, resource, key)
         return entry or self.sample(resource.type, key)
 
@@ -174,8 +178,9 @@ class Inheritance:
         return sorted({entry.name for configs in self._sets(resource_type) for entry in configs})
 
     def _sets(self, resource_type: ResourceType) -> list[config.ConfigSet]:
-        """Return the distinct sets of a type, without that of the cluster default; none of a type whose entities have
-        keys of their own."""
+        """Return the distinct sets of a type, without that of the cluster default; none for a type whose entities each
+        have their own keys.
+        """
         if resource_type.entity.own_keys:
             return []
         # Equal sets are one object: 100,000 topics have a few dozen different ones.

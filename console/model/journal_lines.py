@@ -101,9 +101,9 @@ class EditLine(Struct, frozen=True, omit_defaults=True):
     until: Time | None = None
     """The time until which the edit holds; None for good."""
     reverts: Place | None = None
-    """The place of the edit that this one reverts."""
+    """The place of the edit that this one reverts; None if it reverts none."""
     topic_id: str | None = None
-    """The id of the topic that the edit is meant for."""
+    """The id of the topic that the edit is meant for; None if unknown, and for other targets."""
     overridden: bool = False
     """Whether the edit overrode another client's change."""
     overrides: Mapping[str, str] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class IntentLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=
     edits: tuple[EditLine, ...]
     requests: tuple[Request, ...]
     operation: int | None = None
-    """The number of the operation if the change is one of its steps."""
+    """The number of the operation of which the change is a step; None if it is no step."""
 
 
 class Sending(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="sending"):
@@ -140,9 +140,9 @@ class EndedLine(Struct, frozen=True, omit_defaults=True):
     error: tuple[str, str, str] | None = None
     """Name, message and remedy; None without an error."""
     topic_id: str | None = None
-    """The id of the topic that the edit created."""
+    """The id of the topic that the edit created; None for other edits, and if unknown."""
     offset: int | None = None
-    """The offset of the first record that the edit wrote."""
+    """The offset of the first record that the edit wrote; None for other edits, and if unknown."""
 
 
 class OutcomeLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="outcome"):

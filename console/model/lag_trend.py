@@ -7,7 +7,7 @@ step is: a member with observed commits is judged by its own rhythm, any other b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from console.model import time_lag as model_time_lag
 from console.model.cluster import GroupLag, PartitionLag
 from console.model.observed_logs import CORRECTED
+from console.model.rate_samples import Sample, sampled
 
 WINDOW = 15.0
 """Seconds: a trend compares the last poll with one that is one to two windows old, once such a poll exists."""
@@ -74,7 +75,7 @@ class Standing(NamedTuple):
     pause: float = 0.0
     """The longest time in seconds for which it stood before a move."""
     first_moved: float | None = None
-    """The time of the poll that saw its first move."""
+    """The time of the poll that saw its first move; None if it never moved."""
     moves: int = 0
     """The number of moves."""
     read: bool = False
@@ -123,6 +124,8 @@ class LagTrend(Struct, frozen=True):
     """The write times of the records at commits, as far as they were requested."""
     behind: Mapping[Place, model_time_lag.Behind] = MappingProxyType({})
     """The time for which the next record of a partition has waited; partitions where no record waits are missing."""
+    samples: Sequence[Sample] = ()
+    """The written and committed records over the last minutes."""
 
     @property
     def catch_up(self) -> float | None:
@@ -213,8 +216,9 @@ def _behind(
 
 
 def recovers(trend: LagTrend) -> bool:
-    """Return whether a group is catching up after a burst: its lag is below its recent highest by more than its last
-    commits explain."""
+    """Return whether a group is catching up after a burst: its lag is below its recent highest value by at least the
+    size of its last commits.
+    """
     fell = sum(max(0, each.high - max(0, p.lag)) for each, p in _standing(trend))
     return 0 < fell >= sum(each.step for each, _ in _standing(trend))
 
@@ -262,7 +266,8 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
     if known is None:
         standing = {place(p): _stands(p, at, 0.0, None) for p in lag.partitions}
         seen = _ends_seen(None, poll)
-        return LagTrend(poll, poll, poll, standing, seen=seen, behind=_behind(poll, seen, NO_TIMES))
+        samples = sampled((), lag, at, at)
+        return LagTrend(poll, poll, poll, standing, seen=seen, behind=_behind(poll, seen, NO_TIMES), samples=samples)
     # Two polls alternate as the base, so that with frequent polls the base is one to two windows old.
     base, next_base = known.base, known.next_base
     if at - known.last.at >= WINDOW:
@@ -289,6 +294,7 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
         seen,
         written,
         _behind(poll, seen, written),
+        known.samples if poll.lag is known.last.lag else sampled(known.samples, lag, known.last.at, at),
     )
 
 
@@ -417,7 +423,7 @@ def _is_stuck(
     Args:
         still: seconds without a commit, less the seconds by which the response may be delayed.
         of_member: the time at which a commit of the same member last moved, Unix seconds; None for never.
-        anywhere: the time at which a commit of the group last moved.
+        anywhere: the time at which a commit of the group last moved; None for never.
         interval: seconds between two commits of the member, None if unknown.
     """
     # The offsets up to the end may have no record (markers of transactions, gaps of compaction): only records that were

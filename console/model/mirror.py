@@ -352,7 +352,7 @@ def syncs_topic(alias: str) -> str:
 
 
 def source_topic(flow: Flow, copy: str, names: Collection[str]) -> str:
-    """Return the topic that a copy is of; ``""`` if the source has none of its name.
+    """Return the topic of the source from which a copy was made; ``""`` if the source has no topic of that name.
 
     Args:
         names: the topics of the source.

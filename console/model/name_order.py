@@ -32,7 +32,8 @@ def in_order(named: Mapping[str, object]) -> Sequence[str]:
 
 
 def next_names(names: Sequence[str], last: str, most: int) -> list[str]:
-    """Return up to `most` names, each once: those after `last`, which need not exist, and then the first ones.
+    """Return up to `most` names, each once: those after `last`, which need not be among them, and then those from the
+    beginning.
 
     Args:
         names: the names in order.

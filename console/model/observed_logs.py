@@ -50,7 +50,7 @@ class ObservedLog(NamedTuple):
     first_at: float
     """The time of the first poll, Unix seconds."""
     first_end: int
-    """The end of the log at the first poll."""
+    """The end of the log at the first poll; a lower one if the end fell since."""
     stable_since: float | None = None
     """The time since which the last stable offset has had this value below the end; None if it is not below the end."""
     grew_at: float | None = None
@@ -170,7 +170,7 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
 
 
 def without_logs(before: ObservedLogs, gone: Set[str]) -> ObservedLogs:
-    """Return the observations without those of deleted topics.
+    """Return the observations without the logs of deleted topics; their jumps and falls stay.
 
     Args:
         gone: the names of the topics, which other topics may have now.

@@ -53,7 +53,8 @@ def observer_rules(configs: ConfigSet) -> Rules:
 def placements_to_read(
     topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet], asked: Container[str]
 ) -> list[str]:
-    """Return the topics whose configs are required to decide whether replicas missing from their ISRs are observers.
+    """Return the topics whose configs are required to decide whether replicas missing from their ISRs are observers;
+    empty if a described topic has no config of placements.
 
     Most servers have no such config: until a topic is described, a single topic is enough to see that.
 

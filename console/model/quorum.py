@@ -21,7 +21,7 @@ KRAFT_VERSION = "kraft.version"
 
 def leaders_clock(quorum: Quorum | None) -> int | None:
     """Return Unix milliseconds by the leader's clock: the leader sets its own caught-up time when it responds
-    (LeaderState.describeQuorum).
+    (LeaderState.describeQuorum). None if the quorum is unknown, or the leader reports no time.
     """
     # Don't use this host's clock: it may differ from the leader's by more than `FOLLOWS_MS`.
     told = [voter.last_caught_up_ms for voter in quorum.voters if voter.id == quorum.leader_id] if quorum else []
@@ -168,7 +168,8 @@ def observing_brokers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
 
 
 def has_no_broker(snapshot: Snapshot, silent: Set[int] = frozenset()) -> bool:
-    """Return whether only controllers follow the log, and all that respond are known to have no broker role.
+    """Return whether only controllers follow the log, and all that respond are known to have no broker role; False
+    without a leader.
 
     Args:
         silent: the controllers that do not respond.

@@ -46,7 +46,7 @@ class Counter(NamedTuple):
     at: float
     value: int
     source: int = -1
-    """The broker whose log was measured, if the number is a size."""
+    """The broker whose log was measured, if the number is a size; -1 if it does not matter."""
 
     @property
     def rate(self) -> float | None:
@@ -227,9 +227,7 @@ def total(tallies: Iterable[Tally]) -> Tally:
 
 
 def by_leader(rates: Rates, topic: Topic) -> dict[int, Tally]:
-    """Return the tally of a topic's partitions for each broker that leads some. Partitions without a leader have no
-    writes.
-    """
+    """Return broker -> the tally of a topic's partitions that it leads. Partitions without a leader are left out."""
     led: dict[int, list[float]] = {}
     for each in topic.partitions:
         if each.leader < 0:

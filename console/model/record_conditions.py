@@ -150,7 +150,7 @@ def _wrong_syntax(text: str, problem: str) -> ConditionError:
 
 
 def _at(tokens: list[tuple[str, str, int]], name: str) -> int | None:
-    """Return the position of a name in a condition."""
+    """Return the position of the first use of a name in a condition; None if the condition does not have the name."""
     return next((at for group, text, at in tokens if group == "name" and text == name), None)
 
 

@@ -135,7 +135,9 @@ class RecordDecoder:
         return None
 
     def _framed(self, record: Record, data: bytes | None, header: bytes) -> schemas.Framed | None:
-        """Return a key or a value with its schema reference; for binary contents without one, the topic's newest."""
+        """Return a key or a value with its schema reference. Binary contents without a reference get the newest schema
+        of the topic's subject if a registry is known; for all other contents return None.
+        """
         named = schemas.framed(data, record.headers, header)
         if named is not None or not data or self._known is None or not is_binary(data):
             return named
@@ -184,7 +186,9 @@ class RecordDecoder:
         return shown, Encoding(found.form, found.schema, len(data), sent=sent)
 
     def _as_sent(self, data: bytes) -> bytes | None:
-        """Return the displayable part of contents that were not decoded."""
+        """Return contents that were not decoded, with masked fields replaced; if a mask is set and they are no JSON
+        document, return only their size.
+        """
         return without_masked(data, self._mask) if not self._mask or _is_document(data) else hidden(data)
 
     def _without_registry(self, named: schemas.Framed, data: bytes) -> tuple[bytes | None, Encoding | None]:

@@ -1,4 +1,4 @@
-"""Filters of records, which also name bytes that every record that passes must contain."""
+"""Filters of records. A filter also names bytes that every record that passes it must contain."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class RecordFilter(Struct, frozen=True):
     """Conditions that must all hold. An empty one holds for every record."""
 
     text: str = ""
-    """A text that the key, the value or a header has to contain."""
+    """A text that the key, the value or a header has to contain; ``""`` for any contents."""
     key: str = ""
-    """A glob (``order-*``) that has to match the whole key."""
+    """A glob (``order-*``) that has to match the whole key; ``""`` for any key."""
     key_only: bool = False
     """Whether to search only the partitions to which the usual partitioners would send the key."""
     where: str = ""
-    """A condition of `console.model.record_conditions`."""
+    """A condition of `console.model.record_conditions`; ``""`` for none."""
     without: str = ""
-    """`VALUE` or `KEY`: the part that must be null."""
+    """`VALUE` or `KEY`: the part that must be null; ``""`` for neither."""
 
     def __bool__(self) -> bool:
         return bool(self.text or self.key or self.where or self.without)

@@ -55,11 +55,11 @@ class Encoding(Struct, frozen=True):
     size: int
     """The number of original bytes."""
     why: str = ""
-    """The reason why it was not decoded."""
+    """The reason why it was not decoded; ``""`` if it was."""
     sent: bytes | None = None
     """The original bytes; None if they may not be shown."""
     note: str = ""
-    """A remark on the schema of a decoded value."""
+    """A remark on the schema of a decoded value; ``""`` without one."""
 
 
 class Record(Struct, frozen=True, repr_omit_defaults=True):
@@ -77,9 +77,10 @@ class Record(Struct, frozen=True, repr_omit_defaults=True):
     headers: tuple[Header, ...]
     batch: BatchFacts
     key_encoding: Encoding | None = None
-    """The result of decoding a key that refers to a schema; if decoding succeeded, `key` is JSON."""
+    """The result of decoding the key by a schema, a rule or a program; None if none of these is for the key. If
+    decoding succeeded, `key` is JSON."""
     value_encoding: Encoding | None = None
-    """The result of decoding a value that refers to a schema; if decoding succeeded, `value` is JSON."""
+    """The result of decoding the value, like `key_encoding`; if decoding succeeded, `value` is JSON."""
 
     @property
     def sequence(self) -> int:

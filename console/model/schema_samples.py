@@ -24,7 +24,7 @@ class SchemaSample(NamedTuple):
 
 
 def together(samples: Iterable[SchemaSample]) -> SchemaSample:
-    """Return the samples of partitions as one of their topic."""
+    """Return the samples of partitions as one of their topic, without `subjects`."""
     records = bare = 0
     named: dict[tuple[str, SchemaKey], int] = {}
     for each in samples:

@@ -49,7 +49,7 @@ class SchemaKey(NamedTuple):
     of: str = ""
     """The name space of the id; ``""`` for Confluent's."""
     subject: str = ""
-    """The subject whose newest version is meant, in place of an id or GUID."""
+    """The subject whose newest version is meant, in place of an id or GUID; ``""`` for a reference by id or GUID."""
 
     def __str__(self) -> str:
         if self.subject:
@@ -67,8 +67,7 @@ class Framed(NamedTuple):
     """The bytes that the schema describes."""
     indexes: bytes | None = None
     """The indexes of a Protobuf message, if they are not in front of the payload; or the name of the message, from the
-    headers of Apicurio's serializers.
-    """
+    headers of Apicurio's serializers; None without either."""
 
 
 def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Framed | None:
@@ -214,7 +213,7 @@ class Schema(Struct, frozen=True):
     aliases: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """The name of a field -> its other names in Avro."""
     doubt: str = ""
-    """The reason why the record may have another schema."""
+    """The reason why the record may have another schema; ``""`` without doubt."""
     encode: Encode = no_encoding
     """Takes JSON; returns the payload. Raises `NotDecoded`."""
 

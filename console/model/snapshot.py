@@ -641,7 +641,9 @@ def trends_after(
     at: datetime,
     throttled: frozenset[str] = frozenset(),
 ) -> Mapping[str, LagTrend]:
-    """Return the trends of the groups whose lag was read again, without the others. throttled: `throttled_groups`."""
+    """Return the trends of the groups whose lag was read again; other groups are left out. throttled:
+    `throttled_groups`.
+    """
     from console.model.lag_trend import trend_after
 
     moment = at.timestamp()
@@ -780,7 +782,7 @@ def with_transactions(
 
     Args:
         asked: the partitions of the poll.
-        poll: the result; None if the brokers refuse it.
+        poll: the result; None if the brokers refuse it, so that the state of these partitions becomes unknown.
         at: the time of the read, UTC.
     """
     places = frozenset(asked)

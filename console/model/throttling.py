@@ -29,8 +29,9 @@ class Client(NamedTuple):
 
 
 class Throttled(NamedTuple):
-    """The requests of a client in a period: their number, the number of throttled ones, and the longest throttle, in
-    milliseconds."""
+    """The requests of a client in a period: their number, the number of throttled requests, and the longest throttle in
+    milliseconds.
+    """
 
     requests: int = 0
     throttled: int = 0
@@ -61,7 +62,8 @@ class LogThrottles(Struct, frozen=True):
     """Second of a line -> client -> its requests, within `WINDOW` of the newest."""
 
     def after(self, requests: Iterable[Logged]) -> LogThrottles:
-        """Return the counts with more requests of the log; seconds older than `WINDOW` are dropped."""
+        """Return the counts with more requests of the log; seconds older than `WINDOW` are dropped, as are clients
+        beyond `MOST_CLIENTS` in a second."""
         seconds = {second: dict(clients) for second, clients in self.seconds.items()}
         for found in requests:
             clients = seconds.setdefault(found.at, {})

@@ -111,7 +111,7 @@ def waits_since(seen: EndsSeen, offset: int) -> float | None:
     """Return when the record at an offset was written, Unix seconds, interpolated between two polls.
 
     Returns:
-        None if the record existed at the first poll.
+        None if the record existed at the first poll; the time of the last poll if it did not exist then.
     """
     after = bisect_right(seen.ends, offset)
     if after == 0:
@@ -128,7 +128,8 @@ def time_lag(partition: PartitionLag, seen: EndsSeen | None, written: Written | 
 
     Args:
         seen: the end offsets at polls, None before the first one.
-        written: the write time in the record at the committed offset; ignored if it is for another offset.
+        written: the write time in the record at the committed offset, ignored if it is for another offset;
+            None if it was not read.
         now: the time of the poll, Unix seconds.
     """
     if partition.lag == 0:

@@ -42,7 +42,9 @@ if the token has a renewer or was renewed before. Programs renew after three qua
 
 
 def period_ms(brokers: Iterable[Broker], configs: Mapping[ConfigResource, ConfigSet]) -> int:
-    """Return the lifetime of a token after its creation or renewal, in milliseconds, as a broker describes it."""
+    """Return the lifetime of a token after its creation or renewal, in milliseconds, as the first broker with a
+    readable value describes it; the default without one.
+    """
     for broker in brokers:
         entry = entry_in(configs, broker_resource(broker.id), PERIOD_KEY)
         if entry is not None and (found := long_number(entry.value)):

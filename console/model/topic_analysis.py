@@ -126,7 +126,7 @@ class SchemaCount(NamedTuple):
     """The number of these records that were decoded to try the schema, distributed over all of them."""
     failed: int = 0
     why: str = ""
-    """The reason why decoding failed for the first one that failed."""
+    """The reason why decoding failed for the first one that failed; ``""`` if none failed."""
 
 
 class Gap(NamedTuple):
@@ -233,7 +233,7 @@ class TopicAnalysis(Struct, frozen=True):
 
 
 class Analysed(NamedTuple):
-    """An analysis, and the contents that it names: these are shown only where contents may be."""
+    """An analysis, and the contents that it names, which are shown only if the context allows it."""
 
     facts: TopicAnalysis
     keys: tuple[bytes, ...] = ()

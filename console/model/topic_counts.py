@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def are_topics_hidden(snapshot: Snapshot) -> bool:
-    """Return whether no topic is visible though the cluster may have some: then a count over topics says nothing."""
+    """Return whether no topic is visible because topics could not be read: then a count over topics says nothing."""
     return not snapshot.topics and any(each.part == Part.TOPICS for each in snapshot.failures)
 
 

@@ -26,8 +26,8 @@ _OUT_OF_RANGE = 1 << 62
 
 
 def balanced(placement: Placement) -> list[tuple[int, ...]]:
-    """Return the replicas of each partition after balancing, in the order of the placement. Partitions that move are
-    not changed, and neither are replicas on brokers that take none.
+    """Return the replicas of each partition after balancing, in the order of the placement. Partitions that move or
+    have no leader are not changed, and neither are replicas on brokers that take none.
     """
     return _Flow(placement).solved()
 

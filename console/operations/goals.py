@@ -81,8 +81,8 @@ class MoveIntoDir(Struct, frozen=True, tag="dir"):
 
 
 class Restore(Struct, frozen=True, tag="back"):
-    """The goal that each partition that an operation moved has its former replicas again, in their order, or that each
-    replica is in its former directory.
+    """The goal that the partitions that an operation moved have their former replicas again, in their order, or that
+    the replicas it moved are in their former directories.
     """
 
     operation: int

@@ -184,7 +184,7 @@ class Operation(Struct, frozen=True):
 
     @property
     def has_moves(self) -> bool:
-        """Whether the operation has moved replicas, or was about to move some."""
+        """Whether a step of the operation moves replicas."""
         return any(step.moves or step.dirs for step in self.steps)
 
     @property
@@ -208,8 +208,8 @@ class Operation(Struct, frozen=True):
     def copying(
         self, snapshot: model_snapshot.Snapshot
     ) -> Mapping[model_snapshot.ReplicaPlace, model_snapshot.DirCopy]:
-        """Return the operation's copies between directories under way. A copy into another directory than its own is
-        another tool's.
+        """Return the copies between directories under way that belong to the operation. A copy to a directory that the
+        operation did not choose belongs to another tool, and is left out.
         """
         mine = self.dir_moves()
         if not mine:

@@ -1,4 +1,4 @@
-"""The edits that limit copies: rates on brokers, and on topics the lists of replicas for these rates. Pure.
+"""The edits that limit copies: rates on brokers, and the lists of replicas on topics to which the rates apply. Pure.
 
 They are those of ReassignPartitionsCommand: the leader's list has the replicas before a move, the follower's list the
 new ones. Copies between a broker's directories have a separate rate (KIP-113), without a list.

@@ -124,7 +124,7 @@ def _moves(
     acl: Acl, held: authorizer.AclIndex, left: authorizer.AclIndex, change: Change, one: str, many: str
 ) -> Iterator[str]:
     """Yield the access that the ACLs of `held` allow and those of `left` do not: one line for all principals with the
-    same change.
+    same change; then the number of principals beyond `MOST_JUDGED` and of names that were not looked at.
     """
     # A change for everyone may have no effect on principals with their own ACLs: evaluate these separately.
     own = sorted({*_with_own(acl, held), *_with_own(acl, left)}) if acl.principal == authorizer.EVERYBODY else []
@@ -240,7 +240,9 @@ def _names(acl: Acl, existing: Mapping[AclResourceType, Sequence[str]]) -> Seque
 def _narrower(
     acl: Acl, principal: str, held: authorizer.AclIndex, left: authorizer.AclIndex, names: Sequence[str]
 ) -> list[str]:
-    """Return the names among `names` that narrower ACLs of the principal or of everyone match."""
+    """Return those of `names` that other ACLs of the principal or of everyone match, with a pattern inside that of
+    `acl`; empty if `acl` has the name of a single resource.
+    """
     if not authorizer.is_pattern(acl):
         return []
     who = {principal, authorizer.EVERYBODY}

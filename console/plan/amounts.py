@@ -48,7 +48,7 @@ def byte_rate(per_second: float, beside: float | None = None) -> str:
 
     Args:
         per_second: bytes per second.
-        beside: an adjacent rate whose units are used, so that both are easy to compare.
+        beside: an adjacent rate whose units are used, so that both are easy to compare; None without one.
     """
     if beside is not None:
         return scaled(per_second, _exact_units(beside) or DECIMAL, "B", "/s")
@@ -78,7 +78,7 @@ def measured_rate(key: str, value: float, limit: float | None = None) -> str:
     """Return a measured rate, per second, in the unit of its quota's key, to three figures and without ``≈``.
 
     Args:
-        limit: the quota next to it, whose units are used.
+        limit: the quota next to it, whose units are used; None without one.
     """
     sign = "-" if value < 0 else ""
     figures, space, unit = quota(key, float(f"{abs(value):.3g}"), limit).removeprefix("≈ ").partition(" ")

@@ -72,8 +72,8 @@ def _held(staged: Iterable[Staged], letters: Mapping[Passed, Sequence[int]]) -> 
 
 
 def _batch(edit: Edit, creations: dict[str, Batch], levels: Container[str]) -> Batch:
-    """Return the batch that carries an edit: edits of a topic that the plan creates go with its creation, and configs
-    that depend on a feature's level go once that level is set.
+    """Return the batch that carries an edit. Edits of a topic that the plan creates go with its creation; configs that
+    depend on a feature's level go once that level is set; all others go in the batch of their kind.
 
     Args:
         levels: the features whose levels the plan changes.
@@ -139,7 +139,9 @@ def _connected(command: Command, connection: Sequence[str]) -> Command:
 
 
 def _by_batch(group: DiffGroup) -> dict[Batch, list[DiffLine]]:
-    """Return the lines of a target by the batch whose command carries them: a topic's creation takes all it can."""
+    """Return the lines of a target by the batch whose command carries them. The command of a topic's creation carries
+    all lines of the topic that it can.
+    """
     creation = next((kind_of(line.edit).batch for line in group.lines if line.edit.new_topic), None)
     found: dict[Batch, list[DiffLine]] = {}
     for line in group.lines:

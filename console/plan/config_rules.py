@@ -212,12 +212,16 @@ def judge_unset(edit: edits.UnsetConfig, draft: plan_staged.Draft) -> plan_stage
 
 
 def judge_append(edit: edits.AppendConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return Staged for items to append to a list, Dropped if they are in it already."""
+    """Return Staged for items to append to a list, Dropped if the resource's own list has all of them. Raise Refused as
+    `_judge_items` does.
+    """
     return _judge_items(edit, draft, appended, "append", "already")
 
 
 def judge_subtract(edit: edits.SubtractConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return Staged for items to remove from a list, Dropped if they are not in it."""
+    """Return Staged for items to remove from a list, Dropped if the resource's own list has none of them. Raise Refused
+    as `_judge_items` does.
+    """
     return _judge_items(edit, draft, subtracted, "subtract", "not")
 
 
@@ -228,7 +232,9 @@ def _judge_items(
     verb: str,
     there: str,
 ) -> plan_staged.Verdict:
-    """Return Staged or Dropped for an edit of a list's items. Raise Refused.
+    """Return Staged or Dropped for an edit of a list's items; the items of a staged edit of the same kind are kept.
+    Raise Refused if the resource or the key can't be edited, the key is no list, no items are given, or another kind of
+    edit of the key is staged.
 
     Args:
         change: returns the list after adding or removing the items.

@@ -29,7 +29,7 @@ class Conflict(Struct, frozen=True):
     now: Was
     """The present state, by which a conflict that the operator has seen differs from a later one."""
     topic_id: str | None = None
-    """The id of the present topic, for the same comparison."""
+    """The id of the present topic, for the same comparison; None if unknown, or for other targets."""
     why: str = ""
     """The reason why the target is a problem even if its value is unchanged; ``""`` without a problem."""
 
@@ -42,9 +42,9 @@ class Conflict(Struct, frozen=True):
 def conflicts(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
     """Return the edits whose target has changed since they were staged.
 
-    There is no conflict if another client has already made the same change, because the edit overwrites nothing then.
-    An edit that was staged before its target was read has no state to compare, and conflicts only if it is in doubt or
-    impossible.
+    There is no conflict if another client has already made the same change, because the edit overwrites nothing then,
+    nor for edits of a topic that the plan creates. A target that could not be read again is a conflict. An edit that
+    was staged before its target was read has no state to compare, and conflicts only if it is in doubt or impossible.
 
     Args:
         fresh: a snapshot in which all targets of the edits were just described.
@@ -83,7 +83,9 @@ def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
 
 
 def changed_since(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
-    """Return the conflicts in which the target itself changed, not only its inherited values."""
+    """Return the conflicts in which the target itself changed, is in doubt or could not be read; without those in which
+    only inherited values changed.
+    """
     return tuple(
         c for c in conflicts(staged, fresh) if c.why or c.is_unknown or own_moved(c.staged.edit, c.staged.was, c.now)
     )
@@ -95,7 +97,7 @@ def surprises(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...
 
 
 def set_back(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
-    """Return a conflict for each applied edit whose value has been changed since."""
+    """Return a conflict for each applied edit whose target is known not to have the wanted state any more."""
     seen = Described(fresh)
     inheritance, found = seen.inheritance, []
     for each in applied:

@@ -41,7 +41,9 @@ def _group_of(name: str, config: dict[str, MaybeSecret]) -> str:
 
 
 def creation_effects(edit: edits.CreateConnector, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the effects of a creation: the offset at which a sink begins, and the rebalance."""
+    """Return the effects of a creation: for a config with topics, the offset at which the sink begins; and the
+    rebalance.
+    """
     config = dict(edit.config)
     topics = next((value for key in (connect.TOPICS, connect.PATTERN) if (value := config.get(key))), None)
     lines = []
@@ -120,7 +122,9 @@ def _number(offset: object) -> int | None:
 
 
 def config_effects(edit: edits.ConfigEdit, draft: Draft) -> tuple[str, ...]:
-    """Return the effects of a change of a connector's key. Those of any change are in the first of its edits alone."""
+    """Return the effects of a change of a connector's key. The restart, which any change causes, is listed only for the
+    first staged edit of the connector.
+    """
     name = edit.resource.name
     lines = []
     if draft.once(("connector", name), lambda: _first_slot(edit.resource, draft)) == edit.slot:

@@ -50,12 +50,12 @@ def _heading(target: Target) -> Target:
 
 
 def before(edit: Edit, there: Was, inheritance: Inheritance) -> EffectiveValue:
-    """Return the effective value without the edit, for a state of its target."""
+    """Return the effective value without the edit, for a state of its target; UNKNOWN for an unread state."""
     return UNKNOWN if there is UNREAD else kind_of(edit).before(edit, there, inheritance)
 
 
 def after(edit: Edit, there: Was, inheritance: Inheritance) -> EffectiveValue:
-    """Return the effective value after the edit, for a state of its target."""
+    """Return the effective value after the edit, for a state of its target; an unread state counts as absent."""
     return kind_of(edit).after(edit, None if there is UNREAD else there, inheritance)
 
 

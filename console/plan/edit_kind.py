@@ -150,18 +150,20 @@ class EditKind:
         return line.verb
 
     def implies(self, edit: Any) -> tuple[Edit, ...]:
-        """Return the additional edits that this edit makes. A staged edit overrides an additional edit of its slot."""
+        """Return the additional edits that this edit makes; none by default. A staged edit overrides an additional edit
+        of its slot.
+        """
         return ()
 
     def effects(self, edit: Any, draft: Draft) -> tuple[str, ...]:
-        """Return a line for each effect on others, given all staged edits."""
+        """Return a line for each effect on others, given all staged edits; none by default."""
         return ()
 
     # -- applying and reverting ----------------------------------------------------------------------------------------
 
     def recorded(self, edit: Any, snapshot: Snapshot) -> Mapping[str, str]:
         """Return the facts that the journal stores for `reversal` besides the state, from the snapshot just before
-        sending.
+        sending; none by default.
         """
         return {}
 
@@ -179,7 +181,7 @@ class EditKind:
         raise NotImplementedError
 
     def takes_away(self, edit: Any) -> bool:
-        """Return whether a missing reversal is a loss, of which the operator is warned."""
+        """Return whether a missing reversal is a loss: kac then warns the operator."""
         return self.is_loss
 
     def relapses(self, edit: Any, snapshot: Snapshot) -> float:
@@ -226,7 +228,7 @@ class Stage(IntEnum):
     """Before configs, because some configs depend on levels."""
     CONFIGS = auto()
     ACCESS = auto()
-    """Rights, quotas, and what clients log in with."""
+    """Rights, quotas and credentials."""
     SCHEMAS = auto()
     CONNECTORS = auto()
     RECORDS = auto()
@@ -260,11 +262,13 @@ class Batch(Struct, frozen=True, eq=False, kw_only=True):
     commands: Callable[[Target, Sequence[DiffLine]], Iterable[Command]] = lambda *_: ()
     """(target, its lines) -> the commands of Kafka's tools for the target."""
     all_commands: Callable[[Sequence[DiffLine]], Iterable[Command]] | None = None
-    """(lines) -> the commands for the lines of all targets, if one command can carry the lines of many."""
+    """(lines) -> the commands for the lines of all targets, if one command can carry the lines of many; None if each
+    target has its own."""
     carries: Callable[[DiffLine], bool] = lambda _: False
     """(line) -> whether the command of a creation can carry this line too; for a batch that creates topics."""
     waits_for: Batch | None = None
-    """An earlier batch in `BATCHES`, whose requests all have to succeed before the requests of this one are sent."""
+    """An earlier batch in `BATCHES`, whose requests all have to succeed before the requests of this one are sent; None
+    if they wait for none."""
     why: str = ""
     """The note of a waiting request."""
     refused_before: bool = False

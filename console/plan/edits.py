@@ -106,7 +106,7 @@ class _ConfigEdit(Edit, frozen=True):
 
     @property
     def on_topic(self) -> str | None:
-        """The resource's name if it is a topic."""
+        """The resource's name if it is a topic, else None."""
         return self.resource.name if self.resource.type == TOPIC else None
 
 
@@ -175,7 +175,7 @@ class RemoveAcl(_AclEdit, frozen=True):
 
 
 class CreateTopic(Edit, frozen=True):
-    """Create a topic; its configs may also be staged as edits of their own."""
+    """Create a topic. Its configs are part of the edit, or further edits of the plan."""
 
     topic: changes.NewTopic
 

@@ -42,7 +42,7 @@ class DiffLine(NamedTuple):
 
     staged: Staged
     verb: str
-    """``set`` ``unset`` ``append`` ``subtract`` ``add`` ``remove`` ``create`` ``grow`` ``delete``."""
+    """The verb of the edit's kind, such as ``set``, ``append``, ``add``, ``grow`` or ``move``."""
     key: str
     """The key of a config or a quota; ``""`` for a line about the whole target."""
     old: EffectiveValue
@@ -50,9 +50,10 @@ class DiffLine(NamedTuple):
     moved: bool = False
     """Whether the target has changed since the edit was staged."""
     note: str = ""
-    """An effect that the operator may not expect."""
+    """An effect that the operator may not expect; ``""`` if there is none."""
     implied: Edit | None = None
-    """The edit of this line if the staged edit implies it: a config of a created topic."""
+    """The edit of this line if the staged edit implies it, as a config of a created topic; None if the line is that of
+    the staged edit."""
 
     @property
     def edit(self) -> Edit:

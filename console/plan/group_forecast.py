@@ -27,7 +27,7 @@ def members_of(group: Group) -> tuple[str, ...]:
 
 
 def nothing_committed(name: str, position: GroupPosition) -> str:
-    """Return the reason why a group has no committed offsets to reset; ``""`` if it has some."""
+    """Return the reason why a group has no committed offsets to reset; ``""`` if it has offsets."""
     if position.committed:
         return ""
     return f"there is no group {name}" if position.group is None else f"group {name} has no offsets"

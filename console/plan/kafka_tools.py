@@ -27,9 +27,9 @@ class Command(NamedTuple):
     words: tuple[str, ...]
     """The program and its arguments; empty if no command can make the change."""
     stdin: str = ""
-    """The standard input of the program."""
+    """The standard input of the program; ``""`` if it reads none."""
     note: str = ""
-    """A remark for the operator."""
+    """A remark for the operator; ``""`` without one."""
     connection_at: int | None = None
     """The index of the word before which the options of the connection go; None for the end."""
     config_option: str = CONFIG_OPTION

@@ -87,7 +87,8 @@ _KEYS = frozenset().union(*(pair.keys for pair in _PAIRS))
 
 
 def contradictions(snapshot: Snapshot, resource: ConfigResource, keys: Iterable[str] = _KEYS) -> Iterator[str]:
-    """Yield the contradictions between the values of a topic or a broker, inherited or not.
+    """Yield the contradictions between the values of a topic or a broker, inherited or not; none if its configs were
+    not read.
 
     Args:
         keys: the keys to check; a pair without any of them is left out.
@@ -105,7 +106,7 @@ def contradictions(snapshot: Snapshot, resource: ConfigResource, keys: Iterable[
 
 
 def contradiction_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `contradiction` needs."""
+    """Return the facts that `contradiction` needs; none for keys and resources that it does not judge."""
     if edit.key not in _KEYS or edit.resource.type not in (TOPIC, BROKER):
         return NOTHING
     if edit.resource.type == TOPIC:
@@ -114,7 +115,7 @@ def contradiction_needs(edit: edits.ConfigEdit) -> RiskNeeds:
 
 
 def contradiction(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield the contradictions that an edit brings about."""
+    """Yield the contradictions that an edit adds; for the cluster default, those on the first broker."""
     if edit.key not in _KEYS or edit.resource.type not in (TOPIC, BROKER):
         return
     resource = edit.resource
@@ -131,8 +132,9 @@ IN_ALL, BY_ADDRESS = "max.connections", "max.connections.per.ip"
 
 
 def used_connections(topics: Mapping[str, Topic], groups: Iterable[Group]) -> Mapping[int, Counter[str]]:
-    """Return broker -> address -> the least number of connections from there: one for each member of a group that the
-    broker coordinates, or that reads a partition that the broker leads. Producers and tools come on top.
+    """Return broker -> address -> the least number of connections from that address: one for each member of a group
+    that the broker coordinates, or whose partitions the broker leads. Connections of producers and tools are not
+    counted.
     """
     found: dict[int, Counter[str]] = {}
     for group in groups:
@@ -145,7 +147,9 @@ def used_connections(topics: Mapping[str, Topic], groups: Iterable[Group]) -> Ma
 
 
 def connection_needs(edit: edits.SetConfig) -> RiskNeeds:
-    """Return the facts that `connections` needs: all topics with their leaders, and the members of groups."""
+    """Return the facts that `connections` needs: all topics with their leaders, and the members of groups; none for
+    another key.
+    """
     return RiskNeeds(every_topic=True, groups=True) if _limits_connections(edit) else NOTHING
 
 
@@ -154,7 +158,9 @@ def _limits_connections(edit: edits.SetConfig) -> bool:
 
 
 def connections(edit: edits.SetConfig, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a limit that members of groups are above already."""
+    """Yield a warning for a limit that the connections of group members already exceed, about the broker with most of
+    them.
+    """
     limit = long_number(value_of(edit)) if _limits_connections(edit) else None
     if limit is None:
         return
@@ -182,7 +188,7 @@ _NAMED = 3
 
 
 def expiry_needs(edit: edits.SetConfig) -> RiskNeeds:
-    """Return the facts that `expiry` needs."""
+    """Return the facts that `expiry` needs; none for another key."""
     if edit.resource.type != BROKER or edit.key != OFFSETS_KEPT:
         return NOTHING
     return RiskNeeds(a_broker=True, groups=True)

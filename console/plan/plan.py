@@ -103,7 +103,9 @@ class Plan(Struct, frozen=True):
         return bool(self.staged)
 
     def outcome(self, edit: Edit) -> Outcome | None:
-        """Return the outcome of the last check or apply for an edit; None if it was staged later."""
+        """Return the outcome of the last check or apply for an edit; None without one, as for an edit that was staged
+        later.
+        """
         return self.outcomes.get(edit.slot)
 
     def creates_topic(self, name: str) -> bool:
@@ -178,8 +180,8 @@ class Staging:
             lasts_ms: milliseconds for which the edits hold after they are applied; None for good.
 
         Returns:
-            The added, replaced, dropped and refused edits. Its `plan` stays the plan after this call, even if more is
-            staged later.
+            The added, replaced, dropped and refused edits. The report's `plan` stays the plan after this call, even if
+            more edits are staged later.
         """
         draft, log = self.draft, self._log
         before = Moment(self._base.staged, self._base.outcomes, log, len(log))

@@ -245,7 +245,9 @@ def _edited(
 def without_own(
     entry: config.ConfigEntry, resource: config.ConfigResource, inheritance: Inheritance
 ) -> config.ConfigEntry:
-    """Return the entry after the resource's override is deleted."""
+    """Return the entry after the resource's override is deleted; without a value for a logger, whose inherited level is
+    not predicted.
+    """
     if resource.type.entity.has_levels:
         return replace(entry, value=None)
     own = config.own_source(resource)

@@ -40,7 +40,7 @@ def move(edit: edits.MoveReplicas, judged: Judged) -> Iterator[str]:
 
 
 def creation_needs(edit: edits.CreateTopic) -> RiskNeeds:
-    """Return the facts that `creation` needs: the brokers, if the edit chooses some."""
+    """Return the facts that `creation` needs: the configs of a broker if the edit assigns replicas to brokers."""
     return RiskNeeds(a_broker=bool(edit.topic.assignments))
 
 
@@ -56,7 +56,8 @@ def creation(edit: edits.CreateTopic, judged: Judged) -> Iterator[str]:
 def moved_rack(
     was: Mapping[int, str], became: Mapping[int, str], partitions: Collection[tuple[str, int, Sequence[int]]]
 ) -> str:
-    """Return a text about the partitions whose replicas are in one rack since brokers changed theirs; ``""`` if none.
+    """Return a text about the partitions whose replicas are all in one rack since the racks of brokers changed; ``""``
+    without such a partition.
 
     Args:
         was, became: the racks before and after, as from `racks`.

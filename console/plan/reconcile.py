@@ -30,11 +30,11 @@ _SILENT = Failure(
 
 
 def reconcile(plan: Plan, answered: Answered) -> Plan:
-    """Return the plan after an apply: without the applied edits, the others in their order, each with its outcome.
+    """Return the plan after an apply: without the applied edits; the others stay in their order, each with its outcome.
 
-    Edits that were not in these steps, or were staged again since, stay unchanged, but those that pass over records
-    whose letters were applied are marked. Undo can't revert applied edits, so the history is cleared once an edit was
-    applied.
+    Edits that were not in these steps, or were staged again since, stay unchanged, except that an edit that passes over
+    records is marked if the letters of these records were applied. Undo can't revert applied edits, so the history is
+    cleared once an edit was applied.
 
     Args:
         answered: the steps that were sent, with the outcomes of their targets; a target without one counts as unknown.
@@ -155,7 +155,7 @@ class ApplyReport(Struct, frozen=True):
     change: int | None = None
     """The number of the change in the journal; None without a journal."""
     unrecorded: Failure | None = None
-    """The reason why the journal lacks some of the outcomes."""
+    """The reason why the journal lacks some of the outcomes; None if the journal has them all."""
     risks: tuple[Risk, ...] = ()
     """Warnings that were not accepted, which stopped the apply."""
 

@@ -20,7 +20,9 @@ from console.plan.values import items_of
 
 
 def keyless_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `keyless` needs: the newest records, if a topic may become compacted."""
+    """Return the facts that `keyless` needs: the newest records of a topic that may become compacted; none for any
+    other edit.
+    """
     if edit.resource.type != TOPIC or edit.key != topic_risks.POLICY:
         return NOTHING
     if isinstance(edit, edits.SetConfig) and not _compacts(topic_risks.value_of(edit)):
@@ -59,8 +61,8 @@ def _compacts(policy: str | None) -> bool:
 
 
 def message_size_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `message_size` needs: the topics' limits, whether they hold data, and the newest batches of
-    a topic.
+    """Return the facts that `message_size` needs: the topics' limits, whether they hold data, and for an edit of a
+    topic its newest batches; none for another key.
     """
     if topic_risks.topic_key(edit) != topic_risks.MESSAGE_SIZE:
         return NOTHING
@@ -110,13 +112,13 @@ def _largest(change: topic_risks.TopicChange, judged: Judged) -> str:
 # -- the times of records ----------------------------------------------------------------------------------------------
 
 TIMES, BY_BROKERS = "message.timestamp.type", "LogAppendTime"
-"""The config that decides who sets the timestamps of records, and its value for brokers, which then refuse none."""
+"""The config that decides whether producers or brokers set the timestamps of records, and its value for brokers."""
 TIME_LIMITS: Mapping[str, str] = {
     "message.timestamp.before.max.ms": "before",
     "message.timestamp.after.max.ms": "after",
     "message.timestamp.difference.max.ms": "before or after",
 }
-"""Key of a topic -> on which side of the broker's time the timestamps are that it limits."""
+"""Key of a topic -> the timestamps that it limits: those before or after the broker's time."""
 _SHORT_MS = 3_600_000
 """Milliseconds below which a limit refuses records that producers send late, and looks like a number of seconds."""
 _HOUR_SECONDS = 3_600
@@ -128,7 +130,9 @@ def refused_times(key: str, limit_ms: int) -> str:
 
 
 def short_times_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `short_times` needs: the topics' limits and who sets their times."""
+    """Return the facts that `short_times` needs: the topics' limits, and whether producers set their records' times;
+    none for another key, and for a long limit.
+    """
     is_limit = topic_risks.topic_key(edit) in TIME_LIMITS
     may_be_short = isinstance(edit, edits.UnsetConfig) or _is_short(topic_risks.value_of(edit))
     return topic_risks.topic_needs(edit) if is_limit and may_be_short else NOTHING

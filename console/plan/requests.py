@@ -33,7 +33,7 @@ def acl_removals(acls: int) -> int:
 
 
 class Facts(Struct, frozen=True):
-    """The facts of the present cluster that the requests depend on."""
+    """The facts of the present cluster that decide the form of requests."""
 
     reachable: frozenset[int] | None = None
     """The reachable brokers; None if that was not tested."""

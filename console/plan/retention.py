@@ -69,7 +69,7 @@ class Deletion(NamedTuple):
     unknown: int = 0
     """The number of partitions whose bytes are unknown."""
     why: Failure | None = None
-    """The error for one of the unknown partitions."""
+    """The error for one of the unknown partitions; None if none failed."""
 
     def __add__(self, other: object) -> Deletion:
         if not isinstance(other, Deletion):

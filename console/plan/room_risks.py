@@ -33,8 +33,9 @@ class _Growth(NamedTuple):
 
 
 def no_room(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a retention with which topics outgrow a directory at their present write rates. A topic that
-    outgrows it without the edit, or whose write rate is unknown, causes no warning.
+    """Yield a warning for a retention with which topics outgrow a directory at their present write rates, about the
+    directory with the largest shortage. A directory that they outgrow without the edit, and topics whose write rate is
+    unknown, cause no warning.
     """
     key = topic_key(edit)
     if key not in KEEPING or not judged.before.log_dirs:

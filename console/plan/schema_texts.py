@@ -1,4 +1,6 @@
-"""Schemas of a snapshot as values that can be compared: by their texts, with those that they refer to. Pure."""
+"""Schemas of a snapshot as values that can be compared: by their texts and the texts of the schemas that they refer to.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ def same_schema(one: subjects.SchemaSource, other: subjects.SchemaSource) -> boo
 
 
 def references_of(snapshot: Snapshot, source: subjects.SchemaSource) -> list[str] | None:
-    """Return the texts of the schemas that a schema refers to, each after its own references; None if one was not
-    read.
+    """Return the texts of the schemas that a schema refers to, each after its own references; None if one was not read,
+    or the references are nested deeper than `DEEPEST_REFERENCE`.
     """
     found: dict[tuple[str, int], str] = {}
 

@@ -59,6 +59,8 @@ BY_TYPE: Mapping[ResourceType, ServiceConfigs] = {
 
 
 def entry_before(configs: ConfigSet, resource: ConfigResource, key: str) -> ConfigEntry | None:
-    """Return the entry of a key before an edit. configs: the configs of the resource."""
+    """Return the entry of a key before an edit, as the resource's service describes it; None without an entry. configs:
+    the configs of the resource.
+    """
     service = BY_TYPE.get(resource.type)
     return configs.get(key) if service is None else service.entry(configs, key)

@@ -63,10 +63,9 @@ class Staged(Struct, frozen=True):
     lasts_ms: int | None = None
     """The milliseconds for which the edit holds after it is applied; None for good."""
     reverts: Place | None = None
-    """The place of the applied edit that this edit reverts."""
+    """The place of the applied edit that this edit reverts; None for an edit that reverts none."""
     topic_id: str | None = None
-    """The id of the intended topic; None if unknown, or for other targets. Another topic of this name may exist
-    by now."""
+    """The id of the intended topic; None if unknown, or for other targets. Another topic may have its name now."""
     doubt: str = ""
     """The reason why the target may not be the intended one; ``""`` without doubt. Such an edit is not sent before an
     operator accepts it."""
@@ -159,12 +158,12 @@ class Described:
         return found
 
     def entry(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
-        """Return the key's entry as the brokers described it for the resource."""
+        """Return the key's entry as the brokers described it for the resource; None if it was not read."""
         return entry_in(self.snapshot.configs, resource, key)
 
     def like(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
-        """Return the key's entry of the resource, else of another of its type, which is valid for type and flags but
-        not for the value.
+        """Return the key's entry of the resource, else of another resource of the type, whose type and flags are valid
+        but not the value; None if neither was read.
         """
         # Brokers of one cluster describe a key alike: if this resource was not read, take the entry of another resource
         # of its type.
@@ -188,7 +187,7 @@ class Draft(Described):
         return tuple(self._slots.values())
 
     def at(self, slot: Slot) -> Staged | None:
-        """Return the staged edit of a slot."""
+        """Return the staged edit of a slot; None without one."""
         return self._slots.get(slot)
 
     def put(self, staged: Staged) -> None:
@@ -209,7 +208,7 @@ class Draft(Described):
             del self._offsets[slot.target.group][slot]
 
     def topic_edit(self, name: str) -> Edit | None:
-        """Return the staged creation, deletion or growth of a topic."""
+        """Return the staged creation, deletion or growth of a topic; None if none is staged."""
         found = self._slots.get(Slot(TopicTarget(name), ""))
         return found.edit if found else None
 
@@ -231,7 +230,9 @@ class Draft(Described):
         return found
 
     def creates(self, resource: ConfigResource) -> CreateTopic | None:
-        """Return the staged creation of the topic with these configs."""
+        """Return the staged creation of the topic with these configs; None if none is staged, or the resource is no
+        topic.
+        """
         edit = self.topic_edit(resource.name) if resource.type == TOPIC else None
         return edit if isinstance(edit, CreateTopic) else None
 
@@ -248,6 +249,6 @@ class Draft(Described):
         return next(iter(self._offsets.get(group, ())), None) == edit.slot
 
     def group_edit(self, name: str) -> Edit | None:
-        """Return the staged deletion of a group."""
+        """Return the staged deletion of a group; None if none is staged."""
         found = self._slots.get(Slot(GroupTarget(name), ""))
         return found.edit if found else None

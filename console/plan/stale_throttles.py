@@ -49,11 +49,11 @@ class _Throttle(NamedTuple):
     used: str
     """The moves that use it; ``""`` if it is unused."""
     stale: StaleThrottle | None = None
-    """The unused part."""
+    """The unused part; None if all of it is used."""
 
 
 def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
-    """Return every throttle that can be removed.
+    """Return every throttle that can be removed; empty if the reassignments were not read.
 
     Args:
         snapshot: a snapshot with the reassignments, the configs of all brokers, of the cluster default and of all
@@ -80,12 +80,14 @@ def owned_by_moves(snapshot: Snapshot) -> Mapping[config.ConfigPlace, str]:
 
 
 def unthrottled_needs(edit: ConfigEdit) -> RiskNeeds:
-    """Return the facts that `unthrottled` needs."""
+    """Return the facts that `unthrottled` needs; none for other keys."""
     return RiskNeeds(moves=True) if edit.key in (*RATES, *LISTS) else NOTHING
 
 
 def unthrottled(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for an edit that removes the limit of a running move, but not if it sets another rate."""
+    """Yield a warning for an edit that removes the limit of a running move: a rate that is unset, or a list from which
+    the replica of a moving partition is removed.
+    """
     configs = judged.before.configs.get(edit.resource)
     if edit.key not in (*RATES, *LISTS) or configs is None:
         return

@@ -74,7 +74,9 @@ def key_of_topics(resource: ConfigResource, key: str) -> str:
 
 
 def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
-    """Return the topics that a config edit changes: its own, or all that inherit a broker's key."""
+    """Return the changes of topics' keys that a config edit causes: one for an edit of a topic; for a key of brokers,
+    one for each topic that inherits the key, and for each topic whose configs were not read.
+    """
     key = topic_key(edit)
     if edit.resource.type == TOPIC:
         resource = edit.resource
@@ -103,8 +105,9 @@ def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
 
 
 def may_inherit(edit: edits.Edit, snapshot: Snapshot) -> list[str]:
-    """Return the topics whose configs show whether they inherit a broker's key: the topics that it could harm, the most
-    endangered first, because at most `READ_TOPICS` are read.
+    """Return the topics whose configs show whether they inherit a broker's key, without those that the edit can't harm;
+    empty if the edit changes no default of topics. For a new minimum of in-sync replicas, the topics with the most
+    replicas are first, because at most `READ_TOPICS` are read.
     """
     if not isinstance(edit, edits.ConfigEdit) or edit.resource.type != BROKER or not topic_key(edit):
         return []
@@ -120,7 +123,7 @@ def may_inherit(edit: edits.Edit, snapshot: Snapshot) -> list[str]:
 
 
 def _on(resource: ConfigResource, snapshot: Snapshot) -> list[str]:
-    """Return the topics with replicas on a broker; all topics for the default of all brokers."""
+    """Return the topics with replicas on a broker; for the default of all brokers, every topic."""
     if resource.is_cluster_default or not resource.name.isdecimal():
         return list(snapshot.topics)
     broker = int(resource.name)
@@ -130,7 +133,7 @@ def _on(resource: ConfigResource, snapshot: Snapshot) -> list[str]:
 
 
 def value_of(edit: edits.ConfigEdit) -> str | None:
-    """Return the value that an edit sets; None for a removal, and for a secret."""
+    """Return the value that an edit sets; None if the edit removes the key or sets a secret."""
     return edit.value if isinstance(edit, edits.SetConfig) and isinstance(edit.value, str) else None
 
 
@@ -164,7 +167,10 @@ def topic_needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
 
 
 def inheriting(resource: ConfigResource, key: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the numbers of brokers and topics that inherit a broker's key and that override it, a line each."""
+    """Return lines with the numbers of resources that inherit a broker's key and that override it: for the cluster
+    default, of brokers; for a key with a topic's key below it, of topics. Resources whose configs were not read are not
+    counted.
+    """
     lines = []
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     read = {broker: configs for broker in brokers if (configs := snapshot.configs.get(broker)) is not None}
@@ -211,7 +217,9 @@ def _inherit(many: str, one: str, inheriting: int, shadowing: int, partly: bool)
 
 
 def isr_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `isr` needs: none for a minimum of 0 or 1, which any topic can meet."""
+    """Return the facts that `isr` needs: none for another key, and for a minimum of 0 or 1, which any topic can
+    meet.
+    """
     if topic_key(edit) != ISR or (isinstance(edit, edits.SetConfig) and edit.value in ("0", "1")):
         return NOTHING
     return topic_needs(edit)
@@ -254,14 +262,15 @@ KAFKA-15583)."""
 
 
 def are_all_enough(versions: Iterable[BrokerVersion]) -> bool:
-    """Return whether brokers take a topic's replicas for enough if all are in sync, whatever is configured; True if no
-    broker says its release."""
+    """Return whether all brokers accept a write with acks=all if all replicas of the partition are in sync, even if
+    these are fewer than min.insync.replicas. A broker that does not report its release counts as such a broker.
+    """
     return all(release_number(each.release) >= _ALL_ARE_ENOUGH for each in versions if each.release)
 
 
 def is_isr_impossible(wanted: int, replication: int, *, are_all_enough: bool = True) -> bool:
     """Return whether a min.insync.replicas (`wanted`) is above the replication factor, so that writes with acks=all
-    fail or depend on every replica. With one replica, only brokers for which all replicas are not enough refuse them.
+    fail or depend on every replica. A topic with one replica is concerned only if `are_all_enough` is False.
     """
     return wanted > replication and (replication > 1 or not are_all_enough)
 
@@ -288,7 +297,9 @@ _UNCLEAN_TEXT = "a replica that is behind may lead, and what it has not got is l
 
 
 def unclean_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `unclean` needs: the numbers of replicas, because a single one is never behind."""
+    """Return the facts that `unclean` needs: the numbers of replicas, because a single replica is never behind; none
+    for another key, and for the value false.
+    """
     if topic_key(edit) != UNCLEAN or (isinstance(edit, edits.SetConfig) and str(edit.value).lower() == "false"):
         return NOTHING
     return topic_needs(edit)
@@ -377,8 +388,8 @@ class _Limit(NamedTuple):
 
 
 def retention_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that warnings about retention need: policy, limits and sizes of topics; nothing for a limit far
-    above zero.
+    """Return the facts that warnings about retention need: policy, limits and sizes of topics; none for another key,
+    and for a limit far above zero.
     """
     key = topic_key(edit)
     if key not in KEEPING + LOCAL:
@@ -579,7 +590,7 @@ def system_growth(edit: edits.GrowTopic, judged: Judged) -> Iterator[str]:
 
 def _moving_groups(edit: edits.GrowTopic, judged: Judged) -> str:
     """Return, as text, the known groups whose commits belong to another partition of the offsets' topic after the edit;
-    ``""`` for an edit of another topic.
+    ``""`` for an edit of another topic, and if no groups are known.
     """
     topic, groups = judged.before.topics.get(edit.name), judged.before.groups
     if edit.name != OFFSETS or topic is None or not groups:
@@ -591,7 +602,7 @@ def _moving_groups(edit: edits.GrowTopic, judged: Judged) -> str:
 
 def moved_groups(groups: Iterable[str], was: int, became: int) -> list[str]:
     """Return the groups that belong to another partition of the offsets' topic after its number of partitions changed,
-    sorted: coordinators look for their commits where these never were.
+    sorted. A coordinator then looks for their commits in a partition that never had them.
     """
     return sorted(name for name in groups if partition_of(name, was) != partition_of(name, became))
 
@@ -614,7 +625,7 @@ def _longer_load(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def system_config_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `system_config` needs."""
+    """Return the facts that `system_config` needs; none for keys that it does not judge."""
     is_judged = edit.resource.type == TOPIC and edit.key in (*KEEPING, SEGMENT)
     return _to_know_owner(edit.resource.name) if is_judged else NOTHING
 

@@ -229,7 +229,7 @@ def _load_column(
     """Return the column of a count, a dot if it is unknown.
 
     Args:
-        bad: the meaning of a number above 0; then 0 is left out.
+        bad: the meaning of a number above 0, in which case 0 is left out; ``""`` for no meaning.
         layout: the place on the screen.
     """
 
@@ -371,7 +371,7 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
 
 
 def quorum_line(snapshot: Snapshot, *, is_led: bool = True) -> Line:
-    """Return a line on the active controller, its epoch and the voters' lag.
+    """Return a line on the active controller, its epoch and the voters' lag; empty if neither is known.
 
     In ZooKeeper mode it names the controller; if the quorum could not be read, it has the reason.
 

@@ -20,7 +20,7 @@ Subject = ConfigResource | QuotaEntity | Acl | tuple[str, str]
 
 
 class Change(NamedTuple):
-    """A key of an entity with a new value; ``""`` for the entity itself."""
+    """A key of an entity whose value or source changed; ``""`` for the entity itself."""
 
     subject: Subject
     key: str

@@ -84,12 +84,13 @@ class Column(NamedTuple, Generic[R]):
     text: Callable[[R], str] | None = None
     """Returns the text in `list`. Default: `cell`, then the value."""
     layout: ScreenColumn | None = None
-    """The place on the screen."""
+    """The place on the screen; None if it is not on the screen."""
     order: Callable[[R], Any] | None = None
     """Returns the sort key on the screen; the smallest is first. Default: the value, with the largest number or the
     first text first."""
     part: Callable[[R], bool] | None = None
-    """Returns whether the number covers only a part; the data then report it under a second key."""
+    """Returns whether the number covers only a part; the data then report it under a second key; None for a number that
+    is always whole."""
     unknown: bool = False
     """Whether None means unknown rather than absent."""
     left: bool = False
@@ -189,7 +190,7 @@ class Columns(Generic[R]):
         return Columns(*left, orders=self._orders, tie=self._tie, lead=self._lead)
 
     def sort_key(self, name: str) -> Callable[[R], Any]:
-        """Return the sort key of a column by its name."""
+        """Return the sort key of a column by its name, with the lead before it and the tie after it."""
         column = next(c for c in self.all if c.layout is not None and c.name == name)
         # The lead precedes any column: the cluster default stays above the brokers.
         keys = tuple(key for key in (self._lead, column.order or column.by_value(), self._tie) if key is not None)
@@ -275,7 +276,9 @@ def changed_column(get: Callable[[R], datetime | None]) -> Column[R]:
 
 
 def rate_value(rate: float | None) -> float | int | None:
-    """Return a rate per second, rounded: below 10 to one decimal, else to a whole number."""
+    """Return a rate per second, rounded: below 10 to one decimal, else to a whole number. None if the rate is
+    unknown.
+    """
     return None if rate is None else round(rate, 1) if abs(rate) < 10 else round(rate)
 
 

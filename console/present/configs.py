@@ -27,7 +27,7 @@ from console.present.values import config_text, config_value, entry_spans, side_
 
 
 class ConfigRow(NamedTuple):
-    """A key: its entry (None if only the plan has it), its staged edit, and the outcome of the last check."""
+    """A key with its entry, its staged edit, and the outcome of the last check or apply."""
 
     key: str
     entry: ConfigEntry | None
@@ -49,7 +49,7 @@ def own_count(entries: ConfigSet, resource: ConfigResource) -> int:
 
 
 def staged_lines(resource: ConfigResource, plan: Plan, snapshot: Snapshot) -> dict[str, DiffLine]:
-    """Return the staged changes of one resource, a line for each key."""
+    """Return key -> the staged change of a resource, as a line."""
     if not plan.staged:
         return {}
     from console.plan.diff import diff_at
@@ -69,7 +69,7 @@ def config_rows(
 
     Args:
         entries: the described configs; None if they were not read, so that only staged keys have a row.
-        lines: the staged lines of the resource (`lines_of`).
+        lines: the staged lines of the resource (`staged_lines`).
         plan: has the outcome of the last check or apply.
         overrides_only: leave out keys that are neither set on the resource nor staged.
 
@@ -123,7 +123,8 @@ class ConfigLine(NamedTuple):
 
     row: ConfigRow
     broker: int | None = None
-    """The broker whose inherited values the row shows (see `described_by`)."""
+    """The broker whose inherited values the row shows (see `described_by`); None if it shows those of no single
+    broker."""
     changed: bool = False
     """Whether kac saw a recent change."""
 
@@ -273,9 +274,10 @@ ENTITIES: columns.Columns[EntityRow] = columns.Columns(
 
 def set_lines(target: ConfigResource, snapshot: Snapshot, staged: Mapping[str, DiffLine]) -> list[Line]:
     """Return a line for each key that an entity sets itself or that is staged for it; a note if there are no such keys.
+    Of loggers, count the most frequent level, and list only loggers with other levels.
 
     Args:
-        staged: the staged lines of the entity (`lines_of`).
+        staged: the staged lines of the entity (`staged_lines`).
     """
     entries = snapshot.configs.get(target)
     if entries is None and not staged:
@@ -402,7 +404,8 @@ def beneath(resource: ConfigResource, entry: ConfigEntry, snapshot: Snapshot, br
 
 
 def chain(entry: ConfigEntry, broker: int | None) -> Line:
-    """Return the synonyms in order of precedence: ``topic 604800000 ▸ cluster log.retention.ms 259200000 ▸ default …``.
+    """Return the synonyms in order of precedence: ``topic 604800000 ▸ cluster log.retention.ms 259200000 ▸ default …``;
+    empty without synonyms.
 
     Args:
         broker: the source of the inherited values (`described_by`); None if unknown.
@@ -476,8 +479,8 @@ def details(
 
 
 def described_by(resource: ConfigResource, snapshot: Snapshot) -> int | None:
-    """Return the broker that is the source of a resource's inherited values: the resource itself if it is a broker,
-    else the broker that described the topics.
+    """Return the broker that is the source of a resource's inherited values: the broker itself for a broker or its
+    loggers, else the broker that described the topics. None if no broker is known as their source.
     """
     broker_id = long_number(resource.name)
     if broker_id is not None and names.resource_word(resource.type) in ("broker", "logger"):

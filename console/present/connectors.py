@@ -73,7 +73,7 @@ class ConnectorRow(NamedTuple):
     unanswered: Failure | None = None
     """The reason why its cluster did not answer the last read; None if it did."""
     answered_at: datetime | None = None
-    """The time at which its cluster last answered, UTC."""
+    """The time at which its cluster last answered, UTC; None if it never did."""
 
     @property
     def name(self) -> str:
@@ -102,7 +102,7 @@ class ConnectorRow(NamedTuple):
 
     @property
     def group(self) -> str | None:
-        """The consumer group of a sink; None for others."""
+        """The consumer group of a sink; None for a source."""
         return connect.sink_group(self.connector.name, self.config) if self.connector.kind == connect.SINK else None
 
     @property

@@ -122,7 +122,9 @@ def pile_rows(found: Survey, *, masked: bool) -> list[PileRow]:
 
 
 def chosen_lines(found: Survey, *, masked: bool) -> list[str]:
-    """Return lines on the letters that are sent, one for each of the first piles: a question has little room."""
+    """Return lines on the letters that are sent, one for each of the first piles and one for all others: a question has
+    little room.
+    """
     rows = [each for each in pile_rows(found, masked=masked) if each.pile.chosen]
     lines = [
         f"{row.pile.chosen:,} of {row.pile.topic or 'no topic'}: "
@@ -171,7 +173,7 @@ def staying_lines(goal: Redrive, found: Survey) -> Iterator[str]:
 
 def others_line(found: Survey) -> str:
     """Return a line with the number of letters that other selections sent, as far as these were read: letters chosen
-    here may be among them. Return ``""`` if they sent none.
+    here may be among them. Return ``""`` if all of them were read and sent none.
     """
     by = sorted(group for group, count in found.others.items() if count)
     if not by and not found.unread:

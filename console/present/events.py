@@ -199,8 +199,9 @@ def place_text(place: triage_events.Place) -> str:
 
 
 def about_of(place: triage_events.Place) -> ConfigResource | QuotaEntity | str | None:
-    """Return the entity of an event as the panes identify it: a config resource, a quota entity, a group's name; None
-    for others."""
+    """Return the entity of an event as the panes identify it: a config resource (for a partition, its topic), a quota
+    entity, or a group's name; None for all other entities.
+    """
     match place.about:
         case changes.OwnTarget(resource=ConfigResource() as resource):
             return resource

@@ -61,7 +61,7 @@ def feature_rows(snapshot: Snapshot, edited: Iterable[str] = ()) -> list[Feature
 
 
 def unasked(features: ClusterFeatures | None) -> tuple[NodeFeatures, ...]:
-    """Return the nodes whose features are unknown."""
+    """Return the nodes that failed to describe their features; none if no features were read."""
     return tuple(node for node in features.nodes if node.failure is not None) if features is not None else ()
 
 

@@ -39,7 +39,7 @@ class Hit(NamedTuple):
     name: str
     """The name of the row, cleaned."""
     shows: str = ""
-    """The text of the row that contains the searched text, cleaned."""
+    """More of the row, next to its name, cleaned; the searched text may be in another part of the row."""
 
 
 class Hits(NamedTuple):
@@ -223,7 +223,7 @@ PANES: Mapping[str, Callable[[Known], Texts]] = {
 """Pane -> a function that returns its texts; searched in this order."""
 
 READ = (Part.CLUSTER, Part.TOPICS, Part.GROUPS, Part.QUOTAS, Part.ACLS)
-"""Parts that are read, unless they were read before, until a search in them may find nothing."""
+"""Parts that the pane of the search reads if they were not read before; a search finds nothing in an unread part."""
 
 
 def unread(snapshot: Snapshot, parts: Iterable[str] = READ) -> list[str]:

@@ -61,7 +61,7 @@ class Health(NamedTuple):
     under_replicated: int
     offline: int
     lag: int | None
-    """The number of records that all groups have not read yet, as far as known; None if no group was read."""
+    """The number of records that all groups have not read yet, as far as known; 0 without groups, None if unknown."""
     group: str
     """The group whose next record has waited longest; ``""`` if unknown."""
     behind: Behind
@@ -121,11 +121,12 @@ class FleetRow(NamedTuple):
     failure: Failure | None = None
     """The reason why its brokers do not answer; None if the last look succeeded."""
     since: datetime | None = None
-    """The time since which they have not answered, UTC: that of the last answer, or of the first attempt."""
+    """The time since which they have not answered, UTC: that of the last answer, or of the first attempt; None while
+    they answer, and before the first look."""
     is_refused: bool = False
     """Whether kac stopped trying: another attempt with the same login could lock the account."""
     problem: str = ""
-    """The reason why the context can't be used."""
+    """The reason why the context can't be used; ``""`` if it can."""
     asks: bool = False
     """Whether the operator has to type the context's secret, so that kac has not looked at it."""
     is_shown: bool = False
@@ -211,7 +212,7 @@ def _counted(row: FleetRow, count: int, text: str = "") -> Cell:
     without a look.
 
     Args:
-        text: a text in place of the number.
+        text: a text in place of the number; ``""`` for the number.
     """
     if row.health is None or not count:
         return ""
@@ -325,7 +326,9 @@ furthest behind lags."""
 
 
 def fleet_lines(row: FleetRow) -> list[Line]:
-    """Return the details of a context: the causes of its troubles, the time of the look, and its source."""
+    """Return the details of a context: the failure, the first `MOST_CAUSES` causes of its troubles, the group that is
+    furthest behind, and its source.
+    """
     lines: list[Line] = []
     if row.failure is not None:
         what = "refused" if row.is_refused else "no answer"

@@ -91,7 +91,7 @@ class Moment(NamedTuple):
         return column if axis.first <= column <= axis.last else None
 
     def moved(self, step: int, seconds: int, newest: int) -> Moment:
-        """Return the column that is some columns later, within the half hour.
+        """Return the column that is `step` columns later, within the half hour.
 
         Args:
             step: number of columns; negative for earlier ones.
@@ -153,13 +153,15 @@ def title_cells(width: int) -> int:
 
 
 def seconds_for(width: int) -> int:
-    """Return the seconds of a column in a chart of this width: the fewest with which `LEAST_DRAWN` fits."""
+    """Return the seconds of a column in a chart of this width: the fewest with which `LEAST_DRAWN` fits; the most if it
+    does not fit.
+    """
     room = _room(width)
     return next((each for each in COLUMN_SECONDS if room * each >= LEAST_DRAWN), COLUMN_SECONDS[-1])
 
 
 def chart_of(graphs: Sequence[Graph], marks: Iterable[Mark], now: int, width: int) -> Chart | None:
-    """Return the chart that fits into a width; None if not even five columns do.
+    """Return the chart that fits into a width; None if fewer than eight columns fit.
 
     Args:
         marks: the changes; those after `now` are left out, and come with the next column.
@@ -254,7 +256,7 @@ def graph_lines(chart: Chart, graph: Graph, rows: int, width: int, moment: int |
 
     Args:
         rows: the number of lines.
-        moment: the column of the cursor, whose value is shown instead of the newest one.
+        moment: the column of the cursor, whose value is shown instead of the newest one; None without a cursor.
     """
     at = chart.axis.last if moment is None else moment
     value = graph.values.get(at)
@@ -279,11 +281,11 @@ def graph_lines(chart: Chart, graph: Graph, rows: int, width: int, moment: int |
 def laid_out(
     chart: Chart, room: int, width: int, more: str = "", cursor: Moment | None = None
 ) -> list[tuple[Line, Graph | None]]:
-    """Return the lines of a whole chart, each with its graph.
+    """Return the lines of a whole chart, each with its graph; empty if there is room for less than two lines.
 
     Args:
         room: the largest number of lines. The last graphs are left out if not all fit.
-        more: the key that shows the graphs that were left out; the last line then counts them.
+        more: the key that shows the graphs that were left out, in a last line that counts them; ``""`` for no line.
         cursor: the column of the cursor, whose values are shown instead of the newest ones; None without a cursor.
     """
     if room < 2:
@@ -382,7 +384,9 @@ def value_text(what: str, value: float | None, *, is_least: bool = False) -> str
 
 
 def meaning(what: str, value: float | None) -> str:
-    """Return the meaning of a value, for its colour: a bad one is red at the times at which it is bad."""
+    """Return the meaning of a value, for its colour: a bad one is red at the times at which it is bad; 0 and an unknown
+    value are muted.
+    """
     if not value:
         return "muted"
     if what in _FAILURES:

@@ -128,7 +128,7 @@ class GroupRow(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """The growth of the group's lag in records a second."""
+        """The growth of the group's lag in records a second; None if unknown."""
         return None if self.trend is None else self.trend.rate
 
     @property
@@ -250,7 +250,7 @@ class PartitionRow(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """The growth of the lag in the partition, in records a second."""
+        """The growth of the lag in the partition, in records a second; None if unknown."""
         return None if self.trend is None else self.trend.rate
 
     @property
@@ -266,7 +266,9 @@ class PartitionRow(NamedTuple):
 
     @property
     def target(self) -> str | None:
-        """The clients of the target assignment if they differ from the owners; ``no member`` if it has none."""
+        """The clients of the target assignment if they differ from the owners; ``no member`` if no member has the
+        partition in its target; None if target and owners are equal, or the group has no targets.
+        """
         # Show the target only if it differs, as during a rebalance; otherwise it would repeat the owners.
         if self.wanted is None or {m.member_id for m in self.wanted} == {m.member_id for m in self.owners}:
             return None
@@ -274,8 +276,8 @@ class PartitionRow(NamedTuple):
 
 
 def clients(members: Sequence[cluster.GroupMember]) -> str:
-    """Return the first of these members as ``billing-1@10.0.3.10``, and the number of the others; ``""`` without
-    members.
+    """Return the first of these members as ``billing-1@10.0.3.10``, with the number of further members (``+2``); ``""``
+    without members.
     """
     if not members:
         return ""
@@ -641,7 +643,7 @@ def _assignor(group: cluster.Group) -> str:
 
 
 def _epochs(group: cluster.Group) -> Line:
-    """Return the group's epoch, and that of its target assignment if it is behind."""
+    """Return the group's epoch, and that of its target assignment if it is behind; empty if the epoch is unknown."""
     if group.epoch < 0:
         return []
     topology = f"  topology {group.topology_epoch}" if group.topology_epoch >= 0 else ""

@@ -82,7 +82,9 @@ def _release_order(text: str) -> tuple[int, ...]:
 
 
 def finalized(snapshot: Snapshot) -> str:
-    """Return the name of the finalized level of metadata.version, if all brokers support a higher one; else ``""``."""
+    """Return the name of the finalized level of metadata.version, or its number if kac knows no name; ``""`` unless all
+    brokers support a higher level.
+    """
     from console.model.feature_levels import METADATA_VERSION, level_name
 
     versions = snapshot.versions.values()
@@ -104,7 +106,9 @@ class Facts(Struct, frozen=True):
 
 
 def facts(snapshot: Snapshot, counts: TopicCounts) -> Facts:
-    """Return the counts for the header. counts: the counts of the snapshot's topics."""
+    """Return the counts for the header; None for the topics if they were not read, or if kac may not see them. counts:
+    the counts of the snapshot's topics.
+    """
     read = Part.TOPICS in snapshot.read_at and not are_topics_hidden(snapshot)
     return Facts(
         len(snapshot.cluster.brokers),
@@ -118,7 +122,7 @@ def facts(snapshot: Snapshot, counts: TopicCounts) -> Facts:
 def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: int) -> Line:
     """Return the header in at most `width` cells.
 
-    On a narrow screen the least important pieces are left out first, and the name is cut last.
+    On a narrow screen the least important pieces are left out first; then the name is cut, and then the state.
 
     Args:
         counted: the result of `facts`.

@@ -142,7 +142,8 @@ def row_words(columns: Sequence[Told], cells: Sequence[Cell]) -> dict[str, str]:
 
 
 def row_text(columns: Sequence[Told], words: Mapping[str, str], usual: Mapping[str, str] = {}) -> str:
-    """Return a row as one line: its severity, its name, then each column with its value, without unknown ones.
+    """Return a row as one line: its severity, its name, then each column with its value; columns with an unknown value,
+    or with the usual one, are left out.
 
     Args:
         usual: column -> the value that was printed for all rows, and is left out. The line of a row without that value
@@ -164,8 +165,8 @@ all of them."""
 
 
 def usual_values(columns: Sequence[Told], rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return column -> the value that most rows have, for columns in which one value is that frequent: kac prints it
-    once, not in each row.
+    """Return column -> the value that most rows have, for columns in which one value is that frequent: kac prints the
+    value once, not in each row. Empty for fewer than `LEAST_ROWS` rows.
     """
     found: dict[str, str] = {}
     for column in columns:
@@ -204,7 +205,8 @@ def _amount(text: str) -> float:
 
 
 def differs(before: str, now: str) -> bool:
-    """Return whether a value is worth telling again: another text, or one in which a number moved by `LEAST_CHANGE`.
+    """Return whether a value is worth telling again: another text, or one in which a number moved by more than
+    `LEAST_CHANGE`, or a lower bound by more than `OF_BOUNDS`.
 
     A number has its unit: ``59 s`` and ``1 min`` are near each other.
     """
@@ -260,8 +262,8 @@ class Course(NamedTuple):
 def course(values: Sequence[float]) -> Course:
     """Return the course of a series of at least one value.
 
-    A series rose if its last value is near its highest, and fell if it is near its lowest; it did so since it was last
-    at the other extreme.
+    A series is steady if its extremes are close together; it rose if its last value is near the highest, and fell if
+    the last value is near the lowest, since the last time of the other extreme. Any other series varied.
     """
     last = len(values) - 1
     lowest = max(range(len(values)), key=lambda at: (-values[at], at))
@@ -339,8 +341,8 @@ Key = TypeVar("Key")
 
 
 def still_told(before: Mapping[Key, Sentence], now: Mapping[Key, Sentence]) -> dict[Key, Sentence]:
-    """Return the present sentences, each replaced by the one told before if that says nearly the same: so a line of
-    text stays unchanged while a value wavers.
+    """Return the present sentences. A sentence that says nearly the same as the one told before is replaced by that
+    one, so that a line of text stays unchanged while a value wavers.
     """
     kept = (key for key, each in now.items() if key in before and not each.is_worth_telling(before[key]))
     return {**now, **{key: before[key] for key in kept}}
@@ -372,7 +374,9 @@ CALM: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
 
 
 def cluster_graphs(known: HalfHour) -> dict[Measure, Sentence]:
-    """Return the last half hour of the cluster as sentences, in the order of `_OF_CLUSTER`."""
+    """Return the last half hour of the cluster as sentences, in the order of `_OF_CLUSTER`, without the measures that
+    stayed within `CALM`.
+    """
     series: dict[Measure, list[tuple[int, float]]] = {}
     for sample in known.samples:
         for measure, value in sample.values.items():

@@ -54,7 +54,7 @@ USERS: columns.Columns[UserRow] = columns.Columns(
 
 
 def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
-    """Yield every user with a quota, a credential or an ACL."""
+    """Yield every user with a quota, a credential or an ACL, and every user whose credentials could not be read."""
     quotas = _count_parts(snapshot, USER)
     acls: dict[str | None, int] = {}
     for acl in snapshot.acls:

@@ -157,7 +157,7 @@ def how_sure(change: reader.Change) -> tuple[str, str]:
 
 
 def level_text(level: int | None) -> str:
-    """Return the name of a quota's level, from 1 to 8; ``no quota`` for None."""
+    """Return the name of a quota's level, from 1 to 8; ``no quota`` for None and other numbers."""
     return LEVELS[level - 1] if level is not None and 1 <= level <= len(LEVELS) else "no quota"
 
 
@@ -198,7 +198,9 @@ def local(at: datetime, now: datetime) -> str:
 
 
 def fresh_text(fresh: reader.Freshness, now: datetime) -> str:
-    """Return the freshness of the tables: ``as of 14:02, built 14:05 by run 20261121T140455Z-3f9a1c``."""
+    """Return the freshness of the tables: ``as of 14:02, built 14:05 by run 20261121T140455Z-3f9a1c``; another text if
+    they were never built, or the cluster was never polled.
+    """
     if fresh.built is None:
         return "nothing of this cluster"
     seen = f"as of {local(fresh.as_of, now)}" if fresh.as_of is not None else "not polled"
@@ -256,7 +258,7 @@ def spark(series: Sequence[tuple[datetime, float]], width: int, top: float | Non
 
     Args:
         series: times and values, the earliest first.
-        width: the most bars, in cells.
+        width: the most bars, in cells; there are no more of them than values.
         top: the value of a full bar; by default the highest of all values.
 
     Returns:

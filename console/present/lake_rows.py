@@ -316,7 +316,7 @@ _FEW_NAMES = 3
 
 
 def _few(names: Sequence[str]) -> str:
-    """Return the first names of several, and the count of the others."""
+    """Return the first names, and the number of further names."""
     more = f" and {len(names) - _FEW_NAMES:,} more" if len(names) > _FEW_NAMES else ""
     return ", ".join(map(clean, names[:_FEW_NAMES])) + more
 
@@ -397,7 +397,8 @@ def _short(key: str) -> str:
 
 
 def quotas_now(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], cluster: str) -> dict[Usage, quota.QuotaEntity]:
-    """Return the quotas of users and clients as usages without measured rates, by name, each with its entity.
+    """Return the quotas of users and clients whose rates a lake measures, as usages without rates, by name, each with
+    its entity.
 
     Args:
         quotas: the present ones of the cluster.
@@ -439,7 +440,9 @@ _LEVELS = {
 
 
 def state(usage: Usage) -> tuple[str, str]:
-    """Return ``!`` for a pair that was throttled or exceeds its limit, ``~`` for one near it, with its meaning."""
+    """Return ``!`` for a pair that was throttled or uses its whole limit, ``~`` for a pair near it, else ``""``; with
+    the meaning of the letter.
+    """
     if usage.throttle_ms or (usage.utilisation is not None and usage.utilisation >= 1):
         return "!", "failed"
     return ("~", "pending") if usage.utilisation is not None and usage.utilisation >= _NEAR else ("", "")
@@ -596,7 +599,7 @@ def usage_lines(usage: Usage) -> list[Line]:
 
 
 def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> list[Line]:
-    """Return a plot of the highest rate in each minute, on the broker with the highest one.
+    """Return a plot of the highest rate in each minute, on the broker with the highest one; a note if nothing was used.
 
     The limit of that time is a line of dashes; minutes with throttling have the meaning `failed` and a ``!`` below.
 
@@ -635,7 +638,9 @@ def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> li
 
 
 def _columns(minutes: Sequence[Minute], width: int) -> list[tuple[float | None, float | None, bool]]:
-    """Return the highest rate and the lowest limit of each column, and whether any client was throttled."""
+    """Return for each column of a graph the highest rate, the lowest limit, and whether the client was throttled; the
+    rate and the limit are None if no minute in the column has one. Empty without minutes.
+    """
     if not minutes:
         return []
     begin, end = minutes[0].minute.timestamp(), minutes[-1].minute.timestamp()

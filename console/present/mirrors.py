@@ -52,7 +52,7 @@ class MirrorRow(NamedTuple):
 
 
 def mirror_rows(snapshot: Snapshot) -> Iterator[MirrorRow]:
-    """Yield the flows by name."""
+    """Yield the flows by name; none before they were read."""
     at = snapshot.read_at.get(Part.MIRRORS)
     if at is not None:
         yield from (MirrorRow(snapshot.mirrors[name], at) for name in sorted(snapshot.mirrors))
@@ -147,7 +147,7 @@ class CheckpointRow(NamedTuple):
     flow: mirror.Flow
     checkpoint: mirror.Checkpoint
     age: float | None
-    """The age of the checkpoint in seconds."""
+    """The age of the checkpoint in seconds; None if unknown."""
     lag: int | None
     """The number of records in this cluster behind the offset; None if the end of the copy is unknown."""
 
@@ -242,7 +242,9 @@ LAGS: columns.Columns[LagRow] = columns.Columns(
 
 
 def mirror_lines(row: MirrorRow, snapshot: Snapshot) -> list[Line]:
-    """Return the details of a flow: the facts in its records, its connectors, groups and topics."""
+    """Return the details of a flow: the facts in its records, its connectors, and the first `MOST_LINES` checkpoints of
+    its groups.
+    """
     flow = row.flow
     told: list[tuple[str, str, str]] = [
         ("heartbeat", _beat_text(row, flow.beat), _MEANINGS[row.state] if row.state == SILENT else ""),

@@ -45,11 +45,12 @@ class MoveRow(NamedTuple):
     limits: tuple[tuple[int, int], ...] = ()
     """The brokers that copy, each with its throttle in bytes/s."""
     operation: Operation | None = None
-    """The operation of the move, or the operation that the row itself shows."""
+    """The operation of the move, or the operation that the row itself shows; None for a move of no operation."""
     worker: str = ""
     """The process that works on the operation; ``""`` if none does."""
     within: tuple[int, str, str] | None = None
-    """For a replica that moves within its broker: the broker, and the directories before and after."""
+    """For a replica that moves within its broker: the broker, and the directories before and after; None for other
+    moves."""
     held: tuple[int, int] = (0, 0)
     """The numbers of bytes that a partition's new replicas have, and that they lack, in one poll."""
 
@@ -92,7 +93,7 @@ def move_rows(
     operations: Sequence[Operation],
     worker: str,
 ) -> list[MoveRow]:
-    """Return the rows of moves and of their operations, by two polls or more.
+    """Return the rows of moves and of their operations. Rates need at least two polls.
 
     Args:
         snapshot: has the moves, the configs of throttles and the log directories.
@@ -132,7 +133,7 @@ def running_rows(snapshot: Snapshot, operations: Sequence[Operation]) -> list[Mo
         operations: the open operations.
 
     Returns:
-        By topic and partition.
+        The rows, sorted by topic and partition.
     """
     owners = {place: each for each in operations for place in each.running(snapshot)}
     return [
@@ -306,7 +307,9 @@ left."""
 
 
 class CopyRow(NamedTuple):
-    """A replica that its broker copies from one log directory into another."""
+    """A replica that its broker copies from one log directory into another, with the operation that copies it; None
+    without one.
+    """
 
     place: ReplicaPlace
     copy: DirCopy
@@ -362,7 +365,7 @@ class OperationRow(NamedTuple):
 
     @property
     def letters(self) -> dict[str, Data] | None:
-        """The letters of a redrive."""
+        """The letters of a redrive as data; None for any other operation."""
         found = self.operation.letters
         return None if found is None else dict(to_builtins(found))
 
@@ -514,7 +517,7 @@ DIRS_AFTER: columns.Columns[DirForecast] = columns.Columns(
 
 
 def summary(rows: Sequence[MoveRow]) -> Line:
-    """Return a line with the number of moving partitions, and of the stuck ones."""
+    """Return a line with the numbers of running and of stuck moves."""
     moving = [row for row in rows if row.place is not None]
     stuck = sum(row.stuck for row in moving)
     line: Line = [("moves", "strong"), (f"  {len(moving) - stuck} running", "")]
@@ -522,7 +525,7 @@ def summary(rows: Sequence[MoveRow]) -> Line:
 
 
 def limit_text(rows: Sequence[MoveRow]) -> str:
-    """Return the throttles of the brokers that copy; ``""`` without one."""
+    """Return the throttle of the brokers that copy, or the lowest and the highest one; ``""`` without a throttle."""
     rates = sorted({rate for row in rows for _, rate in row.limits})
     if not rates:
         return ""

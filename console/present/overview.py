@@ -57,13 +57,13 @@ def own_chart(
     full_in: Mapping[int, float] = {},
     marks: Iterable[Mark] = (),
 ) -> Chart | None:
-    """Return the chart of one topic, group or broker; None before two samples of it, which show no trend.
+    """Return the chart of one topic, group or broker; None until a measure has two samples: one shows no trend.
 
     Args:
         samples: the samples, the earliest first.
         name: the name of the topic or the group, or the broker's id.
         width: the width in cells.
-        readers: the groups that read the topic; the one with the longest lag has a graph.
+        readers: the groups that read the topic; one graph has the longest lag of any of them at each time.
         full_in: broker -> seconds until its first disk is full.
         marks: the changes; those after the newest sample are left out, and come with the next.
     """
@@ -92,10 +92,11 @@ def own_chart(
 
 
 def overview_chart(shown: Shown, width: int, room: int | None = None) -> Chart | None:
-    """Return the chart of the cluster as of the first sample in the newest column, so that it changes once per column.
+    """Return the chart of the cluster as of the first sample in the newest column, so that it changes once per column;
+    None without samples.
 
     If there are many brokers, disks or groups, those with the highest values have their own graphs, and the others
-    share one. Groups and disks that are gone have none.
+    share one. Groups and disks that are gone have none, nor have measures that stay below `LEAST`.
 
     Args:
         width: the width in cells.
@@ -139,7 +140,9 @@ def settled(samples: Sequence[half_hour.Sample], seconds: int) -> Sequence[half_
 
 
 def _most(kinds: Sequence[Sequence[half_hour.Measure]], room: int | None) -> int:
-    """Return the most graphs of each kind that fit, in addition to one for its others."""
+    """Return the largest number of graphs for each kind that fits into the room, in addition to one graph for the
+    kind's others; 1 if none fits.
+    """
     if room is None:
         return MOST_OF_A_KIND[0]
     fits = (most for most in MOST_OF_A_KIND if sum(min(len(mine), most + 1) for mine in kinds) <= room)
@@ -149,7 +152,7 @@ def _most(kinds: Sequence[Sequence[half_hour.Measure]], room: int | None) -> int
 def _highest(
     mine: Sequence[half_hour.Measure], known_of: Mapping[half_hour.Measure, Mapping[int, float]], most: int
 ) -> tuple[Sequence[half_hour.Measure], Sequence[half_hour.Measure]]:
-    """Return the measures of a kind with lines of their own, in their order, and the others."""
+    """Return the measures of a kind that have their own graphs, in their order, and the others."""
     if len(mine) <= most + 1:
         return mine, ()
     highest = frozenset(nlargest(most, mine, key=lambda measure: max(known_of[measure].values())))

@@ -103,7 +103,8 @@ class PlanRow(NamedTuple):
     status: Cell
     note: str
     below: tuple[Span, ...]
-    """The error that the broker returned."""
+    """The lines below the change: its deletion, effects and risks, a change by another client, and the error of
+    the last check or apply."""
     arrow: bool
     """Whether an arrow joins the two values; False if `name` is the whole text."""
 
@@ -205,7 +206,7 @@ def _below(line: DiffLine, outcome: Outcome | None) -> Iterable[Span]:
 
 
 def tally(plan: Plan, requests: int | None) -> Line:
-    """Return a line on the plan: ``5 edits on 4 entities   2 requests   checked ✓ 4  ✗ 1``.
+    """Return a line on the plan: ``5 edits on 4 entities   2 requests   checked ✓ 4  ✗ 1``; empty without edits.
 
     Args:
         requests: the number of requests; None if it is not known yet.

@@ -19,7 +19,7 @@ class QuorumRow(NamedTuple):
     role: str
     """``leader``, ``voter`` or ``observer``."""
     endpoint: str
-    """``LISTENER HOST:PORT``; ``""`` if unknown."""
+    """``LISTENER HOST:PORT`` of a controller; ``""`` if unknown, and for a broker."""
     note: str = ""
     """A hint for the operator; ``""`` without one."""
     epoch: int | None = None
@@ -27,8 +27,9 @@ class QuorumRow(NamedTuple):
 
 
 def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
-    """Return the leader, then the other voters, then the observers; empty if the quorum is unknown. is_led: whether the
-    quorum has a leader, as for `console.present.brokers.quorum_line`.
+    """Return the leader, then the other voters, then the observers. Without a description of the quorum, return the
+    voters that are known otherwise; none if there are none. is_led: whether the quorum has a leader, as for
+    `console.present.brokers.quorum_line`.
     """
     quorum = snapshot.quorum
     if quorum is None:

@@ -55,14 +55,18 @@ def kind(data: bytes | None) -> str:
 
 
 def part_kind(data: bytes | None, encoding: Encoding | None) -> str:
-    """Return the kind of a key or a value: ``avro``, ``proto`` or ``json`` by its schema, else its guessed kind."""
+    """Return the kind of a key or a value: ``avro``, ``proto`` or another form if a schema decoded it, ``binary`` if
+    the schema could not be used, else the kind by its form.
+    """
     if encoding is None or data is None:
         return kind(data)
     return _SHORT.get(encoding.form, encoding.form) or "binary"
 
 
 def as_sent(data: bytes, encoding: Encoding | None, form: str) -> bytes:
-    """Return the bytes that are shown in a form: in hex the bytes of the record, else the decoded ones."""
+    """Return the bytes that are shown in a form: in hex the bytes that the record has, in other forms the decoded
+    ones.
+    """
     return data if encoding is None or encoding.sent is None or form != HEX else encoding.sent
 
 
@@ -92,7 +96,7 @@ def form_of(data: bytes | None, form: str) -> str:
 
 
 def in_a_line(data: bytes | None, form: str) -> str:
-    """Return the beginning of contents in one line, cleaned."""
+    """Return the beginning of contents in one line, cleaned; ``null`` if there are none."""
     if data is None:
         return "null"
     part = data[:IN_A_CELL]
@@ -214,7 +218,8 @@ def record_rows(
     Args:
         form: one of `FORMS`.
         masked: hide keys, values and headers.
-        known: the kinds of records in rows made before; the kinds of the new rows are added.
+        known: the kinds of records in rows made before, to which those of the new rows are added; None for no such
+            rows.
 
     Returns:
         For one partition by offset; for several by time, with undecodable offsets first.
@@ -318,7 +323,9 @@ MOST_REASONS = 8
 
 
 def decoding_notes(read: RecordsRead) -> list[str]:
-    """Return the reasons why keys and values are not decoded, and the notes on schemas, each with its records."""
+    """Return the reasons why keys and values are not decoded, and the notes on schemas, each with its records; at most
+    `MOST_REASONS`, then the number of the others.
+    """
     found: dict[str, list[Record]] = {}
     for record in read.records:
         for note, why in _remarks(record):

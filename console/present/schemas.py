@@ -230,7 +230,8 @@ class VersionDiff(NamedTuple):
 
 
 def version_diff(snapshot: Snapshot, subject: str, *, whole: bool = False) -> VersionDiff | None:
-    """Return the differences of the two newest versions of a subject.
+    """Return the differences between the two newest live versions of a subject, or the reason why they can't be
+    compared (`VersionDiff.why`).
 
     Args:
         whole: whether to return also the places that do not differ.
@@ -357,7 +358,9 @@ SIDE_BY_SIDE = 110
 
 
 def diff_lines(snapshot: Snapshot, subject: subjects.Subject, diff: VersionDiff | None, width: int) -> list[Line]:
-    """Return two versions field by field, with the effect of each difference on old and new readers.
+    """Return lines that compare two versions field by field, with the effect of each difference on old and new readers.
+    Without a diff, return the text of the newest version, or nothing if the text was not read. If the versions can't be
+    compared, return the reason.
 
     Args:
         diff: the differences between the two versions; None if the subject has fewer than two.

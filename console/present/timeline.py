@@ -30,7 +30,7 @@ class PastRow(NamedTuple):
     new: str
     who: str
     sure: tuple[str, str]
-    """A letter for the source of the author, or for the outcome, and the letter's meaning."""
+    """A sign for the source of the author, for the outcome, or for the trouble of an event, and the sign's meaning."""
     change: Change | None
     """The change as a row of the lake."""
     number: int | None

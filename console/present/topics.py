@@ -68,7 +68,9 @@ def _unread(_name: str) -> None:
 
 
 class TopicFacts(NamedTuple):
-    """Data in the rows of topics besides their own, by name; looked up only for rows that are shown or sorted."""
+    """Data in the rows of topics that the topics themselves do not have, by name; looked up only for rows that are
+    shown or sorted.
+    """
 
     overrides: Callable[[str], int | None] = _unread
     """Returns the number of configs that a topic sets itself; None if they were not read."""
@@ -257,7 +259,9 @@ lag_seconds: the longest wait of a next record in any of these; both as far as g
 
 
 def created_topic(name: str, partitions: int) -> cluster.Topic:
-    """Return a topic that is staged to be created, in the form of the others; its partitions have no replicas yet."""
+    """Return a topic that is staged to be created, in the form of existing topics; its partitions have no replicas
+    yet.
+    """
     return cluster.Topic(name, tuple(cluster.Partition(number, -1, (), ()) for number in range(max(partitions, 0))))
 
 
@@ -289,11 +293,11 @@ def trouble(topic: cluster.Topic, min_isr: int | None) -> Line:
 
 
 def topic_lines(row: TopicRow, wrong: Line, sets: Sequence[Line]) -> list[Line]:
-    """Return the summary of a topic: its trouble and the partitions with it, its overrides, and its readers.
+    """Return the summary of a topic: its trouble and the first partitions in trouble, its overrides, and its readers.
 
     Args:
         wrong: the worst trouble of the topic; empty without trouble (`trouble`).
-        sets: a line for each key that it sets itself.
+        sets: a line for each key that the topic sets itself.
     """
     topic, lags = row.topic, row.facts.lags
     lines: list[Line] = [_without(f"{clean(topic.name)}: ", wrong)] if wrong else []  # the title has the name
@@ -322,7 +326,7 @@ def _state(row: PartitionRow) -> Cell:
 
 
 def _where(row: PartitionRow) -> list[Cell]:
-    """Return a partition in trouble as cells: its number, its leader, its trouble."""
+    """Return a partition in trouble as cells: its number, its leader if it has one, its trouble."""
     leader = row.partition.leader
     led: Cell = (f"leader {leader}", "") if leader >= 0 else ""
     return [f"{row.partition.number}", led, _partition_wrong(row)]
@@ -356,7 +360,7 @@ def rows_of_partitions(
     Args:
         moves: the reassignments of any topics.
         rates: the rates of any partitions.
-        tiered: the known offsets in remote storage, of any partitions.
+        tiered: the known offsets in remote storage, of any partitions; None for none.
     """
     by_place = tiered or {}
     moving = {move.partition: move for move in moves if move.topic == topic.name}

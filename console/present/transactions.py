@@ -65,13 +65,13 @@ class TransactionRow(NamedTuple):
 
 
 def transaction_rows(snapshot: Snapshot, topic: str | None = None) -> list[TransactionRow]:
-    """Return the rows of the partitions whose transactions were read.
+    """Return the rows of the open transactions that were found, and of the partitions that could not be read.
 
     Args:
         topic: the only topic; None for all topics.
 
     Returns:
-        The hanging transactions first, the oldest before others; partitions that could not be read also have a row.
+        The hanging transactions first, the oldest before others.
     """
     # Take each poll once: it covers many partitions, and the snapshot has it for each of them.
     polls: dict[int, model_transactions.Transactions] = {id(poll): poll for poll in snapshot.transactions.values()}

@@ -50,7 +50,7 @@ class CauseRow(NamedTuple):
     muted: datetime | None = None
     """The end of the cause's mute; None if it is not muted."""
     first: datetime | None = None
-    """The time at which it was first seen."""
+    """The time at which it was first seen; None if unknown."""
 
     @property
     def claim(self) -> Claim:
@@ -374,7 +374,8 @@ def _labelled(label: str, text: str) -> Line:
 
 
 def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
-    """Return a line with the number of troubles by severity, and of the possible and the muted ones.
+    """Return a line with the number of troubles, in total and by severity, the number of possible and of muted ones,
+    and the parts that were not read.
 
     Args:
         muted: cause id -> the end of its mute.
@@ -424,7 +425,7 @@ def polling_text(snapshot: Snapshot) -> str:
 
 
 def _own_topics(snapshot: Snapshot) -> int:
-    """Return the number of topics without internal ones, as the header counts."""
+    """Return the number of topics without internal ones, as in the header."""
     return sum(not topic.internal for topic in snapshot.topics.values())
 
 

@@ -53,7 +53,7 @@ EMPTY = '""'
 
 
 def config_text(value: str | None, sensitive: bool = False, limit: int = 500) -> str:
-    """Return a config's value in a line: dots if it is hidden, ``–`` for null, quotes if it is empty."""
+    """Return a config's value in a line: quotes if it is empty; for null, dots if it is sensitive, else ``–``."""
     if value is None:
         return HIDDEN if sensitive else NOTHING
     return clean(value, limit) if value else EMPTY

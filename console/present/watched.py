@@ -329,7 +329,8 @@ def line_of(values: Mapping[int, float], newest: int, columns: int) -> str:
 
 
 def marked(line: str, newest: int, moment: int | None) -> str:
-    """Return a line of `line_of` with the cursor in time.
+    """Return a line of `line_of` with the cursor in time, or unchanged if the line does not show the time of the
+    cursor.
 
     Args:
         newest: the slot at its right edge.
@@ -341,7 +342,7 @@ def marked(line: str, newest: int, moment: int | None) -> str:
 
 
 def _block(value: float, top: float) -> str:
-    """Return the first block for 0 alone, so that a value above 0 is never drawn as 0."""
+    """Return the block of a value; the first block is only for 0, so that a value above 0 is never drawn as 0."""
     return BLOCKS[0] if value <= 0 else BLOCKS[min(len(BLOCKS) - 1, ceil((len(BLOCKS) - 1) * value / top))]
 
 

@@ -73,8 +73,8 @@ class Asks(Struct, frozen=True):
     over: bool = True
     """Ask whether to overwrite another client's changes."""
     risks: bool = True
-    """Ask about warnings. A drop-in does not: it shows them and continues as the tool that it replaces does, except for
-    warnings that require typing.
+    """Ask about warnings. A replacement for a tool of Kafka does not: it shows them and continues as that tool does,
+    except for warnings that require typing.
     """
     silent: bool = False
     """The answers were given beforehand; ask for nothing but a name."""
@@ -319,7 +319,9 @@ async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: Front
 
 
 def names_to_type(context: Context, asks: Asks) -> list[Typed]:
-    """Return the name that the operator has to type for a plan, regardless of warnings."""
+    """Return the name that the operator has to type for a plan, regardless of warnings; empty if the context requires
+    none.
+    """
     return [Typed("the name of the context", context.name)] if asks.name and context.confirm else []
 
 
@@ -431,7 +433,7 @@ def unfinished_text(flying: InFlight | None, committed: bool) -> str:
     """Return the text about an apply that is left before its end.
 
     Args:
-        flying: the request in flight.
+        flying: the request in flight; None if there is none.
         committed: whether the change is in the journal.
     """
     if flying is not None:

@@ -33,7 +33,8 @@ class Recorded(Struct, frozen=True):
     slots: Mapping[Slot, int]
     """The number of each edit in the change."""
     problem: Failure | None = None
-    """The reason why a line could not be written after the first request was sent; nothing more may be sent then."""
+    """The reason why a line could not be written after the first request was sent; nothing more may be sent then; None
+    if all lines were written."""
 
 
 class ApplyRun(Struct, frozen=True):
@@ -75,7 +76,7 @@ class ApplyRun(Struct, frozen=True):
     sent: int = 0
     """The number of requests that were sent."""
     report: ApplyReport | None = None
-    """The report of the attempt, once it has ended."""
+    """The report of the attempt, once it has ended; None before."""
 
     @property
     def change(self) -> int | None:
@@ -84,7 +85,7 @@ class ApplyRun(Struct, frozen=True):
 
     @property
     def unrecorded(self) -> Failure | None:
-        """The failure that left the journal incomplete."""
+        """The failure that left the journal incomplete; None if the journal is complete or not in use."""
         return self.recorded.problem if self.recorded is not None else None
 
     @property

@@ -194,8 +194,9 @@ async def _set_back(
     looked: Callable[[Iterable[Staged]], Awaitable[Snapshot]],
     now: Snapshot,
 ) -> tuple[plan_conflicts.Conflict, ...]:
-    """Read applied edits again and return those that were reverted. Edits whose value is the former one are read until
-    it is the new one, and edits that the cluster itself may revert until one is reverted; both for a limited time.
+    """Read applied edits again and return those that were reverted. An edit whose target still has the former value is
+    read until the target has the new one; edits that the cluster itself may revert are read until one is reverted; both
+    for a limited time.
     """
     done = tuple(applied)
     late = _as_before(done, now)
@@ -306,7 +307,7 @@ def _intent(run: ApplyRun, context: Context, by: Origin, operation: int | None) 
 
     Args:
         by: this process.
-        operation: the operation that the step belongs to.
+        operation: the number of the operation that makes the change; None without an operation.
     """
     at, slots = _now(), run.slots
     overridden = frozenset(conflict.staged.edit.slot for conflict in run.conflicts)
@@ -367,7 +368,9 @@ def api_name(request: ChangeRequest, facts: Facts) -> str:
 
 
 async def _noted(run: ApplyRun, note: Callable[[Recorded], Note]) -> ApplyRun:
-    """Write a line of the change, unless an earlier one could not be written. note: builds it."""
+    """Write a line of the change, unless there is no journal or an earlier line could not be written. note: builds the
+    line. Return the run; after a failure, with the problem of the journal.
+    """
     if run.recorded is None or run.recorded.problem is not None:
         return run
     try:
@@ -526,7 +529,7 @@ def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> plan_reconcile.Appl
 
 
 def _applied(before: tuple[DiffGroup, ...], plan: Plan, change: int | None) -> Applied | None:
-    """Return the lines that were applied; None without any. change: the number of the change in the journal."""
+    """Return the lines that were applied; None if none was. change: the number of the change in the journal."""
     done = {staged.edit.slot for staged in _done(plan)}
     groups = []
     for group in before:

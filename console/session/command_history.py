@@ -38,7 +38,9 @@ class CommandHistory:
         return [redact(line) for line in lines if line.strip()][-KEPT:]
 
     def add(self, text: str) -> None:
-        """Append a command to the file, without its secrets."""
+        """Append a command to the file, without its secrets; do nothing for a command that is empty, too long or not
+        printable.
+        """
         from console.language.secret_values import redact
 
         # Redact before writing: the file must never hold a secret, not even for a moment.

@@ -70,9 +70,9 @@ def touched(edits: Iterable[Edit]) -> Targets:
 async def describe_again(client: Client, context: Context, known: Snapshot, edits: Iterable[Edit]) -> Snapshot:
     """Return a snapshot with the present state of all targets of the edits.
 
-    State that could not be read is missing. No session may keep it, because parts count as read of which only the
-    targets were read. Raises AdminError if the connection is lost, Refused if it is not the context's cluster, or not
-    the known one.
+    State that could not be read is missing. No session may keep the snapshot: parts count as read in it although only
+    the targets were read. Raises AdminError if the connection is lost, Refused if the cluster is not the context's, or
+    not the known one.
     """
     what = touched(edits)
     # Read all types at once, to keep the time short: kac does not notice another client's change between reading and
@@ -102,8 +102,8 @@ async def _allowed(read: Awaitable[T]) -> T | None:
 
 
 async def _described(client: Client, describe: Callable[..., Awaitable[T]], filters: Iterable[Any]) -> list[T] | None:
-    """Return the answers of brokers about the entities that these filters match; None if they refuse one, as an entity
-    missing from it would look deleted.
+    """Return the answers of brokers about the entities that these filters match; for more than `SINGLY` filters, about
+    all entities. None if the brokers refuse a request, as an entity missing from the answers would look deleted.
     """
     each = list(filters)
     # A few requests for single entities cost less than all quotas of a cluster, which may be a million.

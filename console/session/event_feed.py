@@ -127,10 +127,10 @@ def _events(
 
 
 async def run_for(seconds: float | None, work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run these concurrently until the time is over, then end all; raise the first error.
+    """Run coroutines concurrently until the time is over or one fails, then cancel all; raise the first error.
 
     Args:
-        seconds: the time to run; None for as long as the reads run.
+        seconds: the time to run; None until all end.
     """
     tasks = [asyncio.create_task(each) for each in work]
     try:

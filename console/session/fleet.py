@@ -148,8 +148,8 @@ class Fleet(Scheduler):
         self.rows: dict[str, FleetRow] = {}
 
     def take(self, contexts: Sequence[Context | BrokenContext]) -> None:
-        """Replace the contexts by the configured ones. Unchanged contexts keep their looks, and the time of the next
-        one.
+        """Replace the contexts by the configured ones. Unchanged contexts keep their rows and the time of their next
+        look. Broken contexts, and contexts that prompt for a secret, have a row but no looks.
         """
         known, self._contexts = self._contexts, {}
         rows: dict[str, FleetRow] = {}

@@ -136,7 +136,9 @@ class WrittenBefore:
         return wanted & Counter(each for each in edit.hashes if each in wanted)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each topic to which an earlier change wrote some of these letters, or may have."""
+        """Yield a line for each topic to which an earlier change wrote some of these letters, or may have written
+        them.
+        """
         for topic, wanted in self._wanted.items():
             known, doubtful = wanted - self.left[topic], self._doubtful[topic] & self.left[topic]
             if not (count := (known + doubtful).total()):
@@ -325,8 +327,8 @@ def _opposite(change: Change, index: int, new: frozenset[str]) -> Back:
 async def stage_opposites(session: Session, past: History, backs: Sequence[Back]) -> RevertReport:
     """Stage reversals, as one step to undo.
 
-    Each is bound to the result of its edit: an apply stops if another topic has taken the name, if a later change
-    touched the same key, or if that can't be known of a deleted entity.
+    Each reversal is bound to the result of its edit: an apply stops if another topic has taken the name, if a later
+    change touched the same key, or if kac can't know that for a deleted entity.
 
     Args:
         past: the changes, with later ones.
@@ -379,7 +381,9 @@ AskSecret = Callable[[str], Awaitable[Secret]]
 
 
 async def _asked(back: Back, ask: AskSecret) -> Back:
-    """Return a reversal with the secrets that the operator gives."""
+    """Return a reversal with the secrets that the operator gives; unchanged if it needs none, or the operator gives
+    none.
+    """
     staged = back.lacks_them
     if staged is None:
         return back
@@ -400,7 +404,7 @@ async def stage_revert(session: Session, number: int, ask: AskSecret | None = No
         ask: a function that asks for secrets that are kept nowhere; None leaves them out.
 
     Raises:
-        Refused: there is no change with this number.
+        Refused: there is no change with this number, or the context is read-only.
         AdminError: the connection to the cluster is lost.
     """
     journal = await session.journal()

@@ -68,7 +68,7 @@ async def write_record(recorder: Recorder | None, context: str, cluster_id: str,
     """Write the record in memory to a file, by default a new one in the state folder. Return a line with its path.
 
     Args:
-        recorder: the session's recorder.
+        recorder: the session's recorder; None without one: then nothing is written, and the line says so.
         context: the name of the context.
         cluster_id: the id of the cluster; ``""`` if it is not known yet.
 

@@ -32,18 +32,20 @@ class _File(Struct):
 
 
 class MutedCauses:
-    """The file ``muted.json``, mode 0600. One that can't be read counts as empty; a write error is logged: the causes
-    stay muted in this console. Its methods block: call them in a thread."""
+    """The file ``muted.json``, mode 0600. A file that can't be read counts as empty; a write error is logged, and the
+    causes stay muted in this console. Its methods block: call them in a thread."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self, cluster_id: str) -> dict[str, datetime]:
-        """Return cause -> end of its mute, UTC, without ended ones."""
+        """Return cause -> end of its mute, UTC, without mutes that have ended."""
         return self._read().clusters.get(cluster_id, {})
 
     def write(self, cluster_id: str, muted: Mapping[str, datetime]) -> None:
-        """Keep the muted causes of a cluster, and drop the ended ones of all clusters."""
+        """Keep the latest `MOST` muted causes of a cluster, and drop the ended ones of all clusters. A failure to write
+        is only logged.
+        """
         # Read the file again right before writing: another console may have written for another cluster.
         file = self._read()
         latest = sorted(muted.items(), key=lambda item: item[1])[-MOST:]

@@ -70,7 +70,7 @@ class Operations(NamedTuple):
     open: tuple[Operation, ...]
     ended: tuple[Operation, ...] = ()
     holder: journal_operations.Holder | None = None
-    """The process that works on them."""
+    """The process that works on them; None if none does."""
 
 
 # -- the journal -------------------------------------------------------------------------------------------------------
@@ -167,7 +167,8 @@ async def ask_of(
         The operation.
 
     Raises:
-        Refused: no such operation is open, the context is read-only, or the journal can't be written.
+        Refused: no such operation is open, it can't be paused, the context is read-only, or the journal can't be
+            written.
         AdminError: the connection to the cluster is lost.
     """
     session.refuse_if_read_only()
@@ -188,7 +189,9 @@ async def ask_of(
 
 
 async def way_back(journal: JournalFile, number: int) -> Restore:
-    """Return the goal that reverts the moves of an ended operation. Raises Refused."""
+    """Return the goal that reverts the moves of an ended operation. Raises Refused if the journal can't be read or has
+    no such operation, or if the operation is open.
+    """
     operation = await in_journal(journal, lambda file: journal_operations.operations(file.read().records).get(number))
     if operation is None:
         failure = Failure("NO_SUCH_OPERATION", f"the journal has no operation {number}", "See: kac moves")
@@ -226,7 +229,7 @@ class OperationRun(Struct, frozen=True):
     mark: object = None
     """The running moves and the copied bytes at the last poll."""
     written: tuple[State, tuple[str, ...]] | None = None
-    """The state and the reasons of the last progress line."""
+    """The state and the reasons of the last progress line; None before the first."""
     stalled: bool = False
     """Whether there was no progress for the pace's patience."""
 
@@ -273,7 +276,9 @@ async def _work_on(
     pace: Pace,
     on_progress: Callable[[Progress], None],
 ) -> Operation:
-    """Poll the cluster and send the next step, until the operation ends or is stalled."""
+    """Poll the cluster and send the next step, until the operation ends, or is stalled if the pace leaves it then.
+    While the cluster does not answer, wait.
+    """
     from console.admin.errors import AdminError
 
     began = session.clock.monotonic()
@@ -378,7 +383,7 @@ async def _report(
     tell: Callable[[str], None],
     on_progress: Callable[[Progress], None],
 ) -> OperationRun:
-    """Record the progress, and detect a stall."""
+    """Record the progress with the first `MOST_REASONS` reasons for waiting, and detect a stall."""
     operation, now = run.operation, work.clock.monotonic()
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     copied, left = copied_bytes(snapshot, running, copying.values())

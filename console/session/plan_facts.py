@@ -82,7 +82,9 @@ def facts_so_far(known: RiskReading | None, context: Context) -> risk_rules.Risk
 
 
 def _topics(needs: risk_rules.RiskNeeds, staged: Iterable[Staged], known: Snapshot) -> list[str]:
-    """Return the topics whose configs and sizes are needed."""
+    """Return the topics whose configs and sizes are needed; at most `READ_TOPICS` if the edits may concern every
+    topic.
+    """
     topics = list(dict.fromkeys(name for name in needs.topics if name in known.topics))
     if needs.every_topic:
         for each in staged:

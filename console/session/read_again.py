@@ -25,7 +25,8 @@ log = logging.getLogger(__name__)
 
 async def read_again(session: Session, edits: Iterable[Edit]) -> None:
     """Read the targets of edits into the session; if the cluster default is a target, also all brokers. Never raises:
-    failures to read are in the snapshot. Nothing is read from another cluster than before.
+    refusals of brokers are in the snapshot's failures, and a lost connection is logged. Nothing is read from another
+    cluster than before.
     """
     from console.admin.errors import AdminError
 

@@ -30,7 +30,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     """Read the needs of statements; parts that depend on others are read after these.
 
     Args:
-        sparing: if quotas are many, read only the needed ones.
+        sparing: if quotas are many, read only those that the statements name; all if they name none.
 
     Returns:
         The session's snapshot. Failures to read are in it.
@@ -138,8 +138,9 @@ def _lagging(snapshot: Snapshot, need: Needs) -> list[str]:
 
 
 def _positions(snapshot: Snapshot, need: Needs) -> tuple[set[TopicPartition], dict[int, set[TopicPartition]]]:
-    """Return the partitions whose start and end offsets are needed, and time -> those whose offsets at that time
-    are."""
+    """Return the partitions whose start and end offsets are needed, and time -> the partitions whose offsets at that
+    time are needed.
+    """
     places: set[TopicPartition] = set()
     at: dict[int, set[TopicPartition]] = {}
     for topic in need.log_ranges:

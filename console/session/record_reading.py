@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 MOST_ASKED = 50
 """Maximum number of schemas to request for one answer."""
 SAMPLES, LARGEST_SAMPLE = 20, 64 << 10
-"""How many records of an answer keep their fields for completion, and the maximum size of their key or value in
-bytes."""
+"""Maximum number of records of an answer whose fields are kept for completion, and the maximum size of their key or
+value in bytes."""
 MOST_SECONDS = 20.0
 """Maximum seconds for decoding and masking the records of one answer."""
 
@@ -98,7 +98,7 @@ class RecordReader:
         masks and decodes them. The filter sees the masked form, so masked contents are not found.
 
         Args:
-            halt: a switch that ends the search early; what was found is still returned.
+            halt: a switch that ends the search early, with what was found as the result; None without one.
 
         Raises:
             Refused: the context forbids reading records, or a broker refuses the request.
@@ -124,7 +124,7 @@ class RecordReader:
         """Return the collected results of a statement, as the brokers sent them; see `search`.
 
         Args:
-            more: the position at which to continue, instead of the statement's own start.
+            more: the position at which to continue, instead of the statement's own start; None for that start.
         """
         wanted = search_of(statement, await self.topics(statement), datetime.now(UTC), more)
         collected = Collected(wanted)
@@ -281,7 +281,7 @@ def search_of(
     Args:
         topics: the names of the statement's topics.
         now: the base of relative times.
-        more: the position at which to continue, instead of the statement's own start.
+        more: the position at which to continue, instead of the statement's own start; None for that start.
     """
     start: records.Start
     word, at = statement.begins

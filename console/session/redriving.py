@@ -221,7 +221,8 @@ async def with_ends(desk: Desk, goal: Redrive) -> Redrive:
     """Return a goal with the present ends of the dead-letter topic.
 
     Raises:
-        Refused: there is no such topic, the context forbids it, or an end can't be read.
+        Refused: there is no such topic, it is the target of its own letters, the context forbids it, or an end can't
+            be read.
         AdminError: the connection to the cluster is lost.
     """
     from console.admin.partitions import LATEST, offsets_of
@@ -247,7 +248,8 @@ async def with_ends(desk: Desk, goal: Redrive) -> Redrive:
 
 async def _behind_former(desk: Desk, goal: Redrive) -> Redrive:
     """Return a goal that begins behind the earlier operations of the journal with the same letters and target: brokers
-    forget the group's positions (offsets.retention.minutes), and operators delete groups.
+    forget the group's positions (offsets.retention.minutes), and operators delete groups. Unchanged without a journal,
+    and for a topic without an id.
     """
     if not (goal.topic_id and desk.context.journal):
         return goal
@@ -263,7 +265,7 @@ async def _behind_former(desk: Desk, goal: Redrive) -> Redrive:
 
 
 def _raise_to(found: dict[int, int], operation: Operation) -> None:
-    """Raise offsets to those up to which an operation has come by the journal."""
+    """Raise offsets to those that an operation has reached according to the journal."""
     assert isinstance(operation.goal, Redrive)
     for reached in (operation.goal.reached, *(each.reached for each in operation.sent)):
         for number, offset in reached:
@@ -312,7 +314,8 @@ async def survey(
 
 async def _sent_by_others(client: Client, goal: Redrive) -> tuple[dict[str, int], int]:
     """Return the number of letters that each other selection of the topic sent, by its group, and the number of
-    selections that were not read. Selections that brokers don't list, because they may not be described, are missing.
+    selections that were not read. Selections that brokers don't list, because they may not be described, are missing;
+    so are all if brokers refuse the reads.
     """
     from console.admin.errors import BrokerError
     from console.admin.groups import group_positions, list_groups
@@ -604,8 +607,8 @@ class Redriving:
         self._tell(f"operation {self._operation.number} ({self._goal}) is {state.value}: {self._letters()}")
 
     async def _check_topic(self) -> None:
-        """Raise Stopped if another topic has the name now, Unread if a partition ends before its end in the goal, and
-        AdminError.
+        """Raise Stopped if another topic has the name now, Unread if a partition ends before its end in the goal,
+        Refused if the topic or an end can't be read, and AdminError.
         """
         from console.admin.partitions import LATEST, offsets_of
         from console.admin.topics import describe_topics
@@ -651,7 +654,9 @@ class Redriving:
     # -- sending letters
 
     async def _send_all(self) -> bool:
-        """Send the remaining letters. Return whether none remains; letters of an open transaction may remain."""
+        """Send the remaining letters. Return whether none remains: an operator may stop the redrive, and an open
+        transaction may hold back letters. Raises Stopped at a record that is in the way.
+        """
         self._waits = ()
         self._targets = _Targets()  # topics may have changed since the last attempt
         if not self._canary and self._left() and not await self._watch_canary():
@@ -748,7 +753,8 @@ class Redriving:
     # -- the canary
 
     async def _watch_canary(self) -> bool:
-        """Wait until a group passes the first letter that was sent. Return whether to go on: no operator stops it.
+        """Wait until a group passes the first letter that was sent. Return whether to go on; False if an operator stops
+        the redrive.
 
         Raises:
             Stopped: it came back, or no group passes it.
@@ -864,7 +870,9 @@ class Redriving:
         )
 
     async def _report(self, state: State, waits: tuple[str, ...]) -> None:
-        """Record the progress."""
+        """Report the progress; note it in the journal if the state or the reasons changed, else at most every
+        `NOTES_EVERY` seconds.
+        """
         letters = self._letters()
         progress = Progress(self._work.clock.now(), state, letters.sent + letters.stayed, letters.left, waits, letters)
         self._on_progress(progress)

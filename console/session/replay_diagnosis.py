@@ -48,7 +48,8 @@ class Moment(Struct, frozen=True):
     half_hour: HalfHour = HalfHour()
     """The half hour before this moment."""
     lost: Failure | None = None
-    """The failure if no broker answered; the other fields are then those of the last answered poll."""
+    """The failure if no broker answered, in which case the other fields are those of the last answered poll; None if
+    one answered."""
     turned: bool = False
     """Whether the verdict differs from that of the moment before."""
     changed: bool = False

@@ -103,7 +103,7 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         for end in ends:
             if (stable := self._is_whole(end)) is not None:
                 self._taken[end] = self._tape.at_ms
-                # Read with the same request: combining an answer from others takes a hundred times as long.
+                # Repeat the recorded request: combining parts of other answers into one takes a hundred times as long.
                 led = {end.node: end.places}
                 offsets |= await self._session.client.run(partitions.log_offsets, led, stable=stable)
         if offsets:
@@ -153,7 +153,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         await super()._read_transactions()
 
     async def _read_certificates(self) -> None:
-        """Keep the certificates that listeners of the cluster's brokers and voters presented."""
+        """Keep the certificates that listeners of the cluster's brokers and voters presented lately; if no handshake
+        arrived, the former ones stay.
+        """
         arrived = self._tape.arrivals(HANDSHAKE)
         snapshot = self._session.snapshot
         nodes = {each.id for each in snapshot.cluster.brokers}
@@ -260,7 +262,9 @@ class RecordedPoller(Poller):
         return self._seen(_utc(self._tape.at_ms))
 
     def late(self) -> tuple[str, ...]:
-        """Return no part: the record has no answers after its end, and pauses between them."""
+        """Return no part: in a record, answers stop at its end and during its pauses, which does not mean that a part
+        is late.
+        """
         return ()
 
     async def _compare_views(self) -> None:

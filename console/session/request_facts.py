@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 async def read_facts(
     client: Client, plan: Plan, snapshot: Snapshot, configs: Mapping[ConfigResource, ConfigSet]
 ) -> Facts:
-    """Return the facts that requests depend on: which of the named brokers answer, and whether they have
-    IncrementalAlterConfigs.
+    """Return the facts that requests depend on: which of the named brokers answer, whether they have
+    IncrementalAlterConfigs, the number of ACLs, and the default number of partitions.
 
     Args:
-        configs: the configs as last described; AlterConfigs has to repeat all of them.
+        configs: the configs as last described; the legacy AlterConfigs has to repeat all overrides in them.
 
     Raises:
         AdminError: no broker answers.

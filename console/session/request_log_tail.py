@@ -63,7 +63,9 @@ class _Tail:
         self._part = b""
 
     def read(self) -> float:
-        """Read the lines that were added, and return the log's last write time, Unix seconds."""
+        """Read the lines that were added, at most the last `MOST_BYTES`, and return the log's last write time, Unix
+        seconds. Raises OSError, also for a path that is not a regular file.
+        """
         # Use O_NONBLOCK, as opening a named pipe would otherwise block.
         with os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             about = os.fstat(file.fileno())
@@ -105,8 +107,9 @@ class RequestLogTails:
         self._tails = [_Tail(path) for path in paths]
 
     def read(self) -> RequestLogs:
-        """Return the current state of the logs; `unread` has the reason for each log without one. Blocks while files
-        are read."""
+        """Return the throttled clients that the logs show now; `unread` has the reason for each log that shows nothing
+        of now. Blocks while files are read.
+        """
         unread: dict[str, Failure] = {}
         current: list[LogThrottles] = []
         now = time.time()

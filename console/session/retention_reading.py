@@ -28,7 +28,9 @@ MOST = 2_000
 def deletions_so_far(
     known: RetentionReading | None, staged: tuple[Staged, ...], snapshot: Snapshot
 ) -> dict[Slot, retention.Deletion]:
-    """Return the known deletion of each of these edits. Pure."""
+    """Return slot -> the deletion by a staged edit, for edits whose deletion is known; empty before the first read.
+    Pure.
+    """
     if known is None:
         return {}
     cuts = tuple(known.found) if known.staged is staged else retention.retention_cuts(staged, snapshot)

@@ -74,7 +74,9 @@ class Turn(NamedTuple):
         return self._replace(began=now, due=now + pace.every if pace.from_begin else self.due, asked=False)
 
     def ended_at(self, pace: Pace, now: float, *, failed: bool = False) -> Turn:
-        """Return the turn after the read. A failed read rests as others do, unless `every` counts from its start."""
+        """Return the turn after the read. A failed read rests as others do, unless `every` counts from its start. A
+        part that was requested again meanwhile does not rest.
+        """
         over = self._replace(began=None, ended=now, was_read=self.was_read or not failed)
         if self.asked or (failed and pace.from_begin):
             return over
@@ -86,7 +88,9 @@ class Turn(NamedTuple):
         return over._replace(took=took, due=max(due, now + min(pace.longest_rest, pace.rest * counts)))
 
     def known(self, pace: Pace, now: float, age: float) -> Turn:
-        """Return the turn after another part read the same data, `age` seconds ago."""
+        """Return the turn after another part read the same data, `age` seconds ago; unchanged if no read is due, if a
+        read was requested, or if the data is older than the interval or than the last read.
+        """
         # A clock that was set back gives a negative age; the part is then read.
         if not self.is_due(now) or self.asked or not 0 <= age < pace.every or now - age <= self.ended:
             return self
@@ -190,7 +194,9 @@ class Scheduler:
         self._woken = asyncio.Event()
 
     def late(self) -> tuple[str, ...]:
-        """Return the parts whose last successful read is older than their interval and `LATE`."""
+        """Return the parts whose last successful read is older than their interval and `LATE`; parts that were never
+        read do not count.
+        """
         oldest = time.monotonic() - LATE
         return tuple(each.name for each in self.parts if self._fresh_until.get(each.name, inf) < oldest)
 
@@ -208,7 +214,7 @@ class Scheduler:
         return self._turns[name].asked
 
     def put(self, part: Scheduled, seconds: float = 0.0) -> None:
-        """Read a part, in place of the one with its name, whose read is cancelled.
+        """Add a part, in place of the part with its name, whose read is cancelled.
 
         Args:
             seconds: delay of its first read.

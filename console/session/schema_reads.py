@@ -1,4 +1,4 @@
-"""Reads of a schema registry that views and commands ask for: texts of versions, and the schemas that records name."""
+"""Reads of a schema registry for views and commands: texts of versions, and the schemas that records name."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic, is_gone
-from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, broker_resource, is_tiered, topic_resource
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.differing import differing
 from console.model.elections import by_leader
@@ -71,6 +71,8 @@ AUTHORS = 500
 """Maximum number of changes whose authors are kept."""
 RESTARTS_EVERY = 2.0
 """Seconds between two searches for restarts of failed connectors."""
+TIERED = 200
+"""Maximum number of tiered topics whose offsets are read."""
 BROKERS_AT_ONCE = 3
 """Number of brokers whose views are read at once."""
 VIEW_SECONDS = 3.0
@@ -111,6 +113,7 @@ class SlowPolls:
             Part.NEWEST: self._read_newest,
             Part.CERTIFICATES: self._read_certificates,
             Part.REPLICA_LOGS: self._read_leaderless,
+            Part.TIERED: self._read_tiered,
             Part.QUOTAS: session.poll_quotas,
             Part.ACLS: self._read_acls,
             Part.SCRAM: partial(self._read_quietly, Part.SCRAM),
@@ -120,6 +123,13 @@ class SlowPolls:
         }
         if request_logs:
             self.reads[Part.REQUEST_LOGS] = self._read_request_logs
+
+    async def _read_tiered(self) -> None:
+        """Read how far the logs of the first tiered topics are copied to remote storage."""
+        snapshot = self._session.snapshot
+        tiered = (name for name in snapshot.topics if is_tiered(snapshot.configs, name))
+        if names := [*islice(tiered, TIERED)]:
+            await self._session.read_tiered(*names)
 
     async def _read_acls(self) -> None:
         """Read the ACLs to find changes. A refusal (no authorizer, no right) is only logged: views of ACLs show it."""
@@ -155,8 +165,8 @@ class SlowPolls:
                 self._refused.add(part)
 
     async def _read_authors(self) -> None:
-        """Search the journal for the authors of changes that clients made."""
-        from console.triage.events import changes_by_clients, offset_differences
+        """Search the journal, if the context has one, for the authors of changes that clients made."""
+        from console.triage.events import changes_by_clients, offset_differences, pauses
 
         # Take the snapshot before the first await: later changes belong to the next comparison.
         old, new = self._settings or self._session.snapshot, self._session.snapshot
@@ -164,7 +174,7 @@ class SlowPolls:
         if not self._session.context.journal:
             return
         await self._read_restarts(new)
-        differing = [*changes_by_clients(old, new), *offset_differences(old, new)]
+        differing = [*changes_by_clients(old, new), *offset_differences(old, new), *pauses(old, new)]
         if not differing:
             return
         from console.session.event_authors import authors
@@ -265,7 +275,9 @@ class SlowPolls:
         return by_leader(self._session.snapshot.topics, places)
 
     async def _read_leaderless(self) -> None:
-        """Read the replicas of partitions without a leader: those that may lead, and their logs."""
+        """Read the replicas of the first `LEADERLESS_AT_ONCE` partitions without a leader: those that may lead, and
+        their logs.
+        """
         # Search in a thread: the first pass over a million partitions would block the screen.
         out = await asyncio.to_thread(out_of_sync, self._session.snapshot.topics)
         places = [(name, each.number) for name, each in out if each.leader < 0]
@@ -295,7 +307,7 @@ class SlowPolls:
         self._stood_at = read_at
 
     async def read_share_groups(self) -> None:
-        """Read the configs of share groups, which determine their start."""
+        """Read the configs of the first `SHARES_AT_ONCE` share groups, which determine their start."""
         shares = [name for name, each in self._session.snapshot.groups.items() if each.type == SHARE]
         await self._session.read_configs([*map(share_group_config, shares[:SHARES_AT_ONCE])], at_once=True)
 
@@ -384,7 +396,9 @@ class SlowPolls:
                 await self.compare_view(broker_id, asked)
 
     async def compare_view(self, broker_id: int, asked: Sequence[Topic]) -> None:
-        """Read topics from a broker, and keep the differences from the known ones."""
+        """Read topics from a broker, and keep their differences from the known topics; keep nothing if the broker does
+        not answer.
+        """
         from console.admin.link import broker
         from console.admin.topics import describe_topics
 

@@ -130,8 +130,10 @@ Learned = Callable[[Snapshot, datetime], Snapshot]
 
 
 async def _with_hidden(client: Client, known: Iterable[str], listing: TopicListing) -> TopicListing:
-    """Return a listing with the reasons for known topics that it lacks although they exist. After a change of principal
-    or the loss of a right, brokers report that only for a topic requested by name."""
+    """Return a listing with the known topics that it lacks, each described by name or with its failure. After a change
+    of principal or the loss of a right, brokers report a refusal only for a topic requested by name. The listing is
+    unchanged if no topic is missing, or more than `MOST_NAMED`.
+    """
     from console.admin import topics
 
     lacking = [name for name in known if name not in listing.topics]
@@ -156,13 +158,13 @@ class SnapshotReader:
         self._listeners: list[Callable[[SessionEvent], None]] = []
 
     def subscribe(self, listener: Callable[[SessionEvent], None]) -> Callable[[], None]:
-        """Call a listener for each event, on the caller's thread.
+        """Call a listener for each event, on the thread that changes the snapshot.
 
         Args:
             listener: must not raise; it may read the snapshot, which is already the new one.
 
         Returns:
-            A function that unsubscribes it.
+            A function that unsubscribes the listener.
         """
         self._listeners.append(listener)
 
@@ -253,7 +255,9 @@ class SnapshotReader:
             self._learn(refresh.with_quorum(self.snapshot, quorum, self.clock.now()))
 
     async def _with_voters(self, failure: Failure) -> Failure:
-        """Return the failure to describe the quorum, with the voters that controllers know without a leader."""
+        """Return the failure of DescribeQuorum, with the voters that are known without a leader added to its message;
+        unchanged if no controllers are known.
+        """
         from console.admin.errors import AdminError
 
         nodes = [broker_resource(each.id) for each in self.snapshot.cluster.controllers]
@@ -370,8 +374,9 @@ class SnapshotReader:
             self._learn(refresh.with_quotas(self.snapshot, listed, self.clock.now()))
 
     async def poll_quotas(self, filters: Sequence[quota.QuotaFilter] = ()) -> None:
-        """Read quotas for a screen: all of them if they are few; otherwise those that the filters match, after a first
-        read of those of single users, clients and addresses."""
+        """Read quotas for a screen. The first call reads the quotas of single users, clients and addresses. If they are
+        few, every call reads all quotas, else those that the filters match.
+        """
         if Part.QUOTAS not in self.snapshot.read_at and not await self.survey_quotas():
             return
         if not self.snapshot.quotas_sparse:
@@ -436,8 +441,8 @@ class SnapshotReader:
         """Read the members and the lag of groups, with as few requests as possible, GROUPS_AT_ONCE groups at a time.
 
         Args:
-            times: most committed offsets whose record timestamps are read, largest lags first, if the polls so far
-                don't show how long a record has waited.
+            times: the largest number of records whose timestamps are read, those of the largest lags first: the next
+                records of groups for which the polls so far don't show how long a record has waited.
         """
         from console.admin import groups
 
@@ -463,7 +468,9 @@ class SnapshotReader:
             self._learn(refresh.with_group_polls(self.snapshot, polls, trends, at))
 
     async def read_tiered(self, *names: str) -> None:
-        """Read the offsets of topics on disk and in remote storage, for those whose configs enable tiered storage."""
+        """Read the offsets of topics on disk and in remote storage; forget those of topics whose configs do not enable
+        tiered storage.
+        """
         from console.admin import partitions
 
         unread = [each for name in names if (each := topic_resource(name)) not in self.snapshot.configs]
@@ -485,7 +492,8 @@ class SnapshotReader:
         self._learn(refresh.with_failures(known, Part.TIERED, [(of, failure) for failure in failures]))
 
     async def read_log_dirs(self, broker: int | None = None) -> None:
-        """Read the disk use of every broker; one that does not answer is in the failures.
+        """Read the disk use of every broker. A broker that does not answer keeps its known sizes, and is in the
+        failures.
 
         Args:
             broker: the only broker to ask, the directories of the others stay unchanged; None for all.
@@ -763,8 +771,9 @@ async def read_listed(client: Client, part: Part) -> Learned:
 async def _record_times(
     client: Client, context: Context, snapshot: Snapshot, trends: Iterable[LagTrend], most: int
 ) -> Mapping[Spot, Written]:
-    """Return the write times of the records that groups read next, so many at most, if the polls so far don't show how
-    long they wait; empty if the context forbids reading records."""
+    """Return the write times of at most `most` records that groups read next and for which the polls so far don't show
+    how long they have waited; empty if the context forbids reading records, or the read fails.
+    """
     from console.admin.record_times import record_times
     from console.contexts.context import NEVER
     from console.model.lag_trend import times_to_read

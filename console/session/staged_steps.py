@@ -23,8 +23,9 @@ MOST_RISKS = 2
 
 
 def first_step(steps: Sequence[Next]) -> Next | None:
-    """Return the step that a key stages: the first one with edits or a command. The others are alternatives or later
-    steps."""
+    """Return the step that a key stages: the first one with edits or a command; None if no step has either. The others
+    are alternatives or later steps.
+    """
     return next((step for step in steps if step.edits or step.command), None)
 
 

@@ -106,7 +106,7 @@ class TerminalFront(Struct):
         return self.operator.answers
 
     async def confirm(self, question: Question) -> str:
-        """Print the effects of the plan, and ask for each text to type.
+        """Print the effects of the plan, at most `MOST_LINES` lines of each kind, and ask for each text to type.
 
         Returns:
             ``""`` if all was typed, else the missing answer, for the operator.

@@ -36,7 +36,7 @@ async def analyze(
     """Yield the analysis so far at intervals, and the whole analysis at the end. Close the generator to leave it early.
 
     Args:
-        halt: a switch that ends the analysis early; the last result then has the counts so far.
+        halt: a switch that ends the analysis early, with the counts so far as the last result; None without one.
 
     Raises:
         Refused: the context forbids reading records, the extra is missing, or a broker refuses the read.
@@ -70,7 +70,7 @@ async def analyze(
 
 
 async def _decode(reader: RecordReader, counting: Counting, found: Sequence[records.Record]) -> None:
-    """Decode some records of each schema, and note which can't be decoded."""
+    """Decode some records of each schema, if the reader decodes, and note which can't be decoded."""
     if not reader.decodes:
         return
     chosen: list[tuple[records.Record, str, SchemaKey]] = []

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError, AuthenticationFailed, RequestTimedOut
 from console.model import snapshot as refresh
 from console.model.cluster import Silence
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, is_tiered, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.name_order import in_order, next_names
 from console.model.parts import Part
@@ -66,8 +65,6 @@ CONFIGS_AT_ONCE = 10_000
 presses."""
 THROTTLED_WITHIN = 10.0
 """Seconds over which the throttle time of this console is averaged."""
-MOST_TIERED = 200
-"""Number of tiered topics whose offsets are read."""
 MOST_GROUPS = 500
 """Number of groups whose offsets are read in a round; the next round reads other groups."""
 
@@ -76,11 +73,11 @@ class Poller(Scheduler):
     """A poller of a session's cluster, an async context manager."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowPolls | None = None) -> None:
-        """Poll a session's cluster.
+        """Create a poller of a session's cluster; `poll` reads it.
 
         Args:
             request_logs: brokers' request logs as files on this host.
-            slow: the reads outside the snapshot; a replay passes its own.
+            slow: the reads outside the snapshot, as a replay has its own; None for those of the session.
         """
         self._session = session
         self.asked = session.context.settings.asked
@@ -111,7 +108,6 @@ class Poller(Scheduler):
             Part.VERSIONS: self._read_versions,
             Part.LAGS: self._read_offsets,
             Part.REASSIGNMENTS: self._read_reassignments,
-            Part.TIERED: self._read_tiered,
             Part.CONFIGS: self._read_roles if at_controllers else self._read_configs,
             **self._slow.reads,
         }
@@ -202,7 +198,7 @@ class Poller(Scheduler):
             noticed.cancel()
 
     async def _at_rest(self) -> None:
-        """Wait until no part is being read, including the parts that waited for another."""
+        """Wait until no part is being read, including the parts that waited for another part."""
         while running := [each for each in self._tasks.values() if not each.done()]:
             await asyncio.wait(running)
 
@@ -328,13 +324,13 @@ class Poller(Scheduler):
             await self._session.read_whole(Part.VERSIONS)
 
     async def _read_reassignments(self) -> None:
-        """Read the reassignments, and then the operations that they belong to."""
+        """Read the reassignments, and then the operations that make them."""
         await self._session.read_whole(Part.REASSIGNMENTS)
         await self._read_operations()
 
     def follow(self, observations: Observations) -> None:
-        """Read at once the data that a new symptom depends on: schemas, and configs if the configs of all entities are
-        read rarely. observations: the observations after the last poll.
+        """Begin to read the data that a new symptom depends on at once: schemas, and configs if the configs of all
+        entities are read rarely. observations: the observations after the last poll.
         """
         known, self._symptoms = self._symptoms, observations.seen
         if observations.seen is known:
@@ -351,9 +347,9 @@ class Poller(Scheduler):
             self.hurry(Part.CONFIGS)
 
     async def _read_configs(self) -> None:
-        """Read the configs of all topics and of the brokers that answer; then the journal, because an operation is
-        recorded before its throttles are set, and ends after they are removed. Between two such reads, read the configs
-        that a symptom depends on.
+        """Read the configs of all topics, and of the brokers that answer and are not fenced; then the journal, because
+        an operation is recorded before its throttles are set, and ends after they are removed. If all configs are not
+        due yet, read only those that a new symptom depends on.
         """
         concerned, self._concerned = self._concerned, ()
         if concerned and time.monotonic() < self._all_configs_due:
@@ -376,13 +372,6 @@ class Poller(Scheduler):
             self._turns[Part.CONFIGS] = turn._replace(due=self._all_configs_due)
         await self._read_operations()
         self._own.forget(over)
-
-    async def _read_tiered(self) -> None:
-        """Read how far the logs of the first tiered topics are copied to remote storage."""
-        snapshot = self._session.snapshot
-        tiered = (name for name in snapshot.topics if is_tiered(snapshot.configs, name))
-        if names := [*islice(tiered, MOST_TIERED)]:
-            await self._session.read_tiered(*names)
 
     async def _read_roles(self) -> None:
         """Read the configs of the controllers that answer, for the roles of their processes."""
@@ -461,7 +450,7 @@ def _behind(snapshot: Snapshot, groups: Iterable[str]) -> dict[tuple[str, int], 
 
 
 def _pace(paces: Paces) -> Pace:
-    """Return the pace of a part. A part that took t seconds twice in a row is not read again for 20 t, at
-    most a minute; small ones do not rest.
+    """Return the pace of a part. A part that took t seconds twice in a row is not read again for 20 t, at most a
+    minute; parts with a time limit (`within`) do not rest.
     """
     return Pace(paces.triage or 0.0, rest=0.0 if paces.within else 20.0, longest_rest=60.0, from_begin=True, first=0.0)

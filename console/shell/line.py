@@ -75,7 +75,7 @@ class ShellCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """Read the missing parts, then yield completions."""
+        """Read the missing parts, then yield completions; if a part can't be read, from the parts that are known."""
         await self._read_missing(document.text)
         for completion in self.get_completions(document, complete_event):
             yield completion

@@ -51,7 +51,9 @@ MARGIN = 2
 
 
 def pager(environ: Mapping[str, str]) -> list[str] | None:
-    """Return the pager command: $PAGER, else less or more; None on a dumb terminal, or if no pager is installed."""
+    """Return the pager command: $PAGER if it is set, else less or more; None on a dumb terminal, or if that program
+    can't be run.
+    """
     if environ.get("TERM", "dumb") in ("", "dumb", "unknown"):
         return None
     named = environ.get("PAGER")
@@ -67,7 +69,7 @@ def pager(environ: Mapping[str, str]) -> list[str] | None:
 
 
 def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Print a text; through the pager if it has more lines than the terminal."""
+    """Print a text; through the pager, if standard output is a terminal and the text has more lines than it."""
     command = pager(environ) if sys.stdout.isatty() else None
     if command is not None and text.count("\n") > shutil.get_terminal_size().lines - MARGIN:
         try:
@@ -118,7 +120,9 @@ class EntryRunner(Runner):
                 await self._one(await self._statement_of(statement))
 
     async def _statement_of(self, view: View) -> Statement:
-        """Return the statement that shows the data of a pane: a list, the plan or the history."""
+        """Return the statement that shows the data of a pane: a list, the plan or the history. Raises CommandError for
+        a pane without a list.
+        """
         from console.language.needs import needs
         from console.language.quoting import quote
         from console.session.reading import read_needs
@@ -240,7 +244,7 @@ class Shell:
         return FAILED if self._failed else DONE
 
     async def _begin(self) -> None:
-        """Print the unfinished former changes."""
+        """Print the unfinished former changes, or the reason why the journal was not read."""
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
 
@@ -282,7 +286,8 @@ class Shell:
         return runner.leave
 
     def _interrupted(self) -> None:
-        """Handle Ctrl-C: cancel a read; during an apply, wait for the request in flight.
+        """Handle Ctrl-C: cancel a read; during an apply, wait for the request in flight. Between two commands it does
+        nothing.
 
         A second Ctrl-C gives up the apply; its outcome is then unknown until the journal settles it.
         """

@@ -26,7 +26,7 @@ LAST = 5.0
 
 
 class Counts(NamedTuple):
-    """The number of events that were delivered, of attempts that failed, and of events that were dropped."""
+    """The numbers of delivered events, failed attempts and dropped events."""
 
     delivered: int = 0
     failed: int = 0
@@ -115,7 +115,7 @@ class Outbox:
             return self._current
 
     def _tell(self, event: Event) -> None:
-        """Deliver an event, with as many attempts as its time allows."""
+        """Deliver an event, with as many attempts as its time allows; drop it if the last one fails."""
         began = time.monotonic()
         for rest in chain(self._rests, repeat(self._rests[-1])):
             try:

@@ -108,8 +108,9 @@ def _chats(way: Chats) -> list[Deliver]:
 
 
 def _bounded(work: Deliver, seconds: float) -> Deliver:
-    """Return a delivery that ends in time, although a service may send a byte now and then. An attempt that takes too
-    long goes on in a daemon thread, which the end of kac does not wait for; no other attempt begins before it ends.
+    """Return a delivery that ends after `seconds`, even if a service sends a byte from time to time. It raises
+    NotDelivered then. The attempt goes on in a daemon thread, which the end of kac does not wait for; until it ends,
+    every other attempt fails.
     """
     busy = threading.Lock()
 

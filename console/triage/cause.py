@@ -111,6 +111,8 @@ class Claim(Struct, frozen=True, kw_only=True):
         beside: whether the claim explains only symptoms without another cause, and is listed next to the others.
         yields: whether the claim is dropped if another one is about the same topic, group, broker or entity: this claim
             is about effects that may follow, the other one about effects that were seen.
+        alone: whether the claim is named without a symptom although it is only possible: its event was seen, and only
+            whether it does harm is not known.
         fills: whether the claim is named only if no other claim explains one of its symptoms.
         fold: the texts for one and for many groups, if equal claims are reported as one; None if each is reported
             alone.
@@ -136,6 +138,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     next: tuple[Next, ...] = ()
     beside: bool = False
     yields: bool = False
+    alone: bool = False
     fills: bool = False
     fold: tuple[str, str] | None = None
     stands: tuple[str, str] | None = None

@@ -9,6 +9,7 @@ from console.model.acl import Acl, acl_text
 from console.model.codes import BROKER, CONNECTOR, GROUP, SCHEMA, TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.model.tokens import TokenTarget
 from console.plan.edits import SetConfig, UnsetConfig
 from console.triage.past import ConfigChange
 from console.triage.symptoms import CLUSTER, Subject
@@ -44,8 +45,12 @@ def changed_place(about: changes.Target, key: str) -> ChangedPlace:
             return ChangedPlace(Subject(entity=entity, key=key), f"quota of {entity}")
         case changes.ScramUser():
             return ChangedPlace(Subject(entity=f"user {about.user}"), f"user {about.user}")
+        case TokenTarget() if key:  # the token's owner
+            return ChangedPlace(Subject(entity=f"token of {key}"), f"token of {key}")
         case changes.TopicTarget():
             return ChangedPlace(Subject(topic=about.name), f"topic {about.name}")
+        case changes.MoveTarget():
+            return ChangedPlace(Subject(topic=about.topic), f"topic {about.topic}")
         case changes.GroupTarget():
             return ChangedPlace(Subject(group=about.name), f"group {about.name}")
         case changes.BrokerTarget():

@@ -5,7 +5,7 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from console.model import connect
@@ -198,6 +198,14 @@ def decoded_topics(
         return frozenset()
     config = configs.get(connect.connector_resource(*connect.split_name(name)))
     return topics_of(known, config) - {connect.dead_letters(config)}
+
+
+def sources_among(clusters: Mapping[str, ConnectCluster], among: Iterable[str], topics: Set[str]) -> Iterator[str]:
+    """Yield the source connectors that write to one of these topics. among: kac's names of connectors."""
+    for name in among:
+        known = connect.connector_in(clusters, name)
+        if known is not None and known.kind == connect.SOURCE and not topics.isdisjoint(known.topics):
+            yield name
 
 
 @remembered

@@ -1,10 +1,10 @@
 """The dependencies between entities: those that a client can change, and those on which a symptom's subject depends.
 Pure.
 
-A topic depends on the brokers of its replicas, a group on its topics, their leaders, its coordinator and the clients,
-hosts and users of its members, a connector on its config, its topics, their schemas and its users, and everything on
-the cluster. No API reports the users of members, so that a group may depend on every user; ACLs that let a user read
-some groups leave out the others.
+A topic depends on the brokers of its replicas, a group on its topics, the source connectors that write to them, their
+leaders, its coordinator and the clients, hosts and users of its members, a connector on its config, its topics, their
+schemas and its users, and everything on the cluster. No API reports the users of members, so that a group may depend on
+every user; ACLs that let a user read some groups leave out the others.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ def changed_entity(about: changes.Target) -> Entity | None:
     """Return the entity that a change is about; None if nothing here depends on it."""
     match about:
         case ConfigResource(type=codes.TOPIC, name=name) | changes.TopicTarget(name=name):
+            return Entity(TOPICS, name)
+        case changes.MoveTarget(topic=name):
             return Entity(TOPICS, name)
         case ConfigResource(type=codes.GROUP, name=name) | changes.GroupTarget(name=name):
             return Entity(GROUPS, name)
@@ -131,6 +133,7 @@ def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Chang
         sink = triage_connectors.sinks(snapshot.connect, snapshot.configs).get(name)
         if sink is not None and (found := connectors.get(sink.name)) is not None:
             yield ITSELF, found
+        yield from _sources_of(snapshot, name, topic, connectors)
     group = snapshot.groups.get(name)
     members = group.members or () if group is not None else ()
     topics, brokers = changed.get(TOPICS, {}), changed.get(BROKERS, {})
@@ -152,6 +155,18 @@ def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Chang
         yield from ((COORDINATES, each) for each in (topics.get(OFFSETS), brokers.get(leader)) if each is not None)
     users = changed.get(USERS, {})
     yield from ((MAY_BE, each) for user, each in users.items() if may_be_user_of(user, name, snapshot))
+
+
+def _sources_of(
+    snapshot: Snapshot, group: str, topic: str | None, connectors: Mapping[str, T]
+) -> Iterator[tuple[int, T]]:
+    """Yield the changed source connectors that write to topics of a group: its members read the records that their
+    converters and transforms made. topic: the only topic that counts; None for all that the group reads.
+    """
+    lag = snapshot.lags.get(group)
+    read = {topic} if topic is not None else {each.topic for each in (lag.partitions if lag is not None else ())}
+    sources = triage_connectors.sources_among(snapshot.connect, connectors, read)
+    yield from ((READS, connectors[name]) for name in sources)
 
 
 def _near_connector(snapshot: Snapshot, name: str, task: int | None, changed: Changed[T]) -> Iterator[tuple[int, T]]:

@@ -371,7 +371,7 @@ def _cover(explained: Sequence[_Places], open_: set[int]) -> tuple[list[int], se
 
 def _stands_alone(claim: Claim) -> bool:
     """Return whether a claim without a symptom is a problem by itself: its evidence is the cause."""
-    return claim.certainty is not Certainty.POSSIBLE
+    return claim.certainty is not Certainty.POSSIBLE or claim.alone
 
 
 def _owners(claim: Claim) -> Iterator[tuple[str, object]]:

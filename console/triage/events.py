@@ -229,6 +229,14 @@ def changes_by_clients(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     yield from _config_differences(old, new)
 
 
+def pauses(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    """Yield the connectors that clients paused or stopped."""
+    if old.connect is not new.connect and Part.CONNECT in old.read_at:
+        for each in _connect_differences(old, new):
+            if each.place.key == STATE and each.became in (connect.PAUSED, connect.STOPPED):
+                yield each
+
+
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
 

@@ -18,8 +18,12 @@ from console.triage.judged_changes import JudgedChange
 
 NOTICED = timedelta(seconds=15)
 """The time in which a group that looks for new partitions often has found and assigned them."""
+SOON = timedelta(seconds=60)
+"""The time for which a group whose consumers look for new partitions by themselves is not remarked on: they do so each
+metadata.max.age.ms, 5 minutes by default, and often sooner."""
 KEPT = timedelta(minutes=30)
 """The period for which a beginning is kept."""
+CLASSIC = "classic"
 FEW = 20
 """Maximum number of records that no client misses, such as tests of new partitions."""
 
@@ -65,7 +69,8 @@ def growths(judged: Iterable[JudgedChange]) -> Iterator[Growth]:
 
 def without_new(judged: Iterable[JudgedChange], snapshot: Snapshot, facts: Facts, at: datetime) -> Iterator[Unread]:
     """Yield the groups whose members have partitions of a topic, but none of the new ones, and no offsets in them. New
-    partitions count if they have records, and were added at least `NOTICED` ago.
+    partitions count if they have records, and were added at least `NOTICED` ago, or `SOON` for a group of the classic
+    type, whose members have to find them.
 
     Args:
         at: the time of the poll, UTC.
@@ -76,6 +81,8 @@ def without_new(judged: Iterable[JudgedChange], snapshot: Snapshot, facts: Facts
         if at < growth.at + NOTICED or not waiting:
             continue
         for name, group in snapshot.groups.items():
+            if group.type == CLASSIC and at < growth.at + SOON:
+                continue
             members = group.members or ()
             held = {number for each in members for topic, number in each.assignment if topic == growth.topic}
             lag = snapshot.lags.get(name)

@@ -16,23 +16,27 @@ from msgspec.structs import replace
 
 from console.model import changes
 from console.model.acl import Acl
-from console.model.cluster import Broker, Group, GroupLag
+from console.model.cluster import Broker, Group, GroupLag, Topic, destination, original
 from console.model.codes import BROKER, STATIC_BROKER_CONFIG, TOPIC
-from console.model.config import ConfigResource, entry_in, is_override
+from console.model.config import ConfigResource, entry_in, is_override, min_isr
 from console.model.differing import differing
 from console.model.mirror import has_checkpoints
+from console.model.numbers import commas, first_few
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.subjects import SchemaVersion, SubjectTarget
+from console.model.tokens import TokenTarget, is_replaced
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
-from console.plan.rack_risks import moved_rack, racks
-from console.plan.risk_rules import ONE_RACK, RiskFacts
+from console.plan.rack_risks import moved_rack, one_rack, racks
+from console.plan.risk_rules import ISR_ABOVE_REPLICATION, ONE_RACK, RiskFacts
+from console.plan.topic_risks import isr_text
 from console.triage import events as triage_events
 from console.triage.config_changes import HIDDEN
 from console.triage.remembered import remembered
 from console.triage.symptoms import Poll
+from console.triage.written import Written, written
 
 if TYPE_CHECKING:
     from console.plan.staged import Staged
@@ -44,6 +48,8 @@ MOST = 200
 are a copy of another cluster's."""
 
 
+WRITTEN = 300.0
+"""Seconds since the last new record after which a topic counts as one that no producer uses."""
 MOST_LINES = 50
 """Maximum number of changed lines of brokers' files that are judged of one poll."""
 OffsetPlace = tuple[str, int]
@@ -109,8 +115,13 @@ class JudgedChange(Struct, frozen=True):
     """The number of records that waited for a group when it disappeared with its offsets; None if the group stayed."""
     versions: Versions | None = None
     """The versions of a schema's subject; None for other changes."""
+    written: Written = field(default_factory=dict)
+    """For a quota of producers that is lower than what was written to a leader before: the load before it."""
     from_file: bool = False
     """Whether the config stands in the broker's file, which it reads when it starts."""
+    was_used: bool = True
+    """Whether clients used a topic that was deleted: a member had a partition of it, or new records came lately; or
+    whether kac saw a client that reads a partition whose offset is gone."""
 
     @property
     def ahead(self) -> int:
@@ -188,6 +199,8 @@ def changes_after(
         *_of_brokers(nodes, now),
         *_of_offsets(known, before, now),
         *_of_schemas(known, before, now),
+        *_of_tokens(before, now),
+        *_of_replicas(before, now),
     ]
     if not made and not known:
         return known
@@ -278,7 +291,7 @@ def _as_it_is(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
     left = {
         where: (was, became)
         for where, (was, became) in change.offsets.items()
-        if (became < 0 and where[0] in snapshot.topics)
+        if (became < 0 and where[0] in snapshot.topics and now.get(where, -1) < 0)
         or (became < was and 0 <= now.get(where, -1) < was)
         or (was < became <= now.get(where, -1))
     }
@@ -325,6 +338,9 @@ def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
         return not change.offsets
     if isinstance(about, changes.TopicTarget):
         return about.name not in snapshot.topics and change.became is not None
+    if isinstance(about, changes.MoveTarget):
+        topic = snapshot.topics.get(about.topic)
+        return topic is None or _is_placed_well(topic, snapshot)
     if not isinstance(about, ConfigResource) or about.type != TOPIC:
         return False
     return Part.TOPICS in snapshot.read_at and about.name not in snapshot.topics
@@ -376,6 +392,86 @@ def _of_schemas(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
             yield JudgedChange(place, None, None, (), (), after, now.at, versions=versions)
 
 
+def _of_tokens(before: Poll, now: Poll) -> Iterator[JudgedChange]:
+    """Yield the delegation tokens that ended: they passed their ends, or are gone. Left out are those whose owner has a
+    newer one.
+    """
+    old, new = before.snapshot, now.snapshot
+    if not old.tokens or Part.TOKENS not in old.read_at:
+        return
+    began, ended = (round(each.at.timestamp() * 1000) for each in (before, now))
+    for token in old.tokens.values():
+        if token.expires <= began or (token.id in new.tokens and not new.tokens[token.id].expires <= ended):
+            continue  # it ended before, or lasts
+        if is_replaced(token, new.tokens.values()):
+            continue
+        place = triage_events.Place(triage_events.Kind.TOKEN, TokenTarget(token.id), token.owner)
+        yield JudgedChange(place, str(token.expires), None, (), (), before.at, now.at)
+
+
+def _of_replicas(before: Poll, now: Poll) -> Iterator[JudgedChange]:
+    """Yield the topics whose replicas were moved, once that is done, if none of them may be away any more, or they are
+    in one rack, and that was not so before. Each has its first moved partition as its place.
+    """
+    old, new = before.snapshot, now.snapshot
+    if old.topics is new.topics or Part.REASSIGNMENTS not in new.read_at:
+        return
+    of = racks(new.cluster.brokers)
+    since = old.read_at.get(Part.TOPICS, before.at)
+    for name, was, became in differing(old.topics, new.topics):
+        if was is None or became is None or was.topic_id != became.topic_id:
+            continue
+        moved = list(_moved(name, was, became, old, new))
+        warned = tuple(_placed(name, moved, new, of))
+        if warned:
+            number, replicas, there = moved[0]
+            place = triage_events.Place(triage_events.Kind.REPLICAS, changes.MoveTarget(name, number))
+            texts = (commas(replicas), commas(there))
+            yield JudgedChange(place, *texts, warned, (), since, now.at)
+
+
+Moved = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""A partition's number, its former replicas and its present ones."""
+
+
+def _moved(name: str, was: Topic, became: Topic, old: Snapshot, new: Snapshot) -> Iterator[Moved]:
+    """Yield the partitions whose moves are done. A partition that moves has the replicas of both places for a while, of
+    which those that it adds are not in sync.
+    """
+    begun = {each.partition: each for each in old.reassignments if each.topic == name}
+    listed = {each.partition: each for each in new.reassignments if each.topic == name}
+    for one, two in zip(was.partitions, became.partitions, strict=False):
+        if one.replicas == two.replicas or one.number != two.number:
+            continue
+        if two.number in listed and destination(listed[two.number]) != two.replicas:
+            continue
+        if one.number in begun:
+            yield one.number, original(begun[one.number]), two.replicas
+        elif set(one.isr) == set(one.replicas):
+            yield one.number, one.replicas, two.replicas
+
+
+def _placed(name: str, moved: Sequence[Moved], new: Snapshot, of: Mapping[int, str]) -> Iterator[Warned]:
+    wanted = min_isr(new.configs, name)
+    for _, replicas, there in moved:
+        text = isr_text(wanted or 0, len(there)) if len(there) < len(replicas) else ""
+        if text and not isr_text(wanted or 0, len(replicas)):
+            yield Warned(ISR_ABOVE_REPLICATION, text)
+            break
+    found = [number for number, replicas, there in moved if one_rack(there, of) and not one_rack(replicas, of)]
+    if found:
+        places = first_few([f"{name}/{number}" for number in found])
+        yield Warned(ONE_RACK, f"all replicas of {places} are in one rack: without it they are gone")
+
+
+def _is_placed_well(topic: Topic, snapshot: Snapshot) -> bool:
+    of = racks(snapshot.cluster.brokers)
+    if any(one_rack(each.replicas, of) for each in topic.partitions):
+        return False
+    least = min((len(each.replicas) for each in topic.partitions), default=0)
+    return not isr_text(min_isr(snapshot.configs, topic.name) or 0, least)
+
+
 def _without(some: Sequence[SchemaVersion], others: Sequence[SchemaVersion]) -> tuple[int, ...]:
     """Return the numbers of versions whose schemas are not among others. The id of a version may not have been read."""
     numbers, ids = {each.number for each in others}, {each.id for each in others} - {0}
@@ -407,7 +503,11 @@ def _of_offsets(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
             and not (became > was and _is_copied(group, where, before.snapshot))
         }
         if offsets:
-            yield JudgedChange(place, None, None, (), (), since or before.at, now.at, offsets=offsets)
+            trend = before.snapshot.lag_trends.get(group)
+            standing = trend.standing if trend is not None else {}
+            lost = [standing.get(where) for where, (_, became) in offsets.items() if became < 0]
+            used = not lost or any(each is not None and each.read for each in lost)
+            yield JudgedChange(place, None, None, (), (), since or before.at, now.at, offsets=offsets, was_used=used)
     yield from _gone_with_groups(before, now)
 
 
@@ -471,7 +571,43 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
         whole = old.read_at.get(Part.CONFIGS)
         held, holds = (_effective(snapshot, each.place) for snapshot in (old, new))
         after = since or whole or before.at
-        yield JudgedChange(each.place, each.was, each.became, found, back, after, at, held, holds, from_file=from_file)
+        yield JudgedChange(
+            *(each.place, each.was, each.became, found, back, after, at, held, holds),
+            written=_above(each, old),
+            from_file=from_file,
+            was_used=not isinstance(edit, edits.DeleteTopic) or _is_used(edit.name, before),
+        )
+
+
+PRODUCERS = "producer_byte_rate"
+
+
+def _above(change: triage_events.Difference, old: Snapshot) -> Written:
+    """Return the load on leaders before a change that lets a client write less to a leader than all clients wrote.
+    Empty for other changes.
+    """
+    if change.place.key != PRODUCERS or change.became is None:
+        return {}
+    limit = float(change.became)
+    if change.was is not None and float(change.was) <= limit:
+        return {}
+    load = written(old.rates, old.topics)
+    by_leader: dict[int, float] = {}
+    for (_, leader), rate in load.items():
+        by_leader[leader] = by_leader.get(leader, 0.0) + rate
+    return {place: rate for place, rate in load.items() if by_leader[place[1]] > limit}
+
+
+def _is_used(topic: str, poll: Poll) -> bool:
+    """Return whether a member of a group has a partition of a topic, or new records came lately; True if its logs were
+    not read.
+    """
+    snapshot, logs = poll.snapshot, poll.facts.logs
+    known = snapshot.topics.get(topic)
+    seen = [logs.logs.get((topic, each.number)) for each in known.partitions] if known is not None else []
+    if all_readers(snapshot.lags, snapshot.groups).members.get(topic) or not any(seen):
+        return True
+    return any(each is not None and each.grew_at is not None and logs.at - each.grew_at <= WRITTEN for each in seen)
 
 
 def _warnings(staged: Staged, old: Snapshot, new: Snapshot) -> tuple[Warned, ...]:

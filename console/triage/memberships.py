@@ -20,6 +20,8 @@ FOLLOWS = timedelta(minutes=3)
 """The longest time between the first look at a new group and the moment at which another one lost its members."""
 _USUAL = re.compile(r"(consumer--[0-9]++|rdkafka|sarama|kgo|kafkajs|kafka\Wpython[^@]*+|console-consumer|)@")
 """Matches client ids that a library gives if its user gives none, without the group's name."""
+NOT_READY = "NotReady"
+"""The state of a streams group without the topics that its topology needs (KIP-1071)."""
 MOST = 3
 """Maximum number of members that are kept of a group, the latest ones that left."""
 
@@ -41,10 +43,12 @@ class Memberships(Struct, frozen=True):
     left: Mapping[str, Left] = field(default_factory=dict)
     """Group -> the members that it lost."""
     idle: Mapping[str, datetime] = field(default_factory=dict)
-    """Group -> the first poll since which no member has a partition, although all of them subscribe to topics by name.
-    """
+    """Group -> the first poll since which no member has a partition, although all of them subscribe to topics, or its
+    topology is not ready."""
     new: Mapping[str, datetime] = field(default_factory=dict)
     """Group -> the first poll that listed it, for groups that came within the observations."""
+    came: Mapping[str, datetime] = field(default_factory=dict)
+    """Group -> the last poll at which it got members and had none before."""
 
 
 def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: datetime) -> Memberships:
@@ -61,6 +65,7 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
     left = {name: each for name, each in known.left.items() if each.at > at - KEPT and name in now.groups}
     idle = {name: since for name, since in known.idle.items() if name in now.groups}
     new = {name: since for name, since in known.new.items() if since > at - KEPT and name in now.groups}
+    came = {name: since for name, since in known.came.items() if since > at - KEPT and name in now.groups}
     first = now is before
     if first or now.groups is not before.groups:
         if Part.GROUPS in before.read_at and not first:
@@ -73,10 +78,12 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
                 idle.pop(name, None)
             else:
                 idle.setdefault(name, at)
+            if not (first or group.is_vacant) and (was is None or was.is_vacant):
+                came[name] = at
             mine = _left_after(left.pop(name, None), was, group, at)
             if mine is not None:
                 left[name] = mine
-    found = Memberships(left, idle, new)
+    found = Memberships(left, idle, new, came)
     return known if found == known else found
 
 
@@ -139,12 +146,14 @@ def _is_alike(one: str, other: str) -> bool:
 
 
 def _is_idle(group: Group) -> bool:
-    """Return whether members wait for partitions of the topics that they name, and none has one."""
+    """Return whether members wait for partitions of the topics that they subscribe to, and none has one."""
     members = group.members or ()
+    if group.state == NOT_READY:
+        return bool(members)
     return (
         group.state == "Stable"
         and bool(members)
-        and all(each.topics and not each.regex and not each.assignment for each in members)
+        and all((each.topics or each.regex) and not each.assignment for each in members)
     )
 
 

@@ -13,6 +13,7 @@ from console.model.cluster import Topic
 from console.model.disk_trend import DirSample, sampled
 from console.model.observed_logs import Place
 from console.model.parts import Part
+from console.model.quorum import leaders_clock
 from console.triage import symptoms
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
@@ -45,6 +46,9 @@ QUICK = timedelta(seconds=3)
 broker.session.timeout.ms, 9 s, less at most an interval of heartbeats, 2 s."""
 APART = timedelta(seconds=4)
 """Maximum time between two polls that show whether a broker answered until its leaders moved."""
+UNHEARD = timedelta(seconds=7)
+"""Minimum time without a fetch of the metadata log before a broker was fenced that is no stop in order: controllers
+fence a broker after broker.session.timeout.ms, 9 s, and polls see that up to 4 s later or earlier."""
 PROVED = timedelta(seconds=1)
 """The time after a broker began to refuse connections after which a description of the cluster proves that it did not
 hand its leaders over: before it ends, all brokers know about leaders that it handed over."""
@@ -66,6 +70,9 @@ class HandedOver(Struct, frozen=True):
     UTC."""
     over: datetime | None = None
     """The time at which the broker led again, or was in sync with a leader; None until then."""
+    unheard: bool = False
+    """Whether it had fetched nothing of the metadata log for long when it was fenced: then it did not stop in order,
+    but lost the controllers. One that stops fetches to its end."""
 
 
 class Epoch(NamedTuple):
@@ -84,6 +91,11 @@ class Took(NamedTuple):
     """Those of the first probes (`PROBES`) that were observed, or of the first ones after its return."""
     last: tuple[float, ...]
     """Those of the last probes, the earliest first."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the broker answered as many probes as are kept."""
+        return len(self.last) == PROBES
 
 
 class Observations(Struct, frozen=True):
@@ -436,9 +448,25 @@ def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int
         served = (left & in_sync_with_others(old)) - known_open
         over = {b: HandedOver(poll.at) for b in sorted(served) if not _failed(observations, b, poll.at)}
         known = {**known, **over} if over else known
+    lost = [broker for broker, each in known.items() if not each.unheard and _was_unheard(poll, broker, each)]
+    known = {**known, **{broker: replace(known[broker], unheard=True) for broker in lost}} if lost else known
     if all(each.at > poll.at - KEPT for each in known.values()):
         return known
     return {broker: each for broker, each in known.items() if each.at > poll.at - KEPT}
+
+
+def _was_unheard(poll: symptoms.Poll, broker: int, stop: HandedOver) -> bool:
+    """Return whether a broker fetched the metadata log last long before it was fenced, by the leader's clock. False
+    while that is unknown: another leader of the quorum has not heard of it, and after some minutes none lists it.
+    """
+    quorum, read = poll.snapshot.quorum, poll.snapshot.read_at.get(Part.QUORUM)
+    if quorum is None or read is None or read < stop.at or stop.over is not None or broker == quorum.leader_id:
+        return False
+    clock = leaders_clock(quorum)
+    last = max((each.last_fetch_ms for each in (*quorum.voters, *quorum.observers) if each.id == broker), default=-1)
+    if clock is None or last <= 0 or broker not in symptoms.gone(poll.snapshot):
+        return False
+    return timedelta(milliseconds=clock - last) - (read - stop.at) >= UNHEARD
 
 
 def _failed(observations: Observations, broker: int, at: datetime) -> bool:

@@ -22,15 +22,23 @@ from console.model.inheritance import by_broker
 from console.model.numbers import long_number
 from console.model.observed_logs import Jump
 from console.model.parts import Part
+from console.model.rates import Place
 from console.model.snapshot import Snapshot, host_ranges
+from console.plan.topic_risks import TINY_BYTES, TINY_MS
 from console.triage.config_changes import HIDDEN, config_differences
+from console.triage.connector_sources import SourceChange, sources_after
+from console.triage.events import Kind
 from console.triage.group_beginnings import Beginnings, Unread, beginnings_after, without_new
+from console.triage.hot_partitions import hot_after
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
+from console.triage.letters import Letters, letters_after
 from console.triage.memberships import Memberships, memberships_after
 from console.triage.readers import is_beyond
 from console.triage.share_beginnings import Passed, came_after, passed_over
+from console.triage.spread import Collapsed, collapsed_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
+from console.triage.upgrades import Upgrade, upgrades_after
 
 KEPT = timedelta(minutes=30)
 """The period over which events are kept."""
@@ -39,10 +47,16 @@ MOST = 500
 PROVES = timedelta(minutes=1)
 """The time after an election in which an offset beyond the end of the log proves that the log was truncated."""
 RETENTION = ("retention.ms", "retention.bytes", "cleanup.policy")
+_TINY = {"retention.ms": TINY_MS, "retention.bytes": TINY_BYTES}
+"""Limit of a topic -> the least value that an operator gives it to keep records."""
 DENY = Permission.parse("DENY")
 NOTICED = 120.0
 """Seconds after a deletion in which kac may still learn of the change of retention that caused it: configs of large
 clusters are read once a minute."""
+FEW, COMMITS, SELDOM = 20, 2, 180.0
+"""Limits for records that a group had yet to read: their minimum number; their minimum number as a multiple of those
+that it last read between two commits; and the seconds without a commit, of a group that was not seen to commit, after
+which it does not read them soon."""
 PURGED = "-repartition"
 """The suffix of topics from which Kafka Streams deletes the records that it has read (RepartitionTopicConfig)."""
 
@@ -120,6 +134,10 @@ class Loss(NamedTuple):
     """Group -> the number of the deleted records that it had yet to read; empty if groups read the partition and all
     had read them; None if that is unknown.
     """
+    is_tiny: bool = False
+    """Whether the change left a retention so short that records are kept for no time to speak of."""
+    is_rightful: bool = False
+    """Whether the retention may well have deleted them, before groups at work (`unread`) had read them."""
 
 
 class AclChange(NamedTuple):
@@ -147,6 +165,8 @@ class Past(Struct, frozen=True):
     cuts: tuple[Cut, ...] = ()
     unread: Mapping[Jump, Mapping[str, int] | None] = MappingProxyType({})
     judged: tuple[JudgedChange, ...] = ()
+    ended: tuple[tuple[JudgedChange, datetime], ...] = ()
+    """The judged changes of values that were taken back, each with the time of the first poll that showed it, UTC."""
     nodes: Mapping[int, Node] = MappingProxyType({})
     joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
     shares: Mapping[str, datetime] = MappingProxyType({})
@@ -157,6 +177,14 @@ class Past(Struct, frozen=True):
     begun: Beginnings = MappingProxyType({})
     without_new: tuple[Unread, ...] = ()
     """The groups that have none of the new partitions of a topic, as of the last poll."""
+    hot: Mapping[Place, datetime] = MappingProxyType({})
+    """Hot partition -> since when it is hot, UTC."""
+    sources: Sequence[SourceChange] = ()
+    collapsed: Sequence[Collapsed] = ()
+    """The topics whose records go to one partition, as of the last poll."""
+    letters: Sequence[Letters] = ()
+    """The topics that get many dead letters, as of the last poll."""
+    upgrades: Sequence[Upgrade] = ()
 
 
 NOTHING = Past()
@@ -180,6 +208,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     unread = _unread_after(past.unread, before, now)
     losses = _losses(past.losses, before, now, cuts, unread)
     judged = changes_after(past.judged, before, now, past.nodes)
+    grown = now.facts.logs, now.snapshot.topics, now.snapshot.rates, before.snapshot.rates, now.at
     shares = came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest)
     return Past(
         changes=tuple(changes[-MOST:]),
@@ -189,6 +218,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         cuts=tuple(cuts[-MOST:]),
         unread=unread,
         judged=judged,
+        ended=_ended(past, judged, now, oldest),
         nodes=nodes_after(past.nodes, now),
         joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
         shares=shares,
@@ -196,6 +226,11 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         members=memberships_after(past.members, before.snapshot, now.snapshot, now.at),
         begun=beginnings_after(past.begun, judged, before.snapshot, now.snapshot, now.facts, now.at),
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
+        hot=hot_after(past.hot, now.snapshot, now.at),
+        collapsed=collapsed_after(past.collapsed, *grown),
+        letters=letters_after(past.letters, *grown),
+        upgrades=upgrades_after(past.upgrades, before.snapshot.versions, now.snapshot.versions, now.at),
+        sources=sources_after(past.sources, before.snapshot, now.snapshot, before.at, now.at),
     )
 
 
@@ -214,6 +249,22 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
             continue
         values = [entry.value if entry is not None else None for entry in entries]
         yield ConfigChange(resource, key, was, became, known.get(resource, whole), now.at, *values)
+
+
+def _ended(
+    past: Past, judged: Sequence[JudgedChange], now: Poll, oldest: datetime
+) -> tuple[tuple[JudgedChange, datetime], ...]:
+    """Return the changes of values that were taken back. judged: the changes that hold after this poll."""
+    kept = tuple(each for each in past.ended if each[1] > oldest)
+    if judged is not past.judged:
+        there = {each.place for each in judged}
+        gone_ = (each for each in past.judged if each.place.kind in _VALUES and each.place not in there)
+        kept += tuple((each, now.at) for each in gone_ if each.at > oldest)
+    return kept if kept != past.ended else past.ended
+
+
+_VALUES = frozenset({Kind.CONFIG, Kind.QUOTA, Kind.SCRAM})
+"""Kinds of changes of values."""
 
 
 def is_over(change: ConfigChange, past: Past, snapshot: Snapshot) -> bool:
@@ -425,13 +476,14 @@ def _losses(
     logs = now.facts.logs
     if not logs.jumps:
         return kept
-    seen = {each.jump for each in kept}
+    seen = {each.jump for each in kept if not each.is_rightful}
     # Examine a jump when it is first seen, and again only for changes of retention that were read after it.
     new = before.facts.logs.at
     recent = [each for each in logs.jumps if each not in seen and (each.at > new or each.at > moment - NOTICED)]
     for jump in recent:
         found = _loss(jump, now, _cut_of(jump, now.snapshot, cuts), unread.get(jump), is_new=jump.at > new)
         if found is not None:
+            kept = [each for each in kept if each.jump != jump]  # its change was read after the deletion
             kept.append(found)
     return kept
 
@@ -512,13 +564,49 @@ def _loss(jump: Jump, poll: Poll, cut: Cut | None, unread: Mapping[str, int] | N
     if cut is not None:
         from_ = "" if cut.broker is None else f", inherited from broker {cut.broker}"
         why = f"{cut.key} was {cut.held}, and became {cut.holds}{from_}"
-        return Loss(jump, why, cut.change, unread)
+        kept, tiny = long_number(cut.holds), _TINY.get(cut.key)
+        return Loss(jump, why, cut.change, unread, kept is not None and tiny is not None and 0 <= kept < tiny)
     # Without a change that explains it, a jump is examined once. If all groups had read the records, a program probably
     # deletes the records that it has read.
     if not is_new or jump.topic.endswith(PURGED) or unread == {}:
         return None
     why = _too_early(jump, poll)
-    return Loss(jump, why, None, unread) if why else None
+    if why:
+        return Loss(jump, why, None, unread)
+    slow, limits = _overtaken(jump, unread or {}, poll.snapshot), retention_of(jump.topic, poll.snapshot)
+    return Loss(jump, retention_text(limits), None, slow, is_rightful=True) if slow and limits else None
+
+
+def _overtaken(jump: Jump, unread: Mapping[str, int], snapshot: Snapshot) -> Mapping[str, int]:
+    """Return those of the groups that had yet to read deleted records which are at work on the partition, and further
+    behind than a consumer is between two commits: its own offset is then beyond the committed one.
+    """
+    found, place = {}, (jump.topic, jump.partition)
+    for group, count in unread.items():
+        trend = snapshot.lag_trends.get(group)
+        stands = trend.standing.get(place) if trend is not None else None
+        if stands is None or not stands.read:
+            continue
+        lasts = stands.since is not None and jump.at - stands.since >= SELDOM
+        if jump.start - stands.committed > max(FEW, COMMITS * stands.step) and (stands.moved is not None or lasts):
+            found[group] = count
+    return found
+
+
+def retention_of(name: str, snapshot: Snapshot) -> Mapping[str, int]:
+    """Return the limits by which brokers delete a topic's records, by their keys. Empty if they are unknown, or brokers
+    delete none.
+    """
+    topic, configs = snapshot.topics.get(name), snapshot.configs.get(topic_resource(name))
+    if topic is None or topic.internal or configs is None or "delete" not in (text_in(configs, RETENTION[2]) or ""):
+        return {}
+    limits = {key: long_number(text_in(configs, key)) for key in RETENTION[:2]}
+    return {key: limit for key, limit in limits.items() if limit is not None and limit >= 0}
+
+
+def retention_text(limits: Mapping[str, int]) -> str:
+    """Return limits of retention as text."""
+    return " and ".join(f"{key} is {limit:,}" for key, limit in limits.items())
 
 
 def _too_early(jump: Jump, poll: Poll) -> str:
@@ -547,9 +635,31 @@ def _too_early(jump: Jump, poll: Poll) -> str:
     return f"record {newest.offset:,} was {max(0, age):,.0f} s old, retention.ms is {limit:,}"
 
 
+def is_used(group: str, place: tuple[str, int], snapshot: Snapshot) -> bool:
+    """Return whether kac saw a client that reads a partition for a group."""
+    trend, lag = snapshot.lag_trends.get(group), snapshot.lags.get(group)
+    stands = trend.standing.get(place) if trend is not None else None
+    if stands is not None:
+        return stands.read
+    return lag is not None and any(each.member for each in lag.partitions if (each.topic, each.partition) == place)
+
+
 def losses_by_change(past: Past) -> Mapping[ConfigChange | str, tuple[Loss, ...]]:
-    """Return the losses grouped: those of one change; those without a known change by topic, under its name."""
+    """Return the losses before their time, grouped: those of one change; those without a known change by topic, under
+    its name.
+    """
     found: dict[ConfigChange | str, list[Loss]] = {}
     for each in past.losses:
+        if each.is_rightful:
+            continue
         found.setdefault(each.change if each.change is not None else each.jump.topic, []).append(each)
     return {cause: tuple(losses) for cause, losses in found.items()}
+
+
+def losses_by_group(past: Past) -> Mapping[tuple[str, str], tuple[Loss, ...]]:
+    """Return group and topic -> the records that the topic's retention deleted before the group read them."""
+    found: dict[tuple[str, str], list[Loss]] = {}
+    for each in past.losses:
+        for group in (each.unread or ()) if each.is_rightful else ():
+            found.setdefault((group, each.jump.topic), []).append(each)
+    return {place: tuple(losses) for place, losses in found.items()}

@@ -64,7 +64,7 @@ def restarting(observations: Observations) -> Mapping[int, Restart]:
             joined = _last_joined(observations, broker, back)
             if left <= back + QUICK and observations.last.at - joined <= _catches_up(observations, broker):
                 found[broker] = Restart(at, back)
-        elif at is not None and _leaves(observations, broker, at):
+        elif stop is not None and at is not None and not stop.unheard and _leaves(observations, broker, at):
             found[broker] = Restart(at, None)
     return found
 

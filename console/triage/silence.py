@@ -7,8 +7,8 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from console.model.cluster import Topic
-from console.model.observed_logs import ObservedLogs
+from console.model.cluster import Topic, partition_in
+from console.model.observed_logs import ObservedLog, ObservedLogs
 from console.triage.observations import Observations
 from console.triage.remembered import remembered
 
@@ -31,19 +31,43 @@ class Silence(NamedTuple):
     """An upper bound of the longest time without new records before the silence, in seconds."""
 
 
+class Written(NamedTuple):
+    """A partition that producers were seen to write to."""
+
+    topic: str
+    number: int
+    log: ObservedLog
+
+
+class Growth(NamedTuple):
+    """The writes to all partitions, as the polls show them."""
+
+    silent: Sequence[Silence]
+    """The topics whose steady writes ended a while ago, the latest first."""
+    written: Sequence[Written]
+    """The partitions that were written to; empty if they are more than `MOST_WRITTEN`."""
+
+
+MOST_WRITTEN = 5_000
+"""Maximum number of written partitions that are compared with each other."""
+
+
 def silences(observations: Observations) -> Sequence[Silence]:
     """Return the topics whose steady writes ended a while ago, the latest first."""
-    return _silences(observations.last.facts.logs, observations.last.snapshot.topics)
+    return _growth(observations.last.facts.logs, observations.last.snapshot.topics).silent
 
 
 @remembered
-def _silences(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Silence]:
+def _growth(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Growth:
     # A topic's longest pause is at most that of any of its partitions that was written to all the time.
     seen: dict[str, tuple[float, float, float]] = {}  # topic -> last write, first read, shortest of the longest pauses
-    for (topic, _), log in logs.logs.items():
+    written: list[Written] = []
+    for (topic, number), log in logs.logs.items():
         if log.grew_at is not None:
             last, first, pause = seen.get(topic, (log.grew_at, log.first_at, log.pause))
             seen[topic] = max(last, log.grew_at), min(first, log.first_at), min(pause, log.pause)
+            if len(written) <= MOST_WRITTEN:
+                written.append(Written(topic, number, log))
     found = [
         Silence(topic, last, pause)
         for topic, (last, first, pause) in seen.items()
@@ -52,7 +76,67 @@ def _silences(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Silen
         and topic in topics
         and not topics[topic].internal
     ]
-    return sorted(found, key=lambda each: (-each.grew_at, each.topic))
+    return Growth(
+        sorted(found, key=lambda each: (-each.grew_at, each.topic)), written if len(written) <= MOST_WRITTEN else ()
+    )
+
+
+BRIEF, STANDS, MOST_OF, FEWEST, FEWEST_TOPICS = 8.0, 15.0, 0.8, 3, 2
+"""Limits for a leader whose partitions are not written to: the longest pause of a steady partition, and the seconds
+without a record; the share of its partitions that stand, and of those of other leaders that do not; the minimum number
+of partitions on each side, and of topics."""
+
+
+class Unwritten(NamedTuple):
+    """A leader to whose partitions producers stopped to write, all at once."""
+
+    leader: int
+    partitions: Sequence[tuple[str, int]]
+    since: float
+    """The time of the last poll with a new record in one of them, Unix seconds."""
+    others: int
+    """The number of partitions of other leaders that are still written to."""
+
+
+def unwritten(observations: Observations) -> Sequence[Unwritten]:
+    """Return the leaders whose partitions are no longer written to, while those of other leaders are."""
+    return _unwritten(observations.last.facts.logs, observations.last.snapshot.topics)
+
+
+@remembered
+def _unwritten(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Unwritten]:
+    by_leader: dict[int, list[Written]] = {}
+    for each in _growth(logs, topics).written:
+        log, partition = each.log, partition_in(topics.get(each.topic), each.number)
+        is_steady = log.pause <= BRIEF and (log.grew_at or 0.0) - log.first_at >= max(STEADY, SEEN * log.pause)
+        if partition is not None and is_steady and not topics[each.topic].internal:
+            by_leader.setdefault(partition.leader, []).append(each)
+    stand = {leader: [each for each in mine if _stands(each.log, logs.at)] for leader, mine in by_leader.items()}
+    alive: dict[str, set[int]] = {}  # topic -> the leaders of its partitions that are written to
+    for leader, mine in by_leader.items():
+        for each in mine:
+            if not _stands(each.log, logs.at):
+                alive.setdefault(each.topic, set()).add(leader)
+    found = []
+    for leader, mine in stand.items():
+        count = sum(len(by_leader[other]) for other in by_leader if other != leader)
+        living = count - sum(len(stand[other]) for other in by_leader if other != leader)
+        # A topic that stands as a whole has lost its producer, and says nothing about the leader.
+        of_both = [each for each in mine if alive.get(each.topic, set()) - {leader}]
+        if (
+            leader >= 0
+            and len(mine) >= MOST_OF * len(by_leader[leader])
+            and len(of_both) >= FEWEST
+            and len({each.topic for each in of_both}) >= FEWEST_TOPICS
+            and living >= max(FEWEST, MOST_OF * count)
+        ):
+            places = sorted((each.topic, each.number) for each in mine)
+            found.append(Unwritten(leader, places, max(each.log.grew_at or 0.0 for each in mine), living))
+    return found
+
+
+def _stands(log: ObservedLog, at: float) -> bool:
+    return at - (log.grew_at or at) >= max(STANDS, PAUSES * log.pause)
 
 
 FIRST_LOOK = 15.0
@@ -70,7 +154,7 @@ def instead_of(observations: Observations) -> Sequence[tuple[Silence, str]]:
 
 @remembered
 def _instead_of(logs: ObservedLogs, topics: Mapping[str, Topic], began: datetime) -> Sequence[tuple[Silence, str]]:
-    silent = _silences(logs, topics)
+    silent = _growth(logs, topics).silent
     if not silent:
         return ()
     first = began.timestamp() + FIRST_LOOK

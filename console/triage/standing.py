@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
@@ -12,7 +12,7 @@ from console.lint.replicas import is_cordoned
 from console.lint.report import can_look
 from console.lint.rule import Found, Rule, Seen
 from console.lint.rules import BY_NAME, RULES
-from console.model.changes import OwnTarget
+from console.model.changes import OwnTarget, Target
 from console.model.config import ConfigPlace, ConfigResource
 from console.model.snapshot import Snapshot
 from console.triage.changed_places import ChangedPlace, changed_place
@@ -24,9 +24,16 @@ if TYPE_CHECKING:
 
 STANDING = tuple(rule for rule in RULES if rule.stands_after is not None)
 """The rules whose findings are causes of a verdict."""
+ARISING = tuple(BY_NAME[name] for name in ("cleaner-off", "leaders-uneven", "one-rack", "single-replica", "voters-few"))
+"""The rules whose findings are possible causes if they arose while kac watched: clusters live with others for years."""
+LOOKS_EVERY, LASTS = timedelta(seconds=30), timedelta(seconds=60)
+"""The time between two looks by these rules, which read all partitions; and the time for which a finding has to last.
+"""
 _NO_TIME = datetime.fromtimestamp(0, UTC)
 
 _EMPTY = BY_NAME["broker-empty"]
+BALANCE = ("balance",)
+"""The words of the statement that moves replicas."""
 
 Key = tuple[str, str, str, int]
 """The name of a rule, its finding's subject and key as text, and a number that separates findings that are equal in
@@ -46,12 +53,34 @@ class Stands(NamedTuple):
     broker."""
 
 
+Mark = tuple[str, Target, str]
+"""The name of a rule, and its finding's subject and key."""
+
+
+class Arising(Struct, frozen=True):
+    """The findings of the rules in `ARISING`.
+
+    Attributes:
+        at: the time of the last look, UTC; None before the first.
+        brokers: the brokers that were listed then: with other brokers, other things are wrong.
+        found: the findings of that look.
+        arisen: those that came while kac watched.
+    """
+
+    at: datetime | None = None
+    brokers: frozenset[int] = frozenset()
+    looked: frozenset[str] = frozenset()
+    found: frozenset[Mark] = frozenset()
+    arisen: Mapping[Mark, Stands] = field(default_factory=dict)
+
+
 class Standing(Struct, frozen=True):
     """The findings of lint's rules, and the rules that could run."""
 
     findings: Mapping[Key, Stands] = field(default_factory=dict)
     looked: frozenset[str] = frozenset()
     """The rules that have judged at least once all data that they need."""
+    arising: Arising = Arising()
 
 
 def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
@@ -80,8 +109,32 @@ def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
             is_meant = first is not None and rule is _EMPTY and _held_replicas(before.snapshot, place.subject.broker)
             findings[key] = Stands(rule, found, place, found.since or first, is_meant)
         looked.add(rule.name)
-    now = Standing(findings, frozenset(looked))
+    now = Standing(findings, frozenset(looked), _arising_after(known.arising, seen, poll))
     return known if now == known else now
+
+
+def _arising_after(known: Arising, seen: Seen, poll: Poll) -> Arising:
+    """Return the findings of the rules in `ARISING` after a poll. While replicas move, the last ones stay."""
+    if poll.snapshot.reassignments or (known.at is not None and poll.at - known.at < LOOKS_EVERY):
+        return known
+    rules = [rule for rule in ARISING if can_look(seen, rule)]
+    kept = {rule.name for rule in ARISING} - {rule.name for rule in rules}
+    found: set[Mark] = {mark for mark in known.found if mark[0] in kept}
+    arisen = {mark: each for mark, each in known.arisen.items() if mark[0] in kept}
+    brokers = frozenset(each.id for each in seen.brokers)
+    for rule in rules:
+        for each in _LOOKS[rule.name](seen):
+            if rule.name == "leaders-uneven" and each.command != BALANCE:
+                continue  # an election, which brokers hold by themselves, spreads the leaders again
+            mark = rule.name, each.subject, each.key
+            found.add(mark)
+            was = known.arisen.get(mark)
+            if was is not None:
+                arisen[mark] = was._replace(found=each)
+            elif rule.name in known.looked and brokers == known.brokers and mark not in known.found:
+                arisen[mark] = Stands(rule, each, _place(each), poll.at)
+    looked = known.looked | {rule.name for rule in rules}
+    return Arising(poll.at, brokers, looked, frozenset(found), arisen)
 
 
 def _found(rule: Rule, seen: Seen) -> Iterator[Found]:
@@ -107,7 +160,7 @@ def _look(rule: Rule) -> Callable[[Seen], Sequence[Found]]:
     return lambda seen: anew(seen.meant, *(getattr(seen.snapshot, part) for part in names))
 
 
-_LOOKS = {rule.name: _look(rule) for rule in STANDING}
+_LOOKS = {rule.name: _look(rule) for rule in (*STANDING, *ARISING)}
 
 
 def _held_replicas(snapshot: Snapshot, broker: int | None) -> bool:

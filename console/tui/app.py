@@ -94,7 +94,7 @@ class Console(KeysInOrder["Context"]):
         Args:
             history: file of former commands; None: no history.
             contexts: the contexts that the operator can switch to; None: the configured ones.
-            lake: value of ``--lake``, which overrides the configured one.
+            lake: value of ``--lake``, which overrides the configured one; None without the option.
             prefetched: the first reads, which begin when the first frame is drawn; None: they are ordinary reads.
         """
         super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))
@@ -223,7 +223,9 @@ class Console(KeysInOrder["Context"]):
         return self.navigator.view
 
     def _leave_place(self, old: Place, new: Place) -> None:
-        """Clear the message about the former place, and the marks of changes, which the operator has seen."""
+        """Clear the message about the former place and the cursor in time; if the pane changes, also clear the marks of
+        changes, which the operator has seen.
+        """
         if new.pane != old.pane:
             self.cluster.changed.clear()
         self.cluster.half_hour.leave_moment()
@@ -254,7 +256,7 @@ class Console(KeysInOrder["Context"]):
         return not self.view.known() and self.reading.contact.is_current and not self.reading.resting
 
     def busy_with(self) -> str:
-        """Return the work that must not be interrupted: a change under way."""
+        """Return the work that must not be interrupted: a change under way; ``""`` without one."""
         return "a change is on its way" if self.session.work.is_under_way else ""
 
     def tell(self, text: str) -> None:
@@ -438,7 +440,9 @@ class Console(KeysInOrder["Context"]):
         self.message_line.say(message.text, message.meaning)
 
     def _handle_exception(self, error: Exception) -> None:
-        """End the console with one line instead of a traceback, which goes to the log."""
+        """End the console with one line instead of a traceback, which goes to the log. A headless console leaves the
+        exception to Textual.
+        """
         if self.is_headless:
             super()._handle_exception(error)
             return

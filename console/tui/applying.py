@@ -87,7 +87,7 @@ class Applying:
         start(self._app, partial(self._work, self._check, "checked"), group="change", name="check")
 
     def do_apply(self, valid_only: bool = False, force: bool = False) -> None:
-        """Ask, then apply the plan.
+        """Ask, then apply the plan. If the plan is being checked or applied, only say so.
 
         The question appears at once, so that keys typed ahead answer it; risks and deletions are read meanwhile.
 
@@ -172,7 +172,9 @@ class Applying:
             question.tell(found)
 
     async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
-        """Show another client's changes: before, theirs, ours. Return whether to overwrite exactly these."""
+        """Ask whether to overwrite another client's changes, exactly those of these conflicts, and return the answer.
+        The first `MOST_CONFLICTS` are shown: before, theirs, ours.
+        """
         from console.tui.screens import Confirm
 
         places = f"{plural(len(conflicts), 'place')} of the plan"
@@ -285,7 +287,7 @@ class Applying:
         """Leave. After the screen closes, the terminal shows how the apply ended.
 
         Args:
-            code: exit code; 1 if an apply is left unfinished.
+            code: exit code. If an apply is unfinished, 0 becomes 1; if a request has no response yet, the code is 1.
         """
         from rich.text import Text
 
@@ -366,7 +368,7 @@ _ASKS = session_apply_flow.Asks(signals=False, deletions=False)
 
 
 def _danger(lines: list[str]) -> list[Line]:
-    """Return the first lines, and the number of the rest: the plan shows all."""
+    """Return the first lines in red, and a line with the number of the rest: the plan shows all."""
     shown: list[Line] = [[(clean(line, 400), "danger")] for line in lines[:MOST_LINES]]
     if len(lines) > MOST_LINES:
         shown.append([(f"and {len(lines) - MOST_LINES:,} more: Esc goes back to the plan, which has all", "danger")])

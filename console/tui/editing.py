@@ -62,7 +62,7 @@ class Editing:
             lasts_ms: time from the apply to the reversal of the edits, milliseconds; None: no reversal.
             left_out: names of marked rows that are hidden, and so not edited.
             spared: names of Kafka's internal topics, which are not deleted with others.
-            kept: the end of the report, about files with the records that are passed over.
+            kept: the end of the report, about files with the records that are passed over; ``""`` without any.
         """
         try:
             report = self._session.stage(edits, lasts_ms)
@@ -73,7 +73,7 @@ class Editing:
         self.message.say(text + spared_text(spared) + left_out_text(left_out) + kept, meaning)
 
     def begin_set(self, entities: Sequence[Subject], key: str = "", left_out: Sequence[str] = ()) -> None:
-        """Open the command bar with ``set`` for entities.
+        """Open the command bar with ``set`` for entities; do nothing without entities and hidden marked rows.
 
         Args:
             entities: one entity, which is written into the command; or the marked ones, to which a command without an
@@ -101,7 +101,7 @@ class Editing:
         self.message.say(f"done again; {plural(len(self._session.plan), 'edit')} staged")
 
     async def revert(self, change: str, span: Span | None) -> None:
-        """Stage the edits that revert a change, and ask for the secrets that they need and that are kept nowhere.
+        """Stage the edits that revert a change; prompt for the secrets that they need and that kac does not keep.
 
         Args:
             change: number of the change in the journal.

@@ -17,7 +17,9 @@ from console.tui.editing import Editing
 
 
 def elect_leaders(editing: Editing, snapshot: Snapshot, brokers: Collection[int], left_out: Sequence[str] = ()) -> None:
-    """Stage elections of these brokers as preferred leaders; without brokers, of all preferred leaders."""
+    """Stage elections of these brokers as preferred leaders; without brokers, of all preferred leaders. If the topics
+    are not read yet, only say so.
+    """
     if _are_read(editing, snapshot):
         topics = snapshot.topics
         wanted = [each for broker in brokers for each in preferred_elections(topics, broker)]

@@ -91,7 +91,7 @@ class Executor:
         """Execute statements in order. Edits of adjacent statements are staged as one undo step.
 
         Returns:
-            An error of the language with its position; None on success. Other errors go to the message line.
+            An error of the language with its position; else None, as other errors go to the message line.
         """
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
@@ -130,7 +130,8 @@ class Executor:
         return "".join(f"; {each}" for each in kept)
 
     def _selected(self) -> list[language_statements.Subject | None]:
-        """Return the entities of a command without one: all visible marked ones, or the one under the cursor.
+        """Return the entities of a command without one: all visible marked ones, or the one under the cursor; `[None]`
+        if there is none.
 
         Raises:
             CommandError: all marked rows are hidden.

@@ -248,7 +248,8 @@ class Frame:
         self._colored = False
 
     def put_color(self) -> None:
-        """Set the header's background to the context's colour, unless it has no colour or NO_COLOR is set.
+        """Set the header's background to the context's colour, unless it has no colour or an unknown one, or NO_COLOR
+        is set.
 
         A terminal with 16 colours gets the colour by name, so that its own palette applies; a colour as ``#rrggbb`` is
         converted.
@@ -312,7 +313,9 @@ class Frame:
         return self._lost() or self._moment() or self._navigator.view.note()
 
     def _moment(self) -> Line:
-        """Return the events in the column of the cursor in time, and the key that opens it; empty without a cursor."""
+        """Return the first events in the column of the cursor in time, the number of the others, and the key that opens
+        it; empty without a cursor.
+        """
         if (moment := self._cluster.half_hour.moment) is None:
             return []
         found = self._journal.lines_between(moment.begins, moment.ends)
@@ -322,7 +325,7 @@ class Frame:
         return [(time, "strong"), (said + left, ""), ("  Enter: replay from here", "muted")]
 
     def _lost(self) -> Line:
-        """Return the failure to reach the cluster, the view's data, or some of the brokers."""
+        """Return the failure to reach the cluster, some of the brokers, or the view's data; empty without a failure."""
         view, contact = self._navigator.view, self._cluster.contact
         if contact.lost is not None:
             what, then = "not connected", "trying again; r tries now"

@@ -126,6 +126,7 @@ class KeysInOrder(App[Result]):
 
     def suspend_job(self) -> None:
         """Stop the job of this process, as Ctrl-Z does for a program that reads no keys; redraw when it continues.
+        While a change is under way, only say so.
 
         It stops the whole process group, because the parent of this process (make, a script) has to return control to
         the shell. If no shell could continue the job, the kernel does not stop it.
@@ -142,7 +143,9 @@ class KeysInOrder(App[Result]):
             self.tell("this screen can't be suspended")
 
     async def on_event(self, event: events.Event) -> None:
-        """Pass on a key, or hold it back."""
+        """Pass on a key, or hold it back until the work of the keys before is at rest. Other events are passed on at
+        once.
+        """
         if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
             await super().on_event(event)
             return
@@ -182,7 +185,8 @@ class KeysInOrder(App[Result]):
             await self.no_messages()
 
     async def no_messages(self) -> None:
-        """Wait until no widget has a message left, and the layout has placed each widget.
+        """Wait until no widget has a message left, and the layout has placed each widget, at most `ROUNDS` rounds of
+        messages.
 
         Repeatedly sends a message to widgets that still handle others, until all widgets have waited for a while.
         """

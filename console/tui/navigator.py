@@ -72,13 +72,13 @@ class Navigator:
             view.lines.set_marks(())
 
     async def goto(self, place: places.Place, *, aside: bool = False, row: Hashable | None = None) -> None:
-        """Show a place, and push the current one on the back stack.
+        """Show a place, and push the current one on the back stack. Do nothing for the place that is shown.
 
         The view is mounted when it is first shown. All changes are painted at once, at the end.
 
         Args:
             aside: whether the place is another section of the same entity; see `BackStack.go`.
-            row: key of the row that gets the cursor, if the view has it.
+            row: key of the row that gets the cursor, if the view has it; None to leave the cursor where it was.
         """
         if place == self.stack.place:
             return

@@ -61,7 +61,8 @@ class Operating:
     # -- beginning an operation ----------------------------------------------------------------------------------------
 
     def ask_and_begin(self, goal: Goal, throttle: int | None) -> None:
-        """Show the forecast of a goal, ask, and begin the operation.
+        """Show the forecast of a goal and ask; begin the operation if the operator agrees. If no replica has to move,
+        or another operation is open, only say so.
 
         Args:
             throttle: rate of the copies, bytes/s; None for no throttle.
@@ -100,7 +101,8 @@ class Operating:
         await self._begin_if_agreed(goal, Confirm(title, lines, BEGINS, names), partial(begin, session, goal, throttle))
 
     def ask_and_redrive(self, goal: Redrive, most: int | None) -> None:
-        """Show the dead letters of a topic and the letters that would be sent, ask, and begin the operation.
+        """Show the dead letters of a topic and the letters that would be sent, and ask; begin the operation if the
+        operator agrees. If no letter is chosen, or one can't be sent, only show the letters.
 
         Args:
             goal: the goal without its ends.
@@ -176,7 +178,7 @@ class Operating:
     # -- continuing an operation ---------------------------------------------------------------------------------------
 
     def do_work(self) -> None:
-        """Run the open operation."""
+        """Run the open operation, unless one runs here already or another process works on it; then say so."""
         if self.at_work:
             self._message.say(f"{self.at_work} is worked on here; w shows it", "muted")
             return
@@ -207,12 +209,13 @@ class Operating:
         give_up: bool = False,
         pause: bool | None = None,
     ) -> None:
-        """Send a request to the process that runs an operation; without one, cancel the operation here.
+        """Send a request to the process that runs an operation. If no process runs it, cancel the operation here; other
+        requests wait until a process continues it.
 
         Args:
             throttle: the new rate, as for `ask_of`.
             give_up: end the operation although silent brokers keep its throttles.
-            pause: whether a redrive waits.
+            pause: whether a redrive waits; None to leave that as it is.
         """
         ask = partial(self._ask, number, cancel, throttle, give_up, pause)
         start(self._app, partial(self._reported, ask), group="command", name="command")
@@ -247,7 +250,7 @@ class Operating:
         return Session(shown.client, shown.context, shown.front_end, shown.clock)
 
     def _work(self, number: int, line: str) -> None:
-        """Start to run an operation.
+        """Start to run an operation, unless one runs already.
 
         It runs as a task, not as a worker: workers are cancelled when the app exits, even in the middle of a request.
         """
@@ -311,7 +314,9 @@ class Operating:
     # -- leaving -------------------------------------------------------------------------------------------------------
 
     async def leave(self) -> None:
-        """Stop the operation's work: wait for the response to a sent request, and release the lease."""
+        """Stop the operation's work: wait up to `LAST_ANSWER` for the response to a sent request, and release the
+        lease.
+        """
         task, session = self._task, self._session
         if task is None or session is None:
             return

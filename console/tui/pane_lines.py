@@ -50,10 +50,10 @@ class PaneLines:
         self.says_changes = True
 
     def goes_to(self, number: str) -> bool:
-        """Put the cursor on a row; return whether the row exists.
+        """Put the cursor on a row. Return whether that succeeded; if not, say why.
 
         Args:
-            number: the printed number of the row; ``""`` for the row that was chosen before, else the first row.
+            number: the printed number of the row; ``""`` for the row that was chosen before, or for the only row.
         """
         lines = self._navigator.view.lines
         if number:
@@ -75,8 +75,8 @@ class PaneLines:
         return False
 
     def sort(self, word: str) -> bool:
-        """Sort the rows by a column, the second time in the opposite order; without a column, print the names of the
-        columns.
+        """Sort the rows by a column, the second time in the opposite order; without a column of that name, print the
+        names.
 
         Args:
             word: the printed name of the column, or its title on the screen.
@@ -123,7 +123,9 @@ class PaneLines:
         return told
 
     def _rows(self) -> Iterator[tuple[Hashable, dict[str, str]]]:
-        """Yield the key and the words of the rows that were written before, and of new rows among them."""
+        """Yield the key and the words of the first rows, as many as are printed (`_room`); for the plan, of all
+        edits.
+        """
         lines = self._navigator.view.lines
         if isinstance(lines, DiffView):
             yield from _plan_rows(lines)
@@ -140,7 +142,9 @@ class PaneLines:
                 yield lines.key_at(index), {"": text}
 
     def tell(self) -> None:
-        """Print the title of the pane, and its first rows with numbers."""
+        """Print the title of the pane, and its first rows with numbers; for the overview its graphs, and before the
+        data are read, the reason.
+        """
         view, place = self._navigator.view, self._navigator.place
         title = keymap.VIEWS[view.NAME][0]
         parts = [its for _, its in places.parts_of(place)]
@@ -225,7 +229,9 @@ class PaneLines:
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def _tell_row_changes(self) -> None:
-        """Write which rows came, changed or went, unless the operator wants no changes."""
+        """Write which rows came, changed or went: at most `MOST_CHANGES`, the worst first, and the number of the
+        others; nothing in the overview, or if the operator wants no changes.
+        """
         view = self._navigator.view
         if view.NAME == keymap.OVERVIEW:
             return
@@ -281,7 +287,7 @@ class PaneLines:
         self._tell_row_changes()
 
     def _tell_troubles(self) -> None:
-        """Write the troubles that began or ended, in any pane."""
+        """Write the troubles that began or ended, in any pane, if changes are to be said."""
         now = self._causes()
         before, self._troubles = self._troubles, now
         if now is None or before is None or not self.says_changes:

@@ -153,7 +153,9 @@ class Journal:
         self._update()
 
     def _update(self) -> None:
-        """Report a change now, and again when the next edit is due."""
+        """Report a change now, and again when the next edit is due, or after `LONGEST_WAIT`. If an operation is open,
+        also read the journal again after that time.
+        """
         self._changed()
         now = datetime.now(UTC)
         waits = [(due.until - now).total_seconds() for due in self._expiring if due.until > now]
@@ -204,8 +206,8 @@ class OpenLake:
         """Keep the lake's place, without opening the lake.
 
         Args:
-            given: the value of ``--lake``.
-            setting: the context's setting.
+            given: the value of ``--lake``; None without the option.
+            setting: the context's setting; None without one.
         """
         self.where = lake_place(given, os.environ, setting, Path.home())
         self.problem = ""
@@ -215,7 +217,9 @@ class OpenLake:
         self._is_closed = False
 
     async def tables(self) -> Tables | None:
-        """Return the tables, opened on another thread; None if they can't be read, with the reason in `problem`."""
+        """Return the tables, opened on another thread; None if they can't be read, with the reason in `problem`, or
+        after `close`.
+        """
         return await asyncio.to_thread(self._open)
 
     def close(self) -> None:

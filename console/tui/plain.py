@@ -153,7 +153,9 @@ class Plain:
                 await asyncio.sleep(TICK)
 
     def _leave(self) -> None:
-        """Leave at the end of the input, which can't answer a question."""
+        """Leave at the end of the input, which can't answer a question: with exit code 3 if staged edits are lost.
+        During an apply, wait as for a quit.
+        """
         app = self._app
         if self._cluster.session.work.is_under_way or self._applying().busy:
             self._applying().do_quit()
@@ -163,7 +165,7 @@ class Plain:
         app.exit(return_code=3 if count else 0)
 
     async def _settled(self) -> None:
-        """Wait until the app is at rest, or asks something; write its messages meanwhile."""
+        """Wait until the app is at rest or asks something, at most `PATIENCE` seconds; write its messages meanwhile."""
         app, end = self._app, monotonic() + PATIENCE
         while app.is_running and monotonic() < end:
             is_busy = app.is_busy(KeyEvent("enter", None))
@@ -182,7 +184,7 @@ class Plain:
         return isinstance(top, Waiting) or self._bar().line.is_open
 
     async def _take(self, line: str) -> None:
-        """Carry out one line."""
+        """Carry out one line: the answer to a question, a secret, the rest of a command, or a command."""
         app, bar = self._app, self._bar()
         top = app.screen
         if isinstance(top, Confirm | Waiting):
@@ -289,7 +291,7 @@ class Plain:
         return by_id or next((key for key in here if word == key.label), None)
 
     def _run(self, text: str) -> None:
-        """Run commands of the language."""
+        """Run commands of the language, and report an error in them."""
         from console.language.errors import LanguageError
         from console.language.grammar import parse
         from console.language.statements import Where

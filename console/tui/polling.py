@@ -136,7 +136,9 @@ class Polling:
         reading.tick()
 
     async def _read(self) -> None:
-        """Poll the cluster once and post the outcome. Raises the view's read failure, or that no broker answers."""
+        """Poll the cluster once and post the outcome. Raises AdminError or Refused if the view could not be read, or if
+        no broker answers.
+        """
         if self._was_read[0] != (place := self._view().place):
             self._was_read = place, self._session.clock.now()
         known = self._session.snapshot
@@ -217,7 +219,7 @@ class Polling:
         """Find out which brokers answer, and post it. Raises AdminError if all are silent.
 
         Args:
-            unread: the reason why the poll itself failed.
+            unread: the reason why the poll itself failed; None if it did not.
         """
         from console.admin import cluster
         from console.admin.errors import AdminError, AuthenticationFailed

@@ -56,9 +56,9 @@ class Contact(Struct, frozen=True):
     silent: frozenset[int] = frozenset()
     """The brokers that do not answer while others do."""
     unread: Failure | None = None
-    """The reason why the visible view can't be read although brokers answer."""
+    """The reason why the visible view can't be read although brokers answer; None if it can."""
     unread_since: datetime | None = None
-    """The time of the view's last read, UTC."""
+    """The time of the view's last read, UTC; None while it can be read."""
 
     @property
     def is_current(self) -> bool:
@@ -193,8 +193,9 @@ class Reading:
         self._whole = {part: Turns(Pace(refresh * 0.9, WHOLE_REST)) for part in (Part.TOPICS, Part.ACLS)}
 
     def _may(self, part: Scheduled, turn: Turn) -> bool:
-        """Return whether a part may be read now. Parts other than the view wait for the cluster's first response; while
-        paused, the header is read once."""
+        """Return whether a part may be read now: no part during an apply, and parts other than the view only after the
+        cluster's first response. While paused, only requested reads run, and the header is read once.
+        """
         if self.held or (self.paused and not turn.asked and (turn.was_read or part.name not in HEADER)):
             return False
         if part.name == VIEW:
@@ -210,7 +211,7 @@ class Reading:
         return self.reads.rests(VIEW)
 
     def age(self, at: datetime | None, ticks: int) -> str:
-        """Return ``as of 09:41:07`` for data whose next read is overdue; else ``""``.
+        """Return ``as of 09:41:07`` for data whose next read is overdue, or while reads are paused; else ``""``.
 
         Args:
             at: time of the read, UTC; None if it has not been read.

@@ -118,7 +118,7 @@ class AskedRecords:
             self._resumed.set()
 
     async def search(self, changed: Callable[[], None]) -> None:
-        """Search until the end, or until `stop`.
+        """Search until the end, until `stop`, or until an error.
 
         Args:
             changed: called after each change of the attributes.
@@ -211,7 +211,9 @@ class AskedRecords:
             await self._navigator.do_back()
 
     def do_further(self) -> None:
-        """Continue the search from the position at which it was stopped."""
+        """Continue the search from the position at which it was stopped. If it still runs, or has ended, only say
+        so.
+        """
         more = self.answer.progress.more if self.answer is not None else None
         if more is None or self.is_searching:
             said = "it still searches: Esc stops it" if self.is_searching else "there is nothing further: r reads again"
@@ -279,6 +281,8 @@ def _together(before: model.Progress, now: model.Progress) -> model.Progress:
 
 
 def _joined(was: model.Scanned, now: model.Scanned) -> model.Scanned:
-    """Return two ranges of a partition as one; one that was not searched has no part in it."""
+    """Return two ranges of a partition as one. Leave out a range that was not searched; if neither was, return the
+    second.
+    """
     ranges = [each for each in (was, now) if each.next > each.first] or [now]
     return now._replace(first=min(each.first for each in ranges), next=max(each.next for each in ranges))

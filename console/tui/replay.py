@@ -129,7 +129,7 @@ class RecordedEvents:
         self.record: Record | None = None
 
     def gaps(self) -> list[str]:
-        """Return no gaps: the gaps of a record are unknown."""
+        """Return no gaps: a record does not say which parts were not observed."""
         return []
 
     def begin(self) -> None:
@@ -258,12 +258,12 @@ class ReplayConsole(Console):
         self._write_time()
 
     async def look_back(self, at: datetime) -> None:
-        """Show the last poll at a time."""
+        """Show the last poll up to a time."""
         wanted = max(self.record.diagnosis.begins_ms, round(at.timestamp() * 1000))
         self._go(lambda: self._moment_at(wanted), "the record has no look at that time")
 
     def go_to_time(self, text: str) -> None:
-        """Show the last poll at a time, in the forms that an operator types."""
+        """Show the last poll up to a time, in the forms that an operator types; if the text is no such time, say so."""
         diagnosis = self.record.diagnosis
         try:
             wanted = record_time(text, diagnosis.begins_ms, diagnosis.ends_ms)
@@ -287,7 +287,9 @@ class ReplayConsole(Console):
         return next((each for each in moments if each.verdict is not None), moments[0] if ended and moments else None)
 
     def _moment_at(self, at_ms: int) -> Moment | None:
-        """Return the moment at a time; None if the record has not been read up to there."""
+        """Return the last moment up to a time, or the first moment if all are later; None if the record has no moments,
+        or has not been read up to that time.
+        """
         diagnosis = self.record.diagnosis
         known = diagnosis.moments
         reached = diagnosis.ended or (bool(known) and known[-1].at_ms >= at_ms)

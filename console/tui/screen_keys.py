@@ -73,7 +73,7 @@ class ScreenKeys:
         self._frame.message.say(text, "muted")
 
     async def do_copy(self) -> None:
-        """Copy the view's text, and show the outcome."""
+        """Copy the view's text, if there is any, and show the outcome."""
         if not (text := self._navigator.view.copied()):
             self._frame.message.say("there is nothing to copy here", "muted")
             return

@@ -272,17 +272,17 @@ class Confirm(ModalScreen[bool]):
         return [[(self._title, "strong")], *self._lines]
 
     def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
-        """Take Esc in the input line as no."""
+        """Answer the question with "no" when the operator leaves the input line with Esc."""
         message.stop()
         self.dismiss(False)
 
     def action_agree(self) -> None:
-        """Take `y` as yes unless a name is required."""
+        """Answer the question with "yes", unless it requires a name."""
         if not self.names:
             self._agree()
 
     def action_refuse(self) -> None:
-        """Take the key as no."""
+        """Answer the question with "no"."""
         self.dismiss(False)
 
 

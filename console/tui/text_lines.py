@@ -167,7 +167,7 @@ class MessageLine(TextLines):
             self.write()
 
     def write(self) -> None:
-        """Show the message, else the note."""
+        """Show the message, else the note, in at most `MESSAGE_LINES` lines."""
         lines = wrap(self._said or self._note(), max(20, self.app.size.width - 2))[:MESSAGE_LINES]
         if self.size.height != len(lines):
             self.styles.height = len(lines)

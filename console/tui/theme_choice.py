@@ -45,7 +45,7 @@ class ThemeChoice:
             self.show()
 
     def choose(self, name: str) -> None:
-        """Apply a theme, whatever background the terminal reports."""
+        """Apply a theme, whatever background the terminal reports; a terminal with 16 colours or none keeps its own."""
         self._chosen = name
         self.show()
         if not self._app.theme.startswith(f"kac-{name}"):

@@ -25,7 +25,9 @@ class Tour:
         self.is_shown = not path.exists()
 
     def end(self) -> None:
-        """Mark the tour as seen. Blocks on the file, so call it on a thread."""
+        """Mark the tour as seen; if that can't be written, kac shows the tour again. Blocks on the file, so call it on
+        a thread.
+        """
         try:
             private_folder(self._path.parent)
             write_whole(self._path, b"", PRIVATE)

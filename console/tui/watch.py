@@ -184,7 +184,9 @@ class Watch:
                 await poller.rest()
 
     def _has_lost(self, error: AdminError | Refused) -> None:
-        """Keep the verdict, marked as old, and read the header at once to find out whether brokers answer."""
+        """Keep the verdict, and mark it as old. If contact was not lost before, also read the header at once, to find
+        out whether brokers answer.
+        """
         if self.lost is None:
             log.warning("triage: %s", error.failure)
             self.reading.now()
@@ -193,7 +195,9 @@ class Watch:
         self._redraw()
 
     async def _take(self, poll: Poll) -> None:
-        """Diagnose a poll, unless the last diagnosis was too recent."""
+        """Diagnose a poll, unless the last diagnosis was too recent. If contact was lost before, also read the header
+        at once.
+        """
         if self.lost is not None:
             self.lost = None
             self.reading.now()
@@ -278,7 +282,9 @@ class HalfHourWatch:
         """The reason why there are no graphs in which the cursor in time could move."""
 
     def begin(self) -> None:
-        """Start to take samples; if the live refresh is paused, take one."""
+        """Start to take samples; if the live refresh is paused, take one. With a connection to controllers, read no
+        data for them.
+        """
         reads = self._reading.reads
         if not self._has_begun:
             self._has_begun = True
@@ -319,7 +325,9 @@ class HalfHourWatch:
         self.moment, self.left_at = None, self.moment or self.left_at
 
     def cluster(self, width: int, room: int) -> Drawn:
-        """Return the cluster's chart, in at most `room` lines."""
+        """Return the cluster's chart, in at most `room` lines; no lines before the first sample, or if the chart does
+        not fit.
+        """
         if self.in_words:
             return self._in_words(self.sentences(None).values(), width, room)
         from console.present.overview import overview_chart
@@ -328,7 +336,8 @@ class HalfHourWatch:
 
     def own(self, kind: Kind, name: str, width: int, room: int, readers: Collection[str] = ()) -> Drawn:
         """Return the chart of one topic, group or broker (`console.present.overview.own_chart`), in at most `room`
-        lines."""
+        lines; no lines if there are no samples of it, or if the chart does not fit.
+        """
         if self.in_words:
             return self._in_words(self.sentences((kind, name)).values(), width, room)
         from console.present.overview import own_chart
@@ -339,7 +348,9 @@ class HalfHourWatch:
         return self._drawn(chart, width, room)
 
     def sentences(self, about: tuple[Kind, str] | None) -> Mapping[Any, Sentence]:
-        """Return the half hour of the cluster, or of a topic, group or broker, as sentences."""
+        """Return the half hour of the cluster, or of a topic, group or broker, as sentences; empty before the first
+        sample.
+        """
         from console.present.in_words import cluster_graphs, own_graphs, still_told
 
         known = self.known
@@ -378,7 +389,7 @@ class HalfHourWatch:
             self._redraw()
 
     async def _take(self) -> None:
-        """Take a sample of the snapshot if one is due."""
+        """Take a sample of the snapshot if one is due. Do nothing before the first read."""
         now, snapshot = self._session.clock.now(), self._session.snapshot
         if not snapshot.read_at:
             return
@@ -408,7 +419,7 @@ class HalfHourWatch:
         return found
 
     async def _read(self) -> None:
-        """Read rates, and the lags of the next groups."""
+        """Read rates, and the lags of the next groups unless lags were read within `READS_EVERY`."""
         session = self._session
         await session.rates.read((), self._reading.contact.silent)
         at = session.snapshot.read_at.get(Part.LAGS)
@@ -465,7 +476,9 @@ class LintWatch:
         await self._look(seen_by(session.snapshot, session.clock.now(), session.context))
 
     async def read(self) -> None:
-        """Read the data that the rules need, and run the rules, if something changed or is old."""
+        """Read the data that the rules need, and run the rules, if something changed or is old. If the read fails, keep
+        the reason as `problem`, and the former report.
+        """
         snapshot = self._session.snapshot
         if not self._looks.is_due() or (self.report is not None and snapshot is self._seen and self._is_fresh()):
             return

@@ -45,7 +45,7 @@ class Watching:
             self.problem = clean(f"{error.message}; {error.hint}" if error.hint else error.message, 600)
 
     def begin(self, subjects: Iterable[Watched], set_: str = "") -> None:
-        """Watch these subjects, and no others."""
+        """Replace the watched subjects. set_: the name of the set that they come from; ``""`` without a set."""
         self.subjects, self.set, self.problem = tuple(subjects), set_, ""
 
     def add(self, targets: Iterable[ConfigResource | QuotaEntity]) -> list[Watched]:

@@ -32,7 +32,7 @@ class _Lists(NamedTuple):
     """Whether a request without a list requests everything; the keys of its parts then are the names of its items
     alone."""
     inside: _Inside | None = None
-    """The lists in the items, such as partitions in topics."""
+    """The lists in the items, such as partitions in topics; None without such lists."""
 
 
 class _Inside(NamedTuple):

@@ -169,8 +169,8 @@ def _compact_text(data: bytes, at: int, marks: Marks) -> int:
 
 
 def _request_text(data: bytes, at: int, marks: Marks) -> int:
-    """Return the offset after a text in a request: brokers refuse strings that are too long for older versions
-    (MessageGenerator: "had invalid length").
+    """Return the offset after a text in a request. Raises MalformedFrame for a text that is too long for older
+    versions: brokers refuse it (MessageGenerator: "had invalid length").
     """
     end = _compact_text(data, at, marks)
     if end - at > _LONGEST_TEXT + 3:

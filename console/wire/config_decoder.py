@@ -1,4 +1,4 @@
-"""Decoder of DescribeConfigs responses into the model, which decodes no bytes twice.
+"""Decoder of DescribeConfigs responses into the model. It decodes equal bytes only once.
 
 A broker describes thousands of topics with the same few encodings. An encoded entry is self-delimiting, so no encoding
 is a proper prefix of another: bytes that start with a known encoding have the known value. So whole sets are compared
@@ -223,5 +223,7 @@ class ConfigDecoder:
         return length, size
 
     def _skip_tags(self, body: bytes, offset: int) -> int:
-        """Return the offset after a section of tagged fields. Kafka defines none; a newer broker may send some."""
+        """Return the offset after a section of tagged fields; the offset itself in a version without such sections.
+        Kafka defines no tagged fields here, but a newer broker may send some.
+        """
         return skip_tags(body, offset) if self._flexible else offset

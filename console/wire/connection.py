@@ -150,7 +150,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     def __init__(
         self, host: str, port: int, *, login: Login | None, limit: float, meant: Node | None, **arguments: Any
     ) -> None:
-        """Make a connection that is not open.
+        """Create a connection that is not open yet.
 
         Args:
             limit: the seconds for the renewal of a session.
@@ -429,7 +429,7 @@ class FrameReceiver(asyncio.BufferedProtocol):
             self._buffer, self._filled = buffer, left
 
     def eof_received(self) -> bool | None:
-        """Pass on that the peer has closed its side."""
+        """Tell the inner protocol that the peer has closed its side; return its answer."""
         return self._inner.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -577,7 +577,7 @@ async def connect(
         limit: the seconds for all steps.
         security: aiokafka's arguments ``security_protocol`` and ``ssl_context``; ``login``, a `Login`, for SASL.
         meant: the node that must answer, if the cluster's brokers support this check; a broker that does not is
-            connected again without it.
+            connected again without it; None for any node.
     """
     arguments = {"login": None, **security}
     carrier = _CheckedConnection(host, port, client_id=client_id, limit=limit, meant=meant, **arguments)

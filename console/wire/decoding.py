@@ -36,7 +36,7 @@ class Load(Struct, frozen=True, tag=True):
     schema: SchemaText
     descriptors: bytes = b""
     main: str = ""
-    """The name of the schema's own file in the descriptors."""
+    """The name of the schema's own file in the descriptors; ``""`` for an Avro schema."""
     encodes: bool = False
     """Whether payloads are made from JSON: a request then contains JSON, and its answer a payload."""
 
@@ -80,7 +80,7 @@ Answer = Made | Refused
 
 
 def serve() -> None:
-    """Answer requests until the input ends."""
+    """Answer requests until the input ends, or until a request takes too much memory."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     output = os.fdopen(os.dup(1), "wb")
@@ -119,7 +119,9 @@ class _Kept:
         self._decoders: OrderedDict[int, tuple[Callable[..., bytes], int]] = OrderedDict()
 
     def answer(self, request: Request) -> Answer:
-        """Return the answer to a request."""
+        """Return the answer to a request: a refusal if the schema or the payload can't be decoded, or if the cache does
+        not have the schema.
+        """
         try:
             if isinstance(request, Load):
                 self._load(request)

@@ -140,7 +140,7 @@ def split_response(response: type[ResponsePayload], frame: bytes) -> tuple[int, 
 
 def split_frame(frame: memoryview, *, flexible: bool) -> tuple[int, memoryview]:
     """Split a response frame as `split_response` does. flexible: whether the header has tagged fields. Kafka defines
-    none; a newer broker may send some.
+    none; a newer broker may send some. Raises MalformedFrame.
     """
     try:
         (correlation_id,) = _INT32.unpack_from(frame)

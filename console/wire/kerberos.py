@@ -33,7 +33,7 @@ class Keys(NamedTuple):
     """The source of the tickets. All None: the default principal of the default cache (KRB5CCNAME)."""
 
     principal: str | None = None
-    """``name@REALM``."""
+    """``name@REALM``; None for the default principal."""
     keytab: str | None = None
     """The path of the principal's keys, used to get and renew tickets."""
     cache: str | None = None
@@ -231,7 +231,9 @@ def _taken(buffer: _Buffer) -> bytes:
 
 
 def _check(major: int, minor: c_uint32) -> None:
-    """Raise KerberosFailed with the mechanism's own text, which has names of caches, realms and principals."""
+    """Raise KerberosFailed if the status is an error, with the mechanism's own text, which has names of caches,
+    realms and principals.
+    """
     major &= 0xFFFFFFFF
     if not major & (_CALLING | _ROUTINE):
         return

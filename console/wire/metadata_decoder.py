@@ -43,7 +43,8 @@ def decode_topics(version: int, body: bytes, error_name: ErrorName) -> dict[str,
         error_name: function that returns Kafka's name of a nonzero error code.
 
     Returns:
-        None for a response that kio has to decode: a rare case, one without brokers, or a malformed one.
+        None for a response that kio has to decode: one of another version, a rare case, one without brokers,
+            or a malformed one.
     """
     if version not in VERSIONS:
         return None
@@ -90,7 +91,9 @@ def _topics(version: int, body: bytes, partitions: _Partitions) -> dict[str, Top
 
 
 def _after_cluster(body: bytes) -> int:
-    """Return the offset of the topics: after brokers, cluster id and controller. Raises _Seldom without brokers."""
+    """Return the offset of the topics: after brokers, cluster id and controller. Raises _Seldom without brokers, and
+    for one without a host.
+    """
     brokers, at = read_count(body, 4)  # the throttle time precedes the brokers
     if not brokers:
         raise _Seldom

@@ -264,7 +264,7 @@ class _Plain:
 
     def message(self, message: Message, depth: int) -> Any:
         """Return a message as a dict, including default values of fields without presence; a message of Google's own
-        types in its JSON form. Raises NotDecoded if the message is nested too deep.
+        types in its JSON form. Raises NotDecoded if the message is nested too deep or has too many values.
         """
         if depth > DEEPEST:
             raise NotDecoded(f"it is nested deeper than {DEEPEST} levels")
@@ -301,7 +301,7 @@ class _Plain:
 
     def _any(self, message: Any, depth: int) -> Any:
         """Return the message in a google.protobuf.Any with the name of its type; its bytes if the schema lacks the
-        type.
+        type, or if they can't be decoded as it.
         """
         made: dict[str, Any] = {"@type": message.type_url}
         try:

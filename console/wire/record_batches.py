@@ -92,7 +92,7 @@ class Batch(NamedTuple):
 
 def batches(data: bytes) -> Iterator[Batch]:
     """Yield the batches in the bytes of a partition, in order. The last one is left out if it is cut off, unless it is
-    the only one.
+    the only one. A batch of an impossible length has a problem, and nothing after it is read.
     """
     view, at = memoryview(data), 0
     while len(data) - at >= _ENTRY.size:
@@ -110,7 +110,9 @@ def batches(data: bytes) -> Iterator[Batch]:
 
 
 def end_of_batches(data: bytes) -> int | None:
-    """Return the offset after the last complete batch, by the headers alone; None if they make no sense."""
+    """Return the offset after the last complete batch, by the headers alone; None without a complete batch, or if the
+    headers make no sense.
+    """
     end, at = None, 0
     while len(data) - at >= HEADER.size:
         base, length = _ENTRY.unpack_from(data, at)
@@ -291,7 +293,7 @@ def records(
 
 
 class _Truncated(Exception):
-    """A varint or a field extends beyond its end."""
+    """A part of a record is invalid: a varint, a length, an offset or a count."""
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -1,16 +1,22 @@
 """Tests of connectors on the command line: lists, a connector, workers, the doctor, and the connectors of a topic."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
+from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.cli.manual.completion import Kind, names
+from console.contexts.context import parse_bootstrap
 from console.contexts.own_file import CONFIG
 from console.embedded.brokers import ThreadedCluster
+from console.model.connect import ConnectorTarget
+from console.model.parts import Part
 from console.present.connectors import NOT_NAMED
-from tests.support import running_connectors, worlds
+from tests.support import paces, running_connectors, worlds
+from tests.support.triage_watch import watching
 
 running = worlds.cluster(running_connectors.SPEC, after=running_connectors.with_connectors, scope="module")
 
@@ -169,3 +175,24 @@ def test_a_connector_is_made_steered_and_deleted(tmp_path: Path, capsys: pytest.
 def _state(capsys: pytest.CaptureFixture[str]) -> str:
     said = kac(capsys, "connectors", "-c", "dev", "describe", "--connector", "main/more", "--output", "json")
     return str(json.loads(said)["state"])
+
+
+async def test_triage_knows_who_paused_a_connector_here(
+    running: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connector that this host's journal has paused is not forgotten."""
+    paces.poll_often(monkeypatch, 0.2, Part.CONNECT)
+    settings = ConnectionSettings(
+        parse_bootstrap(running.bootstrap), connect=running_connectors.connect_settings(running)
+    )
+    key = ConnectorTarget("main/archive"), "state", "PAUSED"
+    async with watching(settings, journal=True) as it:
+        await it.until(
+            lambda _: it.observations is not None and "main" in it.observations.last.snapshot.connect, "connectors"
+        )
+        await it.poll_times(6)  # the journal is searched for changes after its first look, a second apart
+        command = "pause connector main/archive; apply --yes"
+        assert await asyncio.to_thread(cli.run, ["run", "-c", "dev", "-e", command]) == 0
+        await it.until(lambda _: key in it.facts.authors, "who paused it")
+        command = "resume connector main/archive; apply --yes"
+        assert await asyncio.to_thread(cli.run, ["run", "-c", "dev", "-e", command]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from console.embedded.faults import Delay, Fault
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.config import broker_resource, topic_resource
+from console.triage.causes import brokers
 from console.tui.tour import Tour
 from tests.support import worlds
 from tests.tui.console_app import Driven, driven_on
@@ -165,7 +167,10 @@ async def test_what_was_known_is_stale_when_no_broker_answers(cluster: ThreadedC
         await it.shows("live")
 
 
-async def test_a_broker_goes_down_while_it_is_watched(cluster: ThreadedCluster, it: Driven) -> None:
+async def test_a_broker_goes_down_while_it_is_watched(
+    cluster: ThreadedCluster, it: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brokers, "AWAY", timedelta(0))  # a drain is offered after 10 minutes
     await it.press("full_stop", shows="healthy")
     cluster.run(lambda running: running.broker_killed(3))
     await it.shows("broker 3 is down")

@@ -5,6 +5,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 import pytest
 
@@ -14,6 +15,7 @@ from console.embedded.replicas import is_moving, new_topic
 from console.embedded.spec import ClusterSpec
 from console.plan.edits import MoveReplicaDir
 from console.plan.stale_throttles import LISTS, RATES
+from console.triage.causes import brokers
 from tests.tui.console_app import Driven, driven_on
 
 PLACES = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4))
@@ -67,8 +69,9 @@ async def test_why_it_has_to_wait_is_read_to_its_end(cluster: ThreadedCluster) -
         await it.press("escape")
 
 
-async def test_a_drain_from_the_alarm_to_its_end(cluster: ThreadedCluster) -> None:
-    """F on the cause writes the command into the bar, and the user's own plan stays as it is."""
+async def test_a_drain_from_the_alarm_to_its_end(cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F on the cause writes the command; the operator's own plan stays as it is. The alarm waits no 10 minutes here."""
+    monkeypatch.setattr(brokers, "AWAY", timedelta(0))
     async with driven_on(cluster, start_pane="now") as it:
         await it.command("set topic orders retention.ms=1h")
         await it.until(lambda: len(it.app.session.plan) == 1)

@@ -19,13 +19,14 @@ from console.model import cluster
 from console.model.certificates import Certificate, Listener, advertised_with_tls
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
+from console.model.coordinators import partition_of
 from console.model.disk_trend import DirSample, seconds_left
 from console.model.failure import WRONG_BROKER, WRONG_CLUSTER, Failure
 from console.model.metadata_views import Views, views_after
 from console.model.observed_logs import LogOffsets, Newest, ObservedLogs, logs_after
 from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
-from console.model.severity import Certainty
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.plan.edits import CancelMove
@@ -35,7 +36,7 @@ from console.triage.causes import connect, mirrors
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.observations import Observations, after, begin
-from console.triage.standing import STANDING
+from console.triage.standing import ARISING, STANDING
 from console.triage.symptoms import WORK, Poll, Subject
 from console.tui.panes.now import evidence_of
 from tests.support import samples
@@ -292,6 +293,22 @@ def kept_for(snapshot: Snapshot, retention_ms: int) -> Snapshot:
 DAY_MS = 24 * 3_600_000
 
 
+def to_and_fro(snapshot: Snapshot, tick: int) -> Snapshot:
+    """Two tools that set a config of the topic in turn."""
+    value = str(3_600_000 * (1 + tick % 2))
+    return replace(snapshot, configs={topic_resource("orders"): config("segment.ms", value, TOPIC_CONFIG)})
+
+
+def slow(snapshot: Snapshot, tick: int) -> Snapshot:
+    """A group that reads one record while fifty arrive."""
+    return moved(kept_for(snapshot, 300_000), {0: (100 + tick, 100 + 50 * tick)})
+
+
+def overtaken(tick: int) -> Facts:
+    """The first segment goes at the fifth poll."""
+    return Facts(logs_seen(tick, lambda each: {("orders", 0): LogOffsets(0 if each < 5 else 150, 0, 100 + 50 * each)}))
+
+
 def _unclean(snapshot: Snapshot, tick: int) -> Snapshot:
     """Return the snapshot with orders/0 at a tick: the last broker of the ISR goes, and two polls later another replica
     leads.
@@ -389,12 +406,12 @@ def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:
     return replace(snapshot, log_dirs=dirs, reassignments=moves)
 
 
-def _hot(snapshot: Snapshot, tick: int, times: int = 10) -> Snapshot:
-    """Return the snapshot with rates: partitions of orders grow by 200 KiB a second, partition 0 by `times` as much."""
+def _hot(snapshot: Snapshot, tick: int, times: int = 10, topic: str = "orders", number: int = 0) -> Snapshot:
+    """Return the snapshot with rates: partitions of the topic grow by 200 KiB a second, one by `times` as much."""
     rates = Rates()
     for poll in range(tick + 1):
         sizes = [
-            cluster.ReplicaSize("orders", n, poll * (times if n == 0 else 1) * (1 << 20), 0, False) for n in range(6)
+            cluster.ReplicaSize(topic, n, poll * (times if n == number else 1) * (1 << 20), 0, False) for n in range(6)
         ]
         dirs = {broker: (cluster.LogDir("/data", cluster.ReplicaSizes(sizes)),) for broker in snapshot.log_dirs}
         rates = with_dirs(rates, snapshot.topics, dirs, START + poll * TICK)
@@ -486,11 +503,19 @@ CASES: tuple[Case, ...] = (
         before=moved(kept_for(healthy(), DAY_MS), {0: (50, 100)}),
     ),
     case(
+        "records-overtaken",
+        Subject(group="billing", topic="orders"),
+        slow,
+        facts=overtaken,
+        beside={("consumer-slow", BILLING)},
+    ),
+    case("config-contested", Subject(topic="orders", key="segment.ms"), to_and_fro),
+    case(
         "log-shortened",
         AT_ORDERS,
         facts=lambda t: Facts(logs_at(t, {0: LogOffsets(0, 100, 100), 3: LogOffsets(0, 40, 40)})),
     ),
-    case("hot-partition", AT_ORDERS, _hot),
+    case("hot-partition", AT_ORDERS, _hot, ticks=14),
     case("log-dir-failed", Subject(broker=2, dir="/data"), _failed_dir),
     case("disk-filling", Subject(broker=2, dir="/data"), _filling),
     case("quorum-lost", Subject(), lambda s, _: with_quorum(s, leader_id=-1)),
@@ -590,6 +615,7 @@ def test_every_cause_has_a_case() -> None:
         "offsets-ahead",
         "transaction-open",
         "access-changed",
+        "broker-cut-off",  # test_triage_restarts.py
         # Causes from controllers alone: test_triage_controllers.py.
         "broker-stopped",
         "brokers-stopped",
@@ -599,13 +625,19 @@ def test_every_cause_has_a_case() -> None:
         # Causes without a symptom of the cluster: test_triage_silent.py.
         "writes-stopped",
         "written-elsewhere",
-        "dead-letters-reread",  # test_triage_loops.py
+        "source-deleted",
+        "leader-unwritten",
+        "keys-collapsed",
+        # test_triage_loops.py
+        "dead-letters-reread",
+        "dead-letters-of-service",
         # Brokers and leaders compared with others: test_triage_in_common.py.
         "broker-slow",
         "leader-not-read",
         "remote-copy-stands",  # test_triage_tiers.py
         # Rules of lint: test_triage_standing.py.
         *({rule.name for rule in STANDING} - {"coordinator-unavailable"}),
+        *(rule.name for rule in ARISING),
         # Troubles of this console: test_triage_console.py.
         "console-login-refused",
         "console-throttled",
@@ -617,6 +649,7 @@ def test_every_cause_has_a_case() -> None:
         "instance-contested",
         "partitions-unread",
         "subscription-missing",
+        "topology-not-ready",
         # Causes that need a new group and its configs: test_triage_shares.py.
         "share-group-from-the-end",
     }
@@ -631,8 +664,71 @@ def test_a_healthy_cluster_has_no_cause() -> None:
     assert next(iter(text_lines(verdict, 40))).startswith("healthy")
 
 
+@pytest.mark.parametrize(("ticks", "is_offered"), [(8, False), (61, True)])
+def test_records_are_given_up_only_after_5_minutes(ticks: int, *, is_offered: bool) -> None:
+    """Until then the broker with the last replica in sync may only restart; a poll every 5 s."""
+    for isr, now in (((3,), is_offered), ((9,), True)):  # broker 9 is not in the cluster any more
+        before = replace(healthy(), cluster=replace(healthy().cluster, shows_fenced=True))
+        observations = watched(
+            lambda s, _, isr=isr: first_of_orders(s, leader=-1, isr=isr),
+            ticks,
+            before=before,  # type: ignore[misc]
+        )
+        (claim,) = (each.claim for each in diagnose(observations).causes if each.claim.cause == "leaderless")
+        assert any(each.command == "elect unclean topic orders partition 0" for each in claim.next) is now
+        assert any("accept the loss of records" in each.text for each in claim.next)
+
+
+@pytest.mark.parametrize(
+    ("behind_ms", "voters", "is_broker", "severity"),
+    [
+        (20_000, 1, False, Severity.INFO),  # it restarts
+        (61_000, 1, False, Severity.HIGH),
+        (20_000, 2, False, Severity.HIGH),
+        (20_000, 1, True, Severity.HIGH),  # its broker runs
+    ],
+)
+def test_a_controller_of_its_own_may_restart(
+    behind_ms: int, voters: int, severity: Severity, *, is_broker: bool
+) -> None:
+    first = 0 if is_broker else 3_000
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        now = now_ms(tick)
+        all_of = [cluster.QuorumReplica(first + n, 100, 0, now, now) for n in range(1, 6)]
+        for n in range(1, 1 + voters):
+            all_of[n] = replace(all_of[n], lag=50, last_caught_up_ms=now - behind_ms)
+        return with_quorum(snapshot, leader_id=first + 1, voters=tuple(all_of))
+
+    verdict = diagnose(watched(change, ticks=2, before=change(healthy(), 0)))
+    found = [each.claim for each in verdict.causes if each.claim.cause == "voter-lagging"]
+    assert [each.severity for each in found] == [severity] * voters
+
+
+@pytest.mark.parametrize(
+    ("topic", "is_of_group", "look"),
+    [
+        ("orders", True, "records of one key"),
+        ("__consumer_offsets", True, "their offsets there: billing. One of them commits too often"),
+        ("__consumer_offsets", False, "their offsets there. One of them commits too often"),
+        ("__transaction_state", True, "transactional.id"),
+    ],
+)
+def test_a_hot_partition_of_a_coordinator_is_no_matter_of_keys(topic: str, look: str, *, is_of_group: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = replace(snapshot.topics["orders"], name=topic, internal=topic != "orders")
+        number = partition_of("billing", 6) if is_of_group else 0
+        hot = _hot(replace(snapshot, topics={topic: known}), tick, topic=topic, number=number)
+        return moved(hot, {0: (100 + tick, 100 + tick)})
+
+    claims = (each.claim for each in diagnose(watched(change, 25)).causes)
+    (claim,) = [each for each in claims if each.cause == "hot-partition"]
+    (step,) = claim.next
+    assert look in step.text
+
+
 def test_a_partition_that_takes_a_little_more_or_for_a_moment_is_not_hot() -> None:
-    for times, ticks in ((1, 8), (4, 8), (10, 2)):
+    for times, ticks in ((1, 14), (4, 14), (10, 2), (10, 10)):
         assert named(diagnose(watched(lambda s, t, times=times: _hot(s, t, times), ticks))) == set()  # type: ignore[misc]
 
 

@@ -121,6 +121,32 @@ def test_rights_that_are_left_for_single_hosts_are_evidence(left: tuple[Acl, ...
     assert found == ([f"User:app's other ACLs on it hold for {hosts} only"] if hosts else [])
 
 
+PAY = acl("ALLOW", "WRITE", "pay-", "TRANSACTIONAL_ID", "PREFIXED")
+
+
+@pytest.mark.parametrize(
+    ("others", "is_named"),
+    [
+        ((acl("ALLOW", "WRITE"),), True),
+        ((acl("ALLOW", "ALL", "ord", pattern="PREFIXED"),), True),
+        ((acl("ALLOW", "WRITE", "*"),), False),  # it may write anywhere
+        ((acl("ALLOW", "READ"),), False),
+        ((samples.acl("User:bob", "orders", "WRITE", "ALLOW"),), False),
+        ((acl("ALLOW", "WRITE"), acl("ALLOW", "WRITE", "*", "TRANSACTIONAL_ID")), False),  # it has the right still
+    ],
+)
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_right_on_a_transactional_id_stops_the_topics_of_its_user(
+    others: tuple[Acl, ...], *, is_named: bool, stops: bool
+) -> None:
+    claims = [each for each in seen((PAY, *others), others, stops=stops) if each.cause == "access-changed"]
+    assert [each.title for each in claims] == (
+        ["ALLOW WRITE for User:app on transactional id pay-* was removed, and nothing is written to orders since"]
+        if is_named and stops
+        else []
+    )
+
+
 @pytest.mark.parametrize(
     ("now", "stops"),
     [

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model.changes import FeatureTarget, GroupOffsetTarget, ScramUser, TopicTarget, VoterTarget
-from console.model.cluster import GroupLag, Partition, PartitionLag, ScramCredential, Topic
+from console.model.cluster import (
+    ClusterFeatures,
+    GroupLag,
+    Partition,
+    PartitionLag,
+    QuorumReplica,
+    Reassignment,
+    ScramCredential,
+    Topic,
+)
 from console.model.codes import (
     DEFAULT_CONFIG,
     DYNAMIC_BROKER_CONFIG,
@@ -25,9 +34,12 @@ from console.model.config import broker_resource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.observed_logs import LogOffsets
 from console.model.quota import QuotaEntity
+from console.model.rates import Rates, with_dirs
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
+from console.model.tokens import DelegationToken
 from console.plan import edits
+from console.plan.kinds.tokens import MakeToken
 from console.plan.kinds.voters import LeaveQuorum
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
@@ -287,6 +299,300 @@ def test_a_broker_that_differs_from_all_others_is_told_so(then: tuple[str, ...],
 def test_logins_that_brokers_take_in_addition_stop_nobody(was: str, now: str, *, is_named: bool) -> None:
     before, then = (of_brokers(each, key="sasl.enabled.mechanisms", source=STATIC_BROKER_CONFIG) for each in (was, now))
     assert bool(seen(before, then, stops=True)) is is_named
+
+
+@pytest.mark.parametrize(
+    ("ends", "renewed", "newer", "members", "is_named"),
+    [
+        (WHEN - 1, False, False, False, True),  # it passed its end, and is listed still
+        (40, False, False, False, False),  # it lasts
+        (WHEN - 1, True, False, False, False),
+        (WHEN - 1, False, True, False, False),  # its owner has another one
+        (WHEN - 1, False, False, True, False),  # who is connected goes on
+    ],
+)
+@pytest.mark.parametrize("is_purged", [True, False])
+def test_a_token_that_ended_is_named_with_groups_that_lost_their_members(
+    ends: int, *, renewed: bool, newer: bool, members: bool, is_named: bool, is_purged: bool
+) -> None:
+    def token(id_: str, made: int, until: int) -> DelegationToken:
+        times = test_triage.now_ms(made), test_triage.now_ms(until), test_triage.now_ms(1_000)
+        return DelegationToken(id_, "User:alice", "User:alice", *times)
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lagging = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick, members=members or tick < WHEN)
+        tokens = [token("t", -100, 60 if renewed and tick >= 2 else ends)]
+        if is_purged and not renewed and tick > ends:
+            tokens = []
+        tokens += [token("u", 1, 60)] if newer else []
+        known = replace(lagging(snapshot, tick), tokens={each.id: each for each in tokens})
+        return replace(known, read_at={**known.read_at, "tokens": START + tick * TICK})
+
+    def with_times(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = change(snapshot, tick)
+        return replace(known, read_at={**known.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)})
+
+    causes = diagnose(watched(with_times, 20, before=with_times(healthy(), 0))).causes
+    claims = [each.claim for each in causes if each.claim.cause == "changed-lately"]
+    at = "2026-03-01T03:00:20+00:00"
+    title = f"token of User:alice: ended at {at}"
+    assert [each.title.startswith(title) for each in claims] == [True] * is_named, [each.title for each in claims]
+    for each in claims:
+        assert each.title.endswith("before group billing fell behind")
+        assert each.certainty is Certainty.POSSIBLE
+        assert each.next[0].edits == (MakeToken("User:alice"),)
+
+
+@pytest.mark.parametrize(
+    ("was", "limit", "then", "is_named"),
+    [
+        (None, 100_000.0, 100_000, True),
+        (5e6, 100_000.0, 110_000, True),
+        (None, 100_000.0, 900_000, False),  # another client writes
+        (None, 100_000.0, 30_000, False),  # the load fell by itself
+        (None, 5e6, 100_000, False),  # far above use
+        (50_000.0, 100_000.0, 100_000, False),  # it was raised
+        (None, None, 100_000, False),
+    ],
+)
+def test_a_lower_quota_at_which_a_topic_is_written_to_since(
+    was: float | None, limit: float | None, then: int, *, is_named: bool
+) -> None:
+    """orders/0 is written to with 1 MB a second, and after the quota with another rate."""
+
+    rates = [Rates()]
+    for poll in range(WHEN + 13):
+        grown = 5_000_000 * min(poll, WHEN) + 5 * then * max(0, poll - WHEN)
+        dirs = {broker: (samples.held(("orders", 0, grown)),) for broker in (1, 2, 3)}
+        rates.append(with_dirs(rates[-1], healthy().topics, dirs, START + poll * TICK))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        quota_ = limit if tick >= WHEN else was
+        quotas = {EVERYBODY: {"producer_byte_rate": quota_}} if quota_ is not None else {}
+        at = {**snapshot.read_at, "quotas": START + tick * TICK}
+        return replace(snapshot, rates=rates[tick + 1], quotas=quotas, read_at=at)
+
+    causes = {
+        ticks: diagnose(watched(change, ticks, before=change(healthy(), 0))).causes for ticks in (WHEN + 6, WHEN + 12)
+    }
+    assert not causes[WHEN + 6]
+    claims = [each.claim for each in causes[WHEN + 12] if each.claim.cause == "changed-lately"]
+    assert [each.title for each in claims] == [
+        "quota of user <default>: producer_byte_rate changed, and orders is written to more slowly since, as it lets"
+    ] * is_named
+    for each in claims:
+        assert (each.certainty, each.severity) == (Certainty.LIKELY, Severity.HIGH)
+        assert any("977 KiB/s were written to orders before" in one.fact for one in each.evidence), each.evidence
+        assert each.next[0].edits
+
+
+def placed(*replicas: int, isr: tuple[int, ...] | None = None) -> Change:
+    """The topic with these replicas of each partition."""
+
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        return test_triage.each_of_orders(
+            snapshot, lambda p: p._replace(replicas=replicas, isr=replicas if isr is None else isr, leader=replicas[0])
+        )
+
+    return change
+
+
+ADDING = (Reassignment("orders", 0, (1, 2, 3, 4), (3, 4), (1, 2)),)
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "min_isr", "moves", "words", "command"),
+    [
+        (placed(1, 2, 3), placed(1, 2), "2", (), "it has 2 replicas; no client can", "replication topic orders 3"),
+        (placed(1, 2, 3), placed(1, 2), "1", (), "", ""),  # one may be away
+        (placed(1, 2, 3), placed(1, 2, 4), "2", (), "", ""),
+        (placed(1, 2, 3, isr=(1, 2)), placed(1, 2), "2", (), "", ""),  # a dead one was taken out
+        (placed(1, 2, 3, 4, isr=(1, 2)), placed(3, 4), "2", (), "", ""),  # both places while it moved
+        (placed(1, 2, 3, 4, isr=(1, 2)), placed(3, 4), "2", ADDING, "", ""),
+        (placed(1, 2, 3), placed(1, 3, 5), "2", (), "are in one rack: without it they are gone", ""),
+        (placed(1, 3, 5), placed(3, 1), "1", (), "", ""),  # it was in one before
+    ],
+)
+def test_replicas_that_were_moved_to_too_few_brokers_or_one_rack(
+    before: Change, then: Change, min_isr: str, moves: tuple[Reassignment, ...], words: str, command: str
+) -> None:
+    """Brokers 1, 3 and 5 are in one rack, 2, 4 and 6 in the other."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = topic_configs(min_insync_replicas=min_isr)(snapshot, tick)
+        known = replace(known, reassignments=moves if tick < WHEN else ())
+        return (then if tick >= WHEN else before)(known, tick)
+
+    base = replace(test_triage.healthy(brokers=6, racks=2), log_dirs={})
+    observations = watched(change, 12, before=change(base, 0))
+    claims = [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    assert [words in each.title for each in claims] == [True] * bool(words), [each.title for each in claims]
+    assert [each.next[0].command for each in claims] == [command] * bool(words)
+    back = watched(lambda s, t: before(s, t) if t > 10 else change(s, t), 12, before=change(base, 0))
+    assert not [each for each in diagnose(back).causes if each.claim.cause == "changed-lately"]
+
+
+EXTERNAL = "listener.name.external.max.connections"
+
+
+@pytest.mark.parametrize(
+    ("key", "was", "now", "members", "is_named"),
+    [
+        (EXTERNAL, "2147483647", "20", False, True),
+        (EXTERNAL, "2147483647", "20", True, False),  # who is connected stays
+        (EXTERNAL, "20", "2147483647", False, False),
+        ("max.connections", "2147483647", "20", False, True),
+        ("listener.name.external.num.network.threads", "3", "20", False, False),
+    ],
+)
+def test_a_limit_of_connections_holds_back_members_that_come_back(
+    key: str, was: str, now: str, *, members: bool, is_named: bool
+) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lags = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick, members=members or tick < WHEN)
+        return of_brokers(now if tick >= WHEN else was, key=key)(lags(snapshot, tick), tick)
+
+    titles = [claim.title for claim in verdict_of(change, 20)]
+    assert (f"broker 1: {key} changed right before group billing fell behind" in titles) is is_named
+
+
+@pytest.mark.parametrize(
+    ("feature", "was", "now", "type_", "is_named"),
+    [
+        ("group.version", "1", "0", "consumer", True),
+        ("group.version", "1", "0", "classic", False),
+        ("group.version", "0", "1", "consumer", False),
+        ("streams.version", "1", "0", "consumer", False),
+    ],
+)
+def test_a_lower_level_of_a_feature_stops_groups_that_need_it(
+    feature: str, was: str, now: str, type_: str, *, is_named: bool
+) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lagging = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick, members=tick < WHEN)(snapshot, tick)
+        groups = {name: replace(each, type=type_) for name, each in lagging.groups.items()}
+        level = {feature: int(now if tick >= WHEN else was)}
+        features = ClusterFeatures(level, ())
+        at = START + tick * TICK
+        return replace(lagging, groups=groups, features=features, read_at={**lagging.read_at, "features": at})
+
+    def with_times(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = change(snapshot, tick)
+        return replace(known, read_at={**known.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)})
+
+    observations = watched(with_times, 20, before=with_times(healthy(), 0))
+    titles = [each.claim.title for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    assert any("group billing fell behind" in each for each in titles) is is_named, titles
+
+
+@pytest.mark.parametrize(("left", "comes", "is_named"), [(3, None, True), (3, 9, False), (5, None, False)])
+def test_a_removed_voter_is_a_row_if_no_other_may_fail(left: int, comes: int | None, *, is_named: bool) -> None:
+    """Of three voters one leaves and, in time, another one comes; of five one leaves."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        ids = [*range(1, left + 1)]
+        if tick >= WHEN:
+            ids = ids[:-1] + ([9] if comes is not None and tick >= comes else [])
+        now = test_triage.now_ms(tick)
+        voters = tuple(QuorumReplica(n, 100, 0, now, now, f"of-{n}") for n in ids)
+        return test_triage.with_quorum(snapshot, voters=voters)
+
+    titles = {ticks: [claim.title for claim in verdict_of(change, ticks)] for ticks in (12, 20)}
+    assert not titles[12]  # it may be replaced
+    assert any("no voter may fail any more" in each for each in titles[20]) is is_named, titles
+
+
+@pytest.mark.parametrize(("value", "is_said"), [(0.5, True), (50.0, False)])
+def test_a_low_quota_for_changes_is_said_among_what_no_api_shows(value: float, *, is_said: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = {**snapshot.read_at, "quotas": START + tick * TICK}
+        quotas = {EVERYBODY: {"controller_mutation_rate": value}} if tick >= WHEN else {}
+        return replace(snapshot, quotas=quotas, read_at=at)
+
+    observations = watched(change, 10, before=change(healthy(), 0))
+    said = [each.what for each in diagnose(observations).unknowable]
+    assert any("controller_mutation_rate=0.5" in each for each in said) is is_said
+
+
+AUTHORIZER, LAG_TIME = "authorizer.class.name", "replica.lag.time.max.ms"
+SIZE = "group.max.size"
+
+
+def rolled(was: str | None, now: str | None, key: str, *, first: int = 4) -> Change:
+    """Brokers 1, 2 and 3 are restarted in turn, each for a poll, with another line in their files."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        restarted = {broker for broker in (1, 2, 3) if tick > first + 2 * (broker - 1)}
+        away = [broker for broker in (1, 2, 3) if tick == first + 2 * (broker - 1)]
+        found = {
+            broker_resource(broker): samples.config_set({key: value} if value is not None else {}, STATIC_BROKER_CONFIG)
+            for broker in (1, 2, 3)
+            for value in (now if broker in restarted else was,)
+        }
+        known = replace(snapshot, configs={**snapshot.configs, **found})
+        return test_triage.without_broker(known, away) if away else known
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("key", "was", "now", "is_named"),
+    [
+        (AUTHORIZER, None, "org.apache.kafka.metadata.authorizer.StandardAuthorizer", True),
+        (AUTHORIZER, "org.apache.kafka.metadata.authorizer.StandardAuthorizer", None, False),  # all may do all
+        ("ssl.principal.mapping.rules", "DEFAULT", "RULE:^CN=(.*?),.*$/$1/", True),
+        ("sasl.enabled.mechanisms", "SCRAM-SHA-256,SCRAM-SHA-512", "SCRAM-SHA-512", True),
+        ("sasl.enabled.mechanisms", "SCRAM-SHA-512", "SCRAM-SHA-256,SCRAM-SHA-512", False),
+        ("listener.security.protocol.map", "A:PLAINTEXT", "A:PLAINTEXT,B:SSL", False),
+        ("super.users", None, "User:admin", False),
+        ("super.users", "User:admin", None, True),
+        (SIZE, "500", "2", True),
+        (SIZE, "2", "500", False),
+        ("num.io.threads", "8", "16", False),
+        ("listener.name.external.max.connections", None, "20", True),
+        ("max.connections", "20", None, False),
+    ],
+)
+@pytest.mark.parametrize("ticks", [14, 30])
+def test_a_line_of_brokers_files_that_clients_meet_after_the_restart(
+    key: str, was: str | None, now: str | None, ticks: int, *, is_named: bool
+) -> None:
+    """Members leave in the roll and do not come back; it is said half a minute after the last restart."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lags = committed({0: min(500 * tick, 500 * 6)}, 500 * tick, members=tick < 6)
+        return rolled(was, now, key)(lags(snapshot, tick), tick)
+
+    mine = verdict_of(change, ticks)
+    found = [each for each in mine if each.cause == "changed-lately"]
+    assert bool(found) is (is_named and ticks == 30), [each.title for each in mine]
+    for each in found:
+        assert each.title == f"brokers 1, 2, 3: {key} changed before group billing fell behind"
+        assert each.certainty is (Certainty.LIKELY if key == AUTHORIZER else Certainty.POSSIBLE)
+        assert each.severity is Severity.WARNING
+        assert "files of brokers 1, 2, 3" in each.next[0].text
+
+
+def test_members_that_are_there_did_not_meet_the_line() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lags = committed({0: min(500 * tick, 500 * 6)}, 500 * tick, members=True)
+        return rolled(None, "a.Class", AUTHORIZER)(lags(snapshot, tick), tick)
+
+    assert "changed-lately" not in {each.cause for each in verdict_of(change, 30)}
+
+
+@pytest.mark.parametrize(("now", "out_from", "is_named"), [("500", 20, True), ("500", 5, False), ("60000", 20, False)])
+def test_replicas_that_leave_an_isr_long_after_the_restart_may_have_less_time(
+    now: str, out_from: int, *, is_named: bool
+) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = rolled("30000", now, LAG_TIME)(snapshot, tick)
+        if tick < out_from:
+            return known
+        return test_triage.first_of_orders(known, isr=tuple(b for b in (1, 2, 3) if b != 3), leader=1)
+
+    titles = [each.title for each in verdict_of(change, 30) if each.cause == "changed-lately"]
+    assert titles == ([f"brokers 1, 2, 3: {LAG_TIME} changed right before"] if is_named else [])
 
 
 KEYSTORE = "listener.name.external.ssl.keystore.location"
@@ -745,11 +1051,19 @@ def test_a_producer_that_does_not_come_back_after_a_restart_has_the_brokers_file
 # -- groups that are deleted with their offsets ----------------------------------------------------------------------
 
 
-def gone(*, had_members: bool = True, back_at: int = 1_000, begins: int = -1) -> Change:
-    """Return a change: a group without members is gone from `WHEN` on. begins: the offset with which it comes back."""
+def gone(*, had_members: bool = True, back_at: int = 1_000, begins: int = -1, minutes: str = "1") -> Change:
+    """Return a change: a group without members is gone from `WHEN` on.
+
+    Args:
+        begins: the offset with which it comes back.
+        minutes: the time for which brokers keep its offsets.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         known = frozenset({"billing"} if had_members else ())
+        snapshot = of_brokers(*(minutes,) * 3, key="offsets.retention.minutes", source=STATIC_BROKER_CONFIG)(
+            snapshot, tick
+        )
         if WHEN <= tick < back_at:
             return replace(snapshot, groups={}, lags={}, had_members=known)
         at = begins if tick >= back_at else 100
@@ -766,6 +1080,15 @@ def test_a_group_that_went_with_its_offsets_is_named_and_what_it_missed_is_count
     claims = verdict_of(gone(back_at=WHEN + 8, begins=850), WHEN + 12)
     (claim,) = [each for each in claims if each.cause == "changed-lately"]
     assert claim.title == "group billing: began 750 records after its former offsets, which were gone"
+
+
+def test_a_group_that_a_client_deleted_may_be_one_that_nobody_needs() -> None:
+    (claim,) = verdict_of(gone(minutes="10080"), WHEN + 8)
+    assert claim.title.startswith("group billing: gone, with its offsets")
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.POSSIBLE)
+    claims = verdict_of(gone(back_at=WHEN + 8, begins=850, minutes="10080"), WHEN + 12)
+    (claim,) = [each for each in claims if each.cause == "changed-lately"]
+    assert claim.certainty is Certainty.CERTAIN, "it is needed"
 
 
 @pytest.mark.parametrize(
@@ -800,3 +1123,300 @@ def test_a_group_that_may_join_a_grown_topic_with_another_one_falls_behind(other
     ] * len(found)
     assert bool(found) is is_joined
     assert all("Give users 12 partitions" in claim.next[0].text for claim in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "is_named"),
+    [("billing-store-changelog", 6, True), ("billing-store-changelog", 12, False), ("other-store-changelog", 6, False)],
+    ids=["of the former number", "of the new number", "of another application"],
+)
+def test_an_input_of_a_streams_application_that_grew_is_named_with_its_own_topic(
+    name: str, count: int, *, is_named: bool
+) -> None:
+    """orders gets 12 partitions instead of 6, and the application ends."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        orders = snapshot.topics["orders"]
+        part = orders.partitions[0]
+        own = replace(orders, name=name, topic_id="s", partitions=tuple(part._replace(number=n) for n in range(count)))
+        grown = (*orders.partitions, *(part._replace(number=n) for n in range(6, 12)))
+        now = replace(orders, partitions=grown) if tick >= WHEN else orders
+        runs = tick < WHEN + 1
+        rows = {0: (100 + 100 * min(tick, WHEN), 100 + 100 * tick)}
+        moved = test_triage.moved(snapshot, rows, *(() if runs else ("Empty", "")))
+        read = {**snapshot.read_at, "topics": START + tick * TICK}
+        return replace(moved, topics={"orders": now, name: own}, read_at=read)
+
+    causes = [each.claim for each in diagnose(watched(change, 20, before=change(healthy(), 0))).causes]
+    found = [each for each in causes if "grown from 6 to 12 partitions right before group billing" in each.title]
+    assert bool(found) is is_named
+    for claim in found:
+        assert any("is of the Kafka Streams application billing, and has 6" in each.fact for each in claim.evidence)
+        assert "kafka-streams-application-reset" in claim.next[0].text
+
+
+# -- changes that are not to blame, or are made on purpose ------------------------------------------------------------
+
+
+def of_two_changes(*, size: bool = True, user: bool = True, members: bool = True) -> list[Claim]:
+    """At a poll the limit of the topic's records rises, and a user is deleted; since then the group reads nothing."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        is_changed = tick >= WHEN
+        known = credential(is_there=not (is_changed and user))(snapshot, tick)
+        known = topic_configs(max_message_bytes="9000000" if is_changed and size else "1000000")(known, tick)
+        lags = {0: (100 + 100 * min(tick, WHEN), 100 + 100 * tick)}
+        is_there = members or not is_changed
+        moved = test_triage.moved(known, lags, *(() if is_there else ("Empty", "")))
+        read = dict.fromkeys((*test_triage.PARTS, "scram"), START + tick * TICK)
+        return replace(moved, read_at={**snapshot.read_at, **read})
+
+    observations = watched(change, 40, before=change(healthy(), 0))
+    return [each.claim for each in diagnose(observations).causes]
+
+
+def test_two_changes_of_the_same_time_are_both_named_and_neither_is_taken_back() -> None:
+    found = [each for each in of_two_changes() if each.cause == "changed-lately"]
+    titles = {each.title: each for each in found}
+    assert titles.keys() == {
+        "topic orders: max.message.bytes changed right before group billing fell behind",
+        "user alice: credential deleted right before group billing fell behind",
+    }
+    assert {each.certainty for each in found} == {Certainty.POSSIBLE}
+    assert not any(step.edits for claim in found for step in claim.next)
+    (step,) = titles["topic orders: max.message.bytes changed right before group billing fell behind"].next
+    assert "user alice changed at about the same time (credential deleted)" in step.text
+    (alone,) = (each for each in of_two_changes(size=False) if each.cause == "changed-lately")
+    assert alone.next[0].text.startswith("set a password for alice again")
+
+
+def test_a_group_whose_members_left_has_the_deleted_user_as_its_cause() -> None:
+    (claim,) = (each for each in of_two_changes(members=False) if each.cause == "changed-lately")
+    assert claim.subject == Subject(entity="user alice")
+
+
+def test_no_record_is_skipped_while_a_change_may_be_why_a_group_stands_still() -> None:
+    def skips(**known: bool) -> list[bool]:
+        claims = [each for each in of_two_changes(**known) if each.cause == "consumer-stuck"]
+        return [any("skip it" in step.text for step in claim.next) for claim in claims]
+
+    assert skips(size=False, user=False) == [True]
+    assert skips() == skips(user=False) == [False]
+
+
+@pytest.mark.parametrize(
+    ("entity", "certainty", "is_offered"),
+    [({"user": "carol"}, Certainty.POSSIBLE, False), ({"user": None}, Certainty.CERTAIN, True)],
+)
+def test_a_single_client_may_be_blocked_on_purpose(
+    entity: Mapping[str, str | None], certainty: Certainty, *, is_offered: bool
+) -> None:
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        return replace(snapshot, quotas={QuotaEntity.of(entity): {"producer_byte_rate": 1.0}})
+
+    (claim,) = seen(quota(None), change)
+    assert (claim.certainty, bool(claim.next[0].edits)) == (certainty, is_offered)
+    (claim,) = seen(quota(None), change, stops=True)
+    assert claim.next[0].edits == (edits.UnsetQuota(QuotaEntity.of(entity), "producer_byte_rate"),)
+
+
+def of_a_deletion(
+    *, topic: str = "old", written: bool = False, member: bool = False, records: int = 100
+) -> list[Claim]:
+    """A topic with records is deleted, which no client writes to or reads, or one does."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        part = Partition(0, 1, (1, 2, 3), (1, 2, 3))
+        there = {topic: Topic(topic, (part,), topic_id="o")} if tick < WHEN else {}
+        dirs = {broker: (samples.held(("orders", 0, 1_000_000), (topic, 0, 50_000)),) for broker in (1, 2, 3)}
+        who = snapshot.groups["billing"]
+        if member:
+            held = tuple(replace(each, assignment=((topic, 0),)) for each in who.members or ())
+            who = replace(who, members=held)
+        return replace(
+            snapshot,
+            topics={"orders": snapshot.topics["orders"], **there},
+            log_dirs=dirs,
+            groups={"billing": who, "app": replace(who, name="app", state="Empty", members=())},
+            read_at={**snapshot.read_at, "topics": START + tick * TICK},
+        )
+
+    def facts(tick: int) -> Facts:
+        def at(each: int) -> Mapping[tuple[str, int], LogOffsets]:
+            end = records + (10 * each if written else 0)
+            return {(topic, 0): LogOffsets(0, end, end)} if each < WHEN else {}
+
+        return Facts(logs_seen(tick, at))
+
+    claims = [each.claim for each in diagnose(watched(change, 9, before=change(healthy(), 0), facts=facts)).causes]
+    return [each for each in claims if each.cause == "changed-lately"]
+
+
+@pytest.mark.parametrize(
+    ("known", "severity", "certainty"),
+    [
+        ({}, Severity.WARNING, Certainty.POSSIBLE),
+        ({"written": True}, Severity.WARNING, Certainty.CERTAIN),
+        ({"member": True}, Severity.WARNING, Certainty.CERTAIN),
+        ({"topic": "app-store-changelog"}, Severity.INFO, Certainty.POSSIBLE),
+        ({"topic": "app-store-changelog", "written": True}, Severity.WARNING, Certainty.CERTAIN),
+    ],
+    ids=["unused", "written", "read", "of an application that is reset", "of an application at work"],
+)
+def test_a_topic_that_nobody_used_is_only_possibly_missed(
+    known: dict[str, bool], severity: Severity, certainty: Certainty
+) -> None:
+    (claim,) = of_a_deletion(**known)  # type: ignore[arg-type]
+    assert (claim.severity, claim.certainty) == (severity, certainty)
+    assert ": deleted" in claim.title
+
+
+def test_a_topic_made_again_on_purpose_is_no_row_once_its_readers_read_it() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick < WHEN:
+            return committed({0: 8_000}, members=False)(snapshot, tick)
+        again = made_again(snapshot, tick)
+        at = 10 * max(0, tick - WHEN - 4)
+        return committed({0: at}, end=at, members=tick > WHEN + 4)(again, tick)
+
+    assert [each.cause for each in verdict_of(change, WHEN + 3)] == ["changed-lately"]
+    assert not verdict_of(change, WHEN + 8)
+
+
+@pytest.mark.parametrize(
+    ("members", "was_read", "certainty"),
+    [
+        (False, True, Certainty.LIKELY),
+        (False, False, Certainty.POSSIBLE),
+        (True, True, Certainty.LIKELY),
+        (True, False, None),
+    ],
+    ids=["a group that stopped", "a group that nobody used", "under its members", "of a topic that members left"],
+)
+def test_offsets_that_are_deleted_from_a_group_that_stays_are_named(
+    certainty: Certainty | None, *, members: bool, was_read: bool
+) -> None:
+    """The group also has offsets of users, which stay."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        had_member = was_read and tick < WHEN - 1
+        end = 8_000
+        at = end if tick < WHEN else -1
+        rows = (
+            PartitionLag("orders", 0, at, end, end - at if at >= 0 else -1, "m1" if had_member else ""),
+            PartitionLag("users", 0, 40, 40, 0, "m1" if members else ""),
+        )
+        known = replace(snapshot, lags={"billing": GroupLag(rows)})
+        group = known.groups["billing"]
+        group = group if members or had_member else replace(group, state="Empty", members=())
+        return replace(known, groups={"billing": group})
+
+    found = [each for each in verdict_of(change, WHEN + 8) if each.cause == "changed-lately"]
+    assert [each.certainty for each in found] == ([certainty] if certainty is not None else [])
+    for claim in found:
+        assert claim.title.startswith("group billing: offsets gone in 1 partition")
+        back = (edits.CommitOffset("billing", "orders", 0, 8_000, restored=True),)
+        assert claim.next[0].edits == (() if members else back)
+        assert members is ("orders/0 to 8,000" in claim.next[0].text)
+
+
+def test_offsets_that_a_group_commits_again_are_no_row() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return committed({0: 8_000 if tick < WHEN or tick > WHEN + 3 else -1})(snapshot, tick)
+
+    assert [each.cause for each in verdict_of(change, WHEN + 2)] == ["changed-lately"]
+    assert not verdict_of(change, WHEN + 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "now", "is_named"),
+    [
+        ("max_message_bytes", "1000000", "9000000", True),
+        ("max_message_bytes", "9000000", "1000000", False),
+        ("compression_type", "producer", "zstd", True),
+        ("compression_type", "zstd", "producer", False),
+        ("compression_type", "producer", "lz4", False),
+    ],
+)
+def test_only_a_change_for_the_worse_is_named_with_a_reader_that_stands_still(
+    name: str, was: str, now: str, *, is_named: bool
+) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = topic_configs(**{name: was if tick < WHEN else now})(snapshot, tick)
+        moved = test_triage.moved(known, {0: (100 + 100 * min(tick, WHEN), 100 + 100 * tick)})
+        return replace(moved, read_at={**snapshot.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)})
+
+    causes = [each.claim for each in diagnose(watched(change, 40, before=change(healthy(), 0))).causes]
+    found = [each for each in causes if each.cause == "changed-lately"]
+    assert bool(found) is is_named
+    assert {each.certainty for each in found} <= {Certainty.POSSIBLE}
+    (stuck,) = [each for each in causes if each.cause == "consumer-stuck"]
+    assert not any("skip" in step.command for step in stuck.next), "it changed right before"
+
+
+# -- damage that outlives its change ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("stops", "is_named"), [(True, True), (False, False)], ids=["ended", "goes on"])
+def test_a_producer_that_ended_at_a_limit_that_was_put_back_has_it_as_its_cause(*, stops: bool, is_named: bool) -> None:
+    before, then = key("max_message_bytes", "1000000", "100")
+    claims = seen(before, then, is_back=True, stops=stops, ticks=BACK + 30)
+    assert bool(claims) is is_named
+    for claim in claims:
+        words = (
+            "topic orders: max.message.bytes changed, and was put back at 03:01:00; nothing is written to orders since"
+        )
+        assert (claim.title, claim.severity, claim.certainty) == (words, Severity.HIGH, Certainty.LIKELY)
+        assert "start them again" in claim.next[0].text
+        assert not claim.next[0].edits
+    before, then = key("segment_ms", "1000", "2000")
+    assert not seen(before, then, is_back=True, stops=True, ticks=BACK + 30), "no producer is refused by it"
+
+
+STOPS = 40
+
+
+@pytest.mark.parametrize(
+    ("restarted", "deleted", "is_named"),
+    [(STOPS, True, True), (None, True, False), (STOPS, False, False), (STOPS - 30, True, False)],
+    ids=["at a restart", "without one", "without a change", "long after one"],
+)
+def test_a_producer_that_does_not_come_back_from_a_restart_has_a_deleted_user_as_its_cause(
+    restarted: int | None, *, deleted: bool, is_named: bool
+) -> None:
+    """The user goes minutes before its producers have to log in again."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = credential(is_there=not deleted or tick < WHEN)(snapshot, tick)
+        if restarted is not None and restarted <= tick < restarted + 3:
+            known = test_triage.without_broker(known, [2])
+        read = dict.fromkeys((*test_triage.PARTS, "scram"), START + tick * TICK)
+        return replace(known, read_at={**snapshot.read_at, **read})
+
+    def facts(tick: int) -> Facts:
+        def at(each: int) -> Mapping[tuple[str, int], LogOffsets]:
+            end = 100 + 10 * min(each, STOPS)
+            return {("orders", 0): LogOffsets(0, end, end)}
+
+        return Facts(logs_seen(tick, at))
+
+    observations = watched(change, STOPS + 40, before=change(healthy(), 0), facts=facts)
+    titles = [each.claim.title for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    assert titles == ["user alice: credential deleted, and nothing is written to orders since"] * is_named
+
+
+@pytest.mark.parametrize(
+    ("values", "is_named"),
+    [("ABABA", True), ("CABAB", True), ("ABAA", False), ("ABCAB", False), ("ABCBABC", False)],
+    ids=["to and fro", "from another value", "taken back", "three values", "of many values"],
+)
+def test_a_config_that_two_tools_set_is_named(values: str, *, is_named: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        value = str(3_600_000 + ord(values[min(tick // 2, len(values) - 1)]))
+        return topic_configs(segment_ms=value)(snapshot, tick)
+
+    claims = verdict_of(change, 16)
+    found = [each for each in claims if each.cause == "config-contested"]
+    assert bool(found) is is_named
+    assert all(each.subject == Subject(topic="orders", key="segment.ms") for each in found)
+    assert not any(step.edits for each in found for step in each.next)

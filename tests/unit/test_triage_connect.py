@@ -15,9 +15,21 @@ from msgspec.structs import replace
 from console.language.interpret import command_of
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.model.connect import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, ConnectCluster, cause_line
+from console.model.connect import (
+    FAILED,
+    PAUSED,
+    RUNNING,
+    SOURCE,
+    STOPPED,
+    UNASSIGNED,
+    ConnectCluster,
+    ConnectorTarget,
+    cause_line,
+)
+from console.model.connect import SINK as SINK_KIND
 from console.model.failure import Failure
 from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
+from console.model.parts import Part
 from console.model.snapshot import Snapshot, with_failures
 from console.plan.edits import RestartConnector, SetConfig
 from console.triage.causes.connect import BALANCES, CAUSES, PAUSED_LONG, RESTARTED, RESTARTS
@@ -261,6 +273,24 @@ def test_a_group_that_waits_for_its_paused_sink_is_no_trouble() -> None:
     assert rows(found) == [("connector-paused", "info", f"connector {SINK} is stopped, and 4,000 records wait")]
 
 
+@pytest.mark.parametrize(
+    ("ticks", "at_first", "author", "severity"),
+    [(16, False, None, "warning"), (11, False, None, "info"), (16, True, None, "info"), (16, False, "ada", "info")],
+    ids=["forgotten", "a moment ago", "before kac looked", "paused here"],
+)
+def test_a_sink_that_another_client_paused_is_a_warning_if_records_wait(
+    ticks: int, author: str | None, severity: str, *, at_first: bool
+) -> None:
+    def paused(tick: int) -> Snapshot:
+        is_paused = at_first or tick > 1
+        own = made.connector(state=PAUSED if is_paused else RUNNING, tasks=[made.task(0, PAUSED)])
+        return with_group(whole(made.cluster(own)), 100 + 500 * min(tick, 1), 100 + 500 * tick, "Stable")
+
+    by = {(ConnectorTarget(SINK), "state", PAUSED): Author("ada", 1, START)} if author is not None else {}
+    found = verdict(paused, ticks, paused(0), lambda _: Facts(authors=by))
+    assert [row[1] for row in rows(found) if row[0] == "connector-paused"] == [severity]
+
+
 def test_dead_letters_that_come_are_a_warning_until_none_comes() -> None:
     topics = {**healthy().topics, "dlq": replace(healthy().topics["orders"], name="dlq")}
     world = replace(whole(), topics=topics)
@@ -296,6 +326,28 @@ def test_a_change_of_its_config_is_the_cause_and_f_takes_it_back() -> None:
     (step,) = row.claim.next
     assert [(each.key, each.value) for each in step.edits if isinstance(each, SetConfig)] == [("file", "/data/out")]
     assert any("NoSuchFileException" in each.fact for each in row.claim.evidence)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "is_named"),
+    [(SOURCE, "value_converter", True), (SINK_KIND, "value_converter", False), (SOURCE, "poll_interval_ms", False)],
+)
+def test_a_converter_of_a_source_is_why_a_group_of_its_topic_stands_still(
+    kind: str, key: str, *, is_named: bool
+) -> None:
+    """The group reads both partitions of orders until the config of pg changes."""
+
+    def changed(tick: int) -> Snapshot:
+        own = made.config(topics="", **{key: "1" if tick < 8 else "2"})
+        known = made.with_connect(healthy(), made.cluster(made.connector("pg", kind=kind)), configs={"main/pg": own})
+        at, end = 100 + 50 * min(tick, 8), 100 + 50 * tick
+        read = {**known.read_at, Part.CONFIGS: START + tick * TICK}
+        return replace(moved(known, {0: (at, end), 1: (at, end)}), read_at=read)
+
+    found = [row for row in rows(verdict(changed, 18, changed(0))) if row[2].startswith("connector main/pg: ")]
+    assert [title for _, _, title in found] == (
+        ["connector main/pg: value.converter changed right before group billing fell behind"] if is_named else []
+    )
 
 
 def test_a_topic_that_its_trace_names_is_the_cause_when_it_is_deleted() -> None:

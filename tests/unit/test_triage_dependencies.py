@@ -13,7 +13,7 @@ from console.model.changes import BrokerTarget, FeatureTarget, ScramUser, Target
 from console.model.cluster import Group, GroupLag, GroupMember, Partition, PartitionLag, Topic
 from console.model.codes import GROUP, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.model.connect import FAILED
+from console.model.connect import FAILED, SINK, SOURCE
 from console.model.coordinators import OFFSETS
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
@@ -164,3 +164,15 @@ def test_a_connector_depends_on_the_schemas_of_its_topics_as_far_as_its_trace_is
     symptom = symptoms.Symptom(symptoms.TASK_FAILED, symptoms.Subject(connector="main/orders-sink", task=0))
     changed = {dependencies.SCHEMAS: {name: name for name in ("orders-value", "clicks-value", "shop.Order")}}
     assert {name for _, name in near(symptom, snapshot, changed)} == needs
+
+
+@pytest.mark.parametrize(
+    ("kind", "topic", "is_near"), [(SOURCE, "orders", True), (SOURCE, "clicks", False), (SINK, "orders", False)]
+)
+def test_a_group_depends_on_the_source_connector_of_its_topics(kind: str, topic: str, *, is_near: bool) -> None:
+    pg = connectors.connector("pg", kind=kind, topics=(topic,))
+    snapshot = connectors.with_connect(cluster(), connectors.cluster(pg))
+    entity = Entity(dependencies.CONNECTORS, "main/pg")
+    symptom = symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group="billing"))
+    found = [each for _, each in near(symptom, snapshot, {dependencies.CONNECTORS: {"main/pg": entity}})]
+    assert (entity in found) is is_near

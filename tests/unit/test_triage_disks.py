@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from console.admin.cluster import dir_answers, is_disk, log_dirs
 from console.model.cluster import Broker, LogDir, ReplicaSize, ReplicaSizes
 from console.model.disk_trend import DirSample, growth
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
@@ -108,6 +109,39 @@ def test_what_fills_it_is_said_where_it_is_not_kafka(grows: int, other: int, *, 
     (claim,) = filled({(2, "/a"): FULL}, grows=grows, other=other)
     assert any("something else fills it" in each.fact for each in claim.evidence) is is_said
     assert ("something else" in claim.next[0].text or "what else" in claim.next[0].text) is is_said
+
+
+@pytest.mark.parametrize(
+    ("usable", "grows", "severity", "words"),
+    [
+        (320 * GB, 0, Severity.WARNING, "/a is nearly full"),
+        (320 * GB, 1_000, Severity.WARNING, "/a is nearly full"),
+        (320 * GB, 2 * GB, Severity.CRITICAL, "/a fills up"),  # 400 MB a second
+        (40 * GB, 0, Severity.HIGH, "/a fills up"),
+    ],
+)
+def test_a_large_disk_that_is_nearly_full_and_rests_is_a_warning(
+    usable: int, grows: int, severity: Severity, words: str
+) -> None:
+    (claim,) = filled({(2, "/a"): (4_000 * GB, usable)}, grows=grows)
+    assert (claim.severity, claim.certainty) == (severity, Certainty.CERTAIN)
+    assert claim.title == f"broker 2: {words}"
+
+
+@pytest.mark.parametrize(
+    ("others", "words", "command"),
+    [
+        ({(1, "/b"): (100 * GB, 90 * GB)}, "move topic TOPIC broker 1 to dir /b", ""),
+        ({(1, "/b"): (100 * GB, 15 * GB), (2, "/a"): (100 * GB, 90 * GB)}, "kac moves drain 1", "drain broker 1"),
+        ({(2, "/a"): (100 * GB, 90 * GB)}, "kac moves drain 1", "drain broker 1"),
+        ({(2, "/a"): (100 * GB, 15 * GB), (3, "/a"): (100 * GB, 20 * GB)}, "no room for the 1,000,000,000 bytes", ""),
+    ],
+)
+def test_replicas_go_where_room_is(others: Mapping[tuple[int, str], tuple[int, int]], words: str, command: str) -> None:
+    """A directory of broker 1 is full."""
+    claim = next(each for each in filled({(1, "/a"): FULL, **others}) if each.subject.broker == 1)
+    assert words in claim.next[-1].text
+    assert claim.next[-1].command == command
 
 
 def test_growth_is_that_of_the_samples() -> None:

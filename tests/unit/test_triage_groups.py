@@ -108,6 +108,31 @@ def test_a_group_without_members_is_stopped_where_somebody_was_seen(what: str, *
     assert told(verdict) == ([("group-stopped", "high")] if is_named else [("groups-without-members", "info")])
 
 
+@pytest.mark.parametrize(
+    ("ticks", "members_until", "severity", "certainty"),
+    [
+        (28, 2, Severity.WARNING, Certainty.POSSIBLE),
+        (48, 2, Severity.HIGH, Certainty.CERTAIN),
+        (28, 19, Severity.HIGH, Certainty.CERTAIN),
+    ],
+    ids=["may start", "did not start", "had members when they came"],
+)
+def test_an_autoscaler_has_some_time_to_start_consumers_for_the_first_records(
+    ticks: int, members_until: int, severity: Severity, certainty: Certainty
+) -> None:
+    """Records arrive from the 20th poll on."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        end = 100 + 50 * max(0, tick - 20)
+        member = "m" if tick < members_until else ""
+        rows = {"g": ("Stable" if member else "Empty", [("orders", 0, 100, end, member)])}
+        return replace(with_rows(snapshot, rows, {}), had_members=frozenset({"g"}))
+
+    verdict = diagnose(watched(change, ticks=ticks, before=change(healthy(), 0)))
+    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
+    assert (claim.severity, claim.certainty) == (severity, certainty)
+
+
 def test_a_topic_that_a_group_reads_no_more_is_not_its_trouble() -> None:
     """The members read another topic; records that are written to the old topic are no lag of theirs."""
 
@@ -241,7 +266,7 @@ def test_many_partitions_of_one_group_are_one_cause_with_all_its_steps() -> None
     (only,) = diagnose(watched(lambda s, _: s, before=base)).causes
     assert only.claim.title == "group g is outside of the log in 5 partitions"
     assert only.claim.subject == Subject(group="g", topic="orders")
-    (step,) = only.claim.next
+    *_, step = only.claim.next
     assert step.command.count("reset group g topic orders partition") == 5
 
 
@@ -416,7 +441,87 @@ def test_a_member_that_stands_in_all_of_its_partitions_is_named_itself(
         assert not any(each.command for each in claim.next), "a record may not be the reason"
     else:
         assert claim.subject == Subject(group="billing", topic="orders", partition=3)
-        assert "skip it" in [each.text for each in claim.next]
+        assert [each.command.split(" ")[0] for each in claim.next] == ["records", ""], "no record is skipped on a guess"
+
+
+@pytest.mark.parametrize(("ticks", "certainty"), [(14, Certainty.POSSIBLE), (20, Certainty.LIKELY)])
+def test_a_static_member_that_is_away_may_start_again(ticks: int, certainty: Certainty) -> None:
+    """Pods with instance ids restart one after the other; m2 is away since the eighth poll."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        rows = [
+            ("orders", n, 100 + 50 * (tick if n < 2 else min(tick, 8)), 100 + 50 * tick, "m1" if n < 2 else "m2")
+            for n in range(4)
+        ]
+        now = with_rows(snapshot, {"billing": ("Stable", rows)}, {})
+        group = now.groups["billing"]
+        members = tuple(replace(each, instance_id=f"app-{each.member_id}") for each in group.members or ())
+        return replace(now, groups={"billing": replace(group, members=members)})
+
+    (claim,) = [each.claim for each in diagnose(watched(change, ticks)).causes if each.claim.cause == "consumer-stuck"]
+    assert "member m2@h stands still" in claim.title
+    assert claim.certainty is certainty
+
+
+@pytest.mark.parametrize(
+    ("came", "left", "ticks", "certainty"),
+    [
+        pytest.param(3, 6, 14, Certainty.POSSIBLE, id="a job that may come again"),
+        pytest.param(3, 6, 38, Certainty.CERTAIN, id="a job that is away for long"),
+        pytest.param(0, 3, 11, Certainty.CERTAIN, id="a service that was there at first"),
+        pytest.param(1, 14, 22, Certainty.CERTAIN, id="a service that stayed for a minute"),
+    ],
+)
+def test_the_first_cycle_of_a_job_that_reads_now_and_then(
+    came: int, left: int, ticks: int, certainty: Certainty
+) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        read = min(max(tick - came, 0), left - came - 1)
+        return moved(snapshot, {0: (100 + 50 * read, 150 + 50 * tick)}, *(() if came <= tick < left else ("Empty", "")))
+
+    (claim,) = [
+        each.claim
+        for each in diagnose(watched(change, ticks, before=change(healthy(), 0))).causes
+        if each.claim.cause == "group-stopped"
+    ]
+    assert claim.title == "group billing has no member, and records wait"
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, certainty)
+
+
+@pytest.mark.parametrize(
+    ("commits", "ticks", "certainty"),
+    [((3,), 12, Certainty.POSSIBLE), ((3,), 36, Certainty.CERTAIN), ((3, 8), 24, Certainty.CERTAIN)],
+    ids=["one checkpoint", "none for long", "two checkpoints"],
+)
+def test_a_reader_that_assigns_its_partitions_commits_no_more(
+    commits: tuple[int, ...], ticks: int, certainty: Certainty
+) -> None:
+    """As Flink does: it is no member, and commits at checkpoints."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = max((each for each in commits if each <= tick), default=0)
+        return moved(snapshot, {0: (100 + 50 * at, 100 + 50 * tick)}, "Empty", "")
+
+    (claim,) = [
+        each.claim
+        for each in diagnose(watched(change, ticks, before=change(healthy(), 0))).causes
+        if each.claim.cause == "group-stopped"
+    ]
+    assert claim.title == "group billing commits no more, and records wait"
+    assert claim.certainty is certainty
+    assert "checkpoints" in claim.next[0].text
+    assert "start its consumers" not in claim.next[-1].text
+
+
+def test_a_reader_that_was_overtaken_sets_itself() -> None:
+    """Its offset is below the log's start: the first step waits for it, and brokers refuse a reset meanwhile."""
+    rows: Rows = {"g": ("Stable", [("orders", 0, 0, 11, "m")])}
+    (only,) = diagnose(watched(lambda s, _: s, before=with_rows(healthy(), rows, {("orders", 0): (10, 11)}))).causes
+    waits, resets = only.claim.next
+    assert "auto.offset.reset" in waits.text
+    assert not waits.command
+    assert "refuse" in resets.text
+    assert resets.command.endswith("earliest")
 
 
 def test_the_time_without_a_member_does_not_count_as_standing_still() -> None:
@@ -481,7 +586,7 @@ def test_a_record_that_ends_its_readers_is_named_rather_than_their_rebalances(*,
     if stands:
         (claim,) = [each for each in causes if each.cause == cause]
         assert any("rebalances meanwhile" in each.fact for each in claim.evidence)
-        assert claim.next[0].command.startswith("records orders partition 0")
+        assert [each.command.split(" ")[0] for each in claim.next] == ["records", "skip"]
 
 
 def test_the_rebalances_are_named_while_no_member_is_left() -> None:
@@ -564,6 +669,31 @@ def test_the_clients_of_a_group_without_members_went_to_a_new_group(
     assert any(name in each.fact for each in claim.evidence) is is_named
     assert ("group.id" in claim.next[0].text) is is_named
     assert claim.severity is (Severity.WARNING if is_named else Severity.HIGH)
+    assert claim.certainty is (Certainty.POSSIBLE if is_named else Certainty.CERTAIN), "a release may have another name"
+
+
+def test_names_that_change_at_each_start_are_no_release() -> None:
+    """The only client has a new group three times; two groups have no member any more."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        groups, lags = {}, {}
+        for n in range(3):
+            first, last = (0, 4, 8)[n], (4, 8, 99)[n]
+            if tick < first:
+                continue
+            member = cluster.GroupMember(f"m{n}", "indexer", "/10.0.0.1", (("orders", 0),))
+            state, members = ("Stable", (member,)) if tick < last else ("Empty", ())
+            at, end = 100 + 50 * (min(tick, last - 1)), 100 + 50 * tick
+            row = cluster.PartitionLag("orders", 0, at, end, end - at, f"m{n}" if members else "")
+            groups[f"app-{n}"] = cluster.Group(f"app-{n}", state, "consumer", coordinator=1, members=members)
+            lags[f"app-{n}"] = cluster.GroupLag((row,))
+        read_at = {**snapshot.read_at, Part.GROUPS: START + tick * TICK}
+        return replace(snapshot, lags=lags, groups=groups, read_at=read_at)
+
+    verdict = diagnose(watched(change, 20, before=change(healthy(), 0)))
+    found = [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
+    assert {each.certainty for each in found} == {Certainty.CERTAIN}
+    assert {each.severity for each in found} == {Severity.WARNING}
 
 
 @pytest.mark.parametrize(

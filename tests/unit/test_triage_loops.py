@@ -1,16 +1,24 @@
-"""Tests of the cause that a group reads the dead letters that it writes."""
+"""Tests of the causes in dead letters: those that suddenly come, and a group that reads those that it writes."""
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
 
-from console.model.severity import Severity
+import pytest
+from msgspec.structs import replace
+
+from console.language.grammar import parse
+from console.model.observed_logs import LogOffsets
+from console.model.rates import NOT_POLLED, with_ends
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
-from console.triage.causes.loops import original_of
 from console.triage.diagnosis import diagnose
+from console.triage.facts import Facts
+from console.triage.letters import original_of
 from console.triage.symptoms import Subject
-from tests.unit.test_triage import watched
+from tests.support import connectors
+from tests.unit.test_triage import START, TICK, healthy, logs_seen, moved, watched
 from tests.unit.test_triage_groups import with_rows
 
 TICKS = 14
@@ -59,6 +67,67 @@ def test_letters_that_go_round_are_named() -> None:
 )
 def test_others_that_read_letters_are_not_named(dead: str, orders: int, letters: int, reads: int, archive: int) -> None:
     assert rows(dead, orders=orders, letters=letters, reads=reads, archive=archive) == []
+
+
+def letters(
+    growth: Callable[[str, int], int], ticks: int = 20, dead: str = "orders.DLT", sink: str = ""
+) -> list[Claim]:
+    """The rows about the dead letters of orders.
+
+    Args:
+        growth: topic and tick -> the records of each partition in that tick.
+        sink: whether a sink writes them.
+    """
+    orders = healthy().topics["orders"]
+    before = replace(healthy(), topics={name: replace(orders, name=name, topic_id=name) for name in ("orders", dead)})
+    if sink:
+        definition = connectors.config(**{"errors.deadletterqueue.topic.name": dead})
+        before = connectors.with_connect(before, connectors.cluster(), configs={"main/orders-sink": definition})
+    places = [(name, number) for name in before.topics for number in range(6)]
+
+    def ends(tick: int) -> dict[tuple[str, int], int]:
+        return {(name, n): 100 + sum(growth(name, each) for each in range(1, tick + 1)) for name, n in places}
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        rates = NOT_POLLED
+        for each in range(tick + 1):
+            rates = with_ends(rates, places, ends(each), START + each * TICK)
+        return replace(moved(snapshot, {0: (5, 5)}), rates=rates)
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda at: {place: LogOffsets(0, end, end) for place, end in ends(at).items()}))
+
+    found = diagnose(watched(change, ticks, before=change(before, 0), facts=facts)).causes
+    return [each.claim for each in found if each.claim.cause == "dead-letters-of-service"]
+
+
+def since_then(before: int, after: int, orders: int = 60) -> Callable[[str, int], int]:
+    return lambda name, tick: orders if name == "orders" else before if tick < 10 else after
+
+
+def test_letters_that_suddenly_come_are_a_warning_with_their_reader() -> None:
+    (claim,) = letters(since_then(0, 20))
+    assert claim.subject == Subject(topic="orders.DLT")
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.LIKELY)
+    assert claim.title == "orders.DLT gets 24.0 records/s, 33% of those of orders"
+    assert any("billing reads orders" in each.fact for each in claim.evidence)
+    assert claim.next[0].command.startswith("records orders.DLT")
+    parse(claim.next[0].command)
+
+
+@pytest.mark.parametrize(
+    ("growth", "known"),
+    [
+        pytest.param(since_then(20, 20), {}, id="as before"),
+        pytest.param(since_then(0, 1), {}, id="few of many"),
+        pytest.param(since_then(0, 1, 1), {"ticks": 11}, id="few"),
+        pytest.param(since_then(0, 20), {"dead": "refunds.DLT"}, id="of another topic"),
+        pytest.param(since_then(0, 20), {"sink": True}, id="of a sink"),
+        pytest.param(lambda name, tick: 60 if name == "orders" or 9 < tick < 12 else 0, {"ticks": 30}, id="over"),
+    ],
+)
+def test_letters_as_usual_are_no_row(growth: Callable[[str, int], int], known: dict[str, object]) -> None:
+    assert letters(growth, **known) == []  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_new_partitions_that_a_group_does_not_read_are_named() -> None:
     assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.CERTAIN)
 
 
-@pytest.mark.parametrize("ticks", [5 + 3, 5 + 6 * 12 - 1], ids=["after 15 s", "before 6 min"])
+@pytest.mark.parametrize("ticks", [5 + 12, 5 + 6 * 12 - 1], ids=["after 60 s", "before 6 min"])
 def test_while_consumers_may_yet_find_new_partitions_it_is_only_possible(ticks: int) -> None:
     """Consumers look for new partitions every five minutes, so the cause is only possible until then."""
     verdict = grown(of_members=2, ticks=ticks)
@@ -144,12 +144,13 @@ def test_while_consumers_may_yet_find_new_partitions_it_is_only_possible(ticks: 
         {"of_members": 4},
         {"of_members": 2, "committed": 0},
         {"of_members": 2, "records": 0},
-        {"of_members": 2, "ticks": 6},
+        {"of_members": 2, "ticks": 5 + 11},
+        {"of_members": 2, "ticks": 5 + 2, "kind": "consumer"},
         {"of_members": 4, "joins": 12},
     ],
-    ids=["assigned", "committed", "nothing to read", "a moment ago", "assigned late"],
+    ids=["assigned", "committed", "nothing to read", "not yet", "a moment ago", "assigned late"],
 )
-def test_new_partitions_that_are_read_or_empty_are_no_trouble(known: dict[str, int]) -> None:
+def test_new_partitions_that_are_read_or_empty_are_no_trouble(known: dict[str, object]) -> None:
     verdict = grown(**known)  # type: ignore[arg-type]
     assert not_noticed(verdict) == []
     assert not verdict.unexplained
@@ -197,7 +198,8 @@ def waiting(
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         changed = moved(snapshot, {0: (100, 100 + tick), 1: (5, 5)})
         held = ((wanted, 0),) if tick >= created else ()
-        who = cluster.GroupMember("m9", "app", "/10.0.0.7", held, topics=(wanted,), regex=regex)
+        topics = () if regex else (wanted,)
+        who = cluster.GroupMember("m9", "app", "/10.0.0.7", held, topics=topics, regex=regex)
         groups = {"billing": replace(changed.groups["billing"], members=(who,))}
         lags = changed.lags if lag else {}
         return replace(changed, groups=groups, lags=lags)
@@ -215,11 +217,84 @@ def test_a_group_that_waits_for_a_topic_that_is_not_there_is_named_with_the_one_
 
 @pytest.mark.parametrize(
     "known",
-    [{"ticks": 5}, {"wanted": "orders"}, {"regex": "ord.*"}, {"created": 5}, {"lag": False}],
-    ids=["a moment ago", "it is there", "a pattern", "created", "nothing read yet"],
+    [
+        {"ticks": 5},
+        {"wanted": "orders"},
+        {"created": 5},
+        {"lag": False},
+        {"regex": "^ord", "ticks": 5},
+        {"regex": "^ord", "wanted": "orders", "created": 5},
+        {"regex": "^ord", "lag": False},
+    ],
+    ids=[
+        "a moment ago",
+        "it is there",
+        "created",
+        "nothing read yet",
+        "a pattern a moment ago",
+        "a pattern that fits",
+        "a pattern, nothing read yet",
+    ],
 )
 def test_members_that_wait_for_what_comes_or_is_there_are_no_trouble(known: dict[str, int]) -> None:
     assert "subscription-missing" not in {each.cause for each in waiting(**known)}  # type: ignore[arg-type]
+
+
+def test_a_pattern_that_fits_no_whole_name_is_named() -> None:
+    (claim,) = [each for each in waiting(regex="^ord") if each.cause == "subscription-missing"]
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.LIKELY)
+    assert claim.title == "group billing subscribes to the pattern ^ord, and gets no partition"
+    assert "whole name of orders" in claim.next[0].text
+    assert not any(each.edits or each.command for each in claim.next)
+
+
+def not_ready(
+    *sources: str, ticks: int = 20, state: str = "NotReady", lag: bool = True, inner: tuple[str, ...] = ()
+) -> list[Claim]:
+    """The causes of a streams group that is in this state from the first tick on. There are orders, with six
+    partitions, and rates, with two.
+
+    Args:
+        sources: the topics of its only subtopology.
+        lag: whether records wait for it.
+        inner: the topics between its subtopologies that it reads.
+    """
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        changed = moved(snapshot, {0: (100, 100 + tick if lag else 100), 1: (5, 5)})
+        who = cluster.GroupMember("m9", "app", "/10.0.0.7")
+        parts = (cluster.Subtopology("0", sources, inner),)
+        group = replace(changed.groups["billing"], type="streams", state=state, members=(who,), topology=parts)
+        orders = changed.topics["orders"]
+        rates = replace(orders, name="rates", partitions=orders.partitions[:2], topic_id="rates")
+        return replace(changed, groups={"billing": group}, topics={**changed.topics, "rates": rates})
+
+    return [each.claim for each in diagnose(watched(change, ticks)).causes if each.claim.cause == "topology-not-ready"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "inner", "says", "certainty"),
+    [
+        (("orders", "prices"), (), ": it reads prices, which does not exist", Certainty.CERTAIN),
+        (("orders", "rates"), (), ": topics that it joins may have different numbers", Certainty.LIKELY),
+        (("orders",), ("billing-by-user-repartition",), ": its internal topic billing-by-user", Certainty.LIKELY),
+        (("orders",), (), "", Certainty.CERTAIN),
+    ],
+    ids=["missing", "not equal", "internal", "another reason"],
+)
+def test_a_streams_group_that_lacks_topics_is_named_with_them(
+    sources: tuple[str, ...], inner: tuple[str, ...], says: str, certainty: Certainty
+) -> None:
+    (claim,) = not_ready(*sources, inner=inner)
+    assert claim.title.startswith(f"streams group billing is not ready{says}")
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, certainty)
+    (idle,) = not_ready(*sources, inner=inner, lag=False)
+    assert idle.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("known", [{"ticks": 5}, {"state": "Stable"}], ids=["a moment ago", "ready"])
+def test_a_streams_group_that_starts_is_no_trouble(known: dict[str, object]) -> None:
+    assert not_ready("orders", "prices", **known) == []  # type: ignore[arg-type]
 
 
 def slow(members: Callable[[int], tuple[cluster.GroupMember, ...]]) -> Claim:

@@ -116,3 +116,26 @@ def test_what_passes_is_what_brokers_let_pass() -> None:
     (broken,) = min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 9), [3]))))
     assert broken.title.endswith("no acks=all write passes")
     assert {whole.severity, broken.severity} == {Severity.HIGH}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "wanted", "command"),
+    [
+        (3, 4, "set topic orders min.insync.replicas=2"),
+        (2, 3, "set topic orders min.insync.replicas=2"),
+    ],
+)
+def test_no_step_lets_one_of_several_replicas_acknowledge_records(replicas: int, wanted: int, command: str) -> None:
+    known = triage.each_of_orders(
+        triage.healthy(), lambda p: p._replace(replicas=p.replicas[:replicas], isr=p.replicas[:replicas])
+    )
+    (claim,) = min_isr_of(diagnose(triage.watched(lambda s, _: wanting(s, wanted), before=known)))
+    assert claim.next[0].command == command
+
+
+def test_with_two_replicas_and_one_away_the_step_is_the_broker() -> None:
+    known = triage.each_of_orders(triage.healthy(), lambda p: p._replace(replicas=p.replicas[:2], isr=p.replicas[:2]))
+    verdict = diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 2), [2]), before=known))
+    (claim,) = min_isr_of(verdict)
+    assert claim.next[0].command == ""
+    assert claim.next[0].text.startswith("bring the broker back, or raise the number of replicas of orders")

@@ -21,7 +21,7 @@ Quotas = Mapping[tuple[tuple[str, str | None], ...], float]
 """Entity -> consumer_byte_rate."""
 
 
-def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1) -> list[Claim]:
+def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1, fraud: int = 0) -> list[Claim]:
     """Return the claims about groups that lag in six partitions with records of 100 bytes; each broker leads two of
     them.
 
@@ -29,6 +29,7 @@ def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1) -> l
         read: records that each group reads from each partition in 5 s.
         written: records that are written to each partition in 5 s.
         clients: the number of groups, each with its own client.
+        fraud: the records that another group of a client without a quota reads; 0 for no such group.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -42,7 +43,12 @@ def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1) -> l
         ids = {name: "c" if name == "billing" else name for name in names}
         members = {name: tuple(replace(each, client_id=ids[name]) for each in group.members or ()) for name in names}
         groups = {name: replace(group, name=name, members=members[name]) for name in names}
-        return replace(known, log_dirs=dirs, quotas=limits, groups=groups, lags=dict.fromkeys(names, lag))
+        lags = dict.fromkeys(names, lag)
+        if fraud:
+            slower = moved(snapshot, {n: (100 + fraud * tick, end) for n, (_, end) in rows.items()})
+            who = tuple(replace(each, client_id="another") for each in group.members or ())
+            groups["fraud"], lags["fraud"] = replace(group, name="fraud", members=who), slower.lags["billing"]
+        return replace(known, log_dirs=dirs, quotas=limits, groups=groups, lags=lags)
 
     return [each.claim for each in diagnose(watched(change, ticks=30, facts=_whole_logs)).causes]
 
@@ -87,3 +93,11 @@ def test_where_users_have_quotas_of_their_own_it_is_possible() -> None:
     assert "consumer-slow" in found
     others: Quotas = {(("client-id", "c"),): 400.0, (("user", "alice"), ("client-id", "other")): 10.0**9}
     assert [each.certainty for each in starved(others, 10)] == [Certainty.LIKELY]
+
+
+@pytest.mark.parametrize(("fraud", "is_offered"), [(20, False), (50, True)])
+def test_a_client_is_not_allowed_more_beside_a_group_that_lags_without_a_quota(fraud: int, *, is_offered: bool) -> None:
+    claims = starved({(("client-id", "c"),): 400.0}, 10, fraud=fraud)
+    (claim,) = [each for each in claims if each.cause == "quota-exceeded"]
+    assert bool(claim.next[0].edits) is is_offered
+    assert ("taken from them" in claim.next[0].text) is not is_offered

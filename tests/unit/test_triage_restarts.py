@@ -5,12 +5,14 @@ down.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model.cluster import LogDir, QuorumReplica, ReplicaSize, ReplicaSizes
 from console.model.config import topic_resource
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
@@ -25,6 +27,7 @@ from tests.unit.test_triage import (
     each_of_orders,
     healthy,
     named,
+    now_ms,
     with_quorum,
     without_broker,
 )
@@ -158,7 +161,7 @@ def test_a_broker_that_was_silent_before_its_leaders_moved_is_down(silent_for: i
     """
     watch = Watch()
     watch.poll(silent_for, silent=3, hangs=hangs)
-    assert not watch.verdicts[-1].is_calm
+    assert watch.verdicts[-1].is_calm is (hangs and silent_for == 2)  # one missing response is no trouble yet
     verdict = watch.poll(3, fenced=3)[-1]
     assert only(verdict)[:2] == ("broker-down", "critical")
 
@@ -262,3 +265,91 @@ def test_leaders_that_are_elsewhere_after_a_restart_are_elected_by_the_brokers_t
     assert only(watch.poll(1)[-1])[:2] == ("leader-skew", "info")
     assert only(watch.poll(590)[-1])[:2] == ("leader-skew", "info")
     assert only(watch.poll(20)[-1])[:2] == ("leader-skew", "warning")
+
+
+@pytest.mark.parametrize(
+    ("others", "seconds", "is_long"), [((1, 2), 58, False), ((1, 2), 70, True), ((1,), 70, False), ((), 70, False)]
+)
+def test_a_restart_that_takes_far_longer_than_others_of_the_same_roll(
+    others: tuple[int, ...], seconds: int, *, is_long: bool
+) -> None:
+    """Brokers are away for 10 s each, the last one for longer; its file may have a line that it refuses."""
+    watch = Watch()
+    for broker in others:
+        watch.poll(2, behind=broker)
+        watch.poll(8, fenced=broker)
+        watch.poll(5)
+    watch.poll(2, behind=3)
+    last = watch.poll(seconds, fenced=3)[-1]
+    name, severity, title = only(last)
+    assert (name, severity) == ("broker-restarting", "warning" if is_long else "info")
+    assert ("s ago; brokers 1, 2 took 10 s at most" in title) is is_long
+    assert last.causes[0].claim.is_guess is is_long
+    assert watch.poll(5)[-1].is_calm
+
+
+@pytest.mark.parametrize(
+    ("held", "then", "is_emptied"),
+    [(10**9, 10**6, True), (10**9, 9 * 10**8, False), (10**6, 0, False), (10**9, 2 * 10**8, False)],
+)
+def test_a_broker_that_comes_back_without_its_logs_is_told_so(held: int, then: int, *, is_emptied: bool) -> None:
+    """A volume is not mounted, or another host runs with its id; a planned new disk is no trouble either."""
+
+    def holding(size: int) -> Snapshot:
+        replicas = ReplicaSizes([ReplicaSize("orders", 0, size, 0, False)])
+        return replace(healthy(), log_dirs={3: (LogDir("/data", replicas, 10**12, 9 * 10**11),)})
+
+    watch = Watch(holding(held))
+    watch.poll(2, behind=3)
+    watch.poll(10, fenced=3)
+    watch.base = holding(then)
+    verdict = watch.poll(5, behind=3)[-1]
+    name, severity, title = only(verdict)
+    assert (name, severity) == ("broker-restarting", "info")
+    assert (", with empty disks; 6 partitions" in title) is is_emptied
+    assert any("volume is mounted" in each.text for each in verdict.causes[0].claim.next) is is_emptied
+
+
+class QuorumWatch(Watch):
+    """Polls of a cluster whose broker 3, which has no vote, fetches the metadata log until a second."""
+
+    def __init__(self, until: int) -> None:
+        self.until = until
+        super().__init__()
+
+    def poll(self, seconds: int, **how: Any) -> list[Verdict]:  # type: ignore[override]
+        """So many polls, with the quorum as it was described at each."""
+        found = []
+        for _ in range(seconds):
+            now = now_ms(0) + 1000 * len(self.verdicts)
+            last = min(now, now_ms(0) + 1000 * self.until)
+            voters = tuple(QuorumReplica(n, 100, 0, now, now) for n in (1, 2))
+            follower = QuorumReplica(3, 100, 0, last, last)
+            self.base = with_quorum(healthy(), leader_id=1, voters=voters, observers=(follower,))
+            found += super().poll(1, **how)
+        return found
+
+
+@pytest.mark.parametrize(("silent_for", "is_cut_off"), [(9, True), (12, True), (0, False), (2, False)])
+def test_a_broker_that_answered_and_heard_nothing_of_controllers_did_not_stop_in_order(
+    silent_for: int, *, is_cut_off: bool
+) -> None:
+    """It fetched last so long before the controllers fenced it."""
+    watch = QuorumWatch(STOPS + 10 - silent_for)
+    watch.poll(10)
+    verdict = watch.poll(21, fenced=3)[-1]
+    name, severity, title = only(verdict)
+    if is_cut_off:
+        assert (name, severity) == ("broker-cut-off", "critical")
+        assert title == "broker 3 was fenced while it answered: the controllers hear nothing of it"
+        assert not any(each.command for each in verdict.causes[0].claim.next)
+    else:
+        assert (name, severity) == ("broker-restarting", "info")
+    assert watch.poll(40, fenced=3)[-1].causes[0].claim.cause == name
+    assert watch.poll(3)[-1].is_calm
+
+
+def test_a_crash_is_no_way_to_the_controllers_that_is_cut() -> None:
+    watch = QuorumWatch(STOPS)
+    watch.poll(9, silent=3)
+    assert only(watch.poll(5, fenced=3)[-1])[0] == "broker-down"

@@ -16,14 +16,16 @@ from console.language.interpret import command_of
 from console.model import config
 from console.model.codes import ConfigSource
 from console.model.observed_logs import LogOffsets
-from console.model.severity import Severity
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.present.triage import MUTED_FOR, cause_id, cause_rows
+from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.observations import Observations, after, begin
 from console.triage.past import _is_tighter
 from console.triage.symptoms import Poll
+from tests.support import samples
 from tests.unit import test_triage as triage
 
 TOPIC, BROKER, DEFAULT, STATIC = (ConfigSource(n) for n in (1, 2, 3, 4))
@@ -275,24 +277,113 @@ def test_a_mute_ends_with_the_next_unclean_election() -> None:
 
 
 @pytest.mark.parametrize(
-    ("committed", "severity", "said"),
+    ("committed", "member", "kept", "severity", "certainty", "said"),
     [
-        (95, Severity.INFO, "had read all of them"),
-        (40, Severity.HIGH, "group billing had not read 50 of them"),
-        (None, Severity.HIGH, ""),
+        (95, "m1", 3_600_000, Severity.INFO, Certainty.CERTAIN, "had read all of them"),
+        (40, "m1", 3_600_000, Severity.HIGH, Certainty.CERTAIN, "group billing had not read 50 of them"),
+        (40, "", 3_600_000, Severity.WARNING, Certainty.POSSIBLE, "group billing had not read 50 of them"),
+        (None, "", 3_600_000, Severity.WARNING, Certainty.POSSIBLE, ""),
+        (None, "", 60_000, Severity.HIGH, Certainty.CERTAIN, ""),
     ],
-    ids=["read", "unread", "no group"],
+    ids=["read", "unread", "a group that nobody uses", "no group", "kept for no time"],
 )
-def test_what_every_group_had_read_was_deleted_on_purpose(committed: int | None, severity: Severity, said: str) -> None:
+def test_what_no_reader_misses_was_perhaps_deleted_on_purpose(
+    committed: int | None, member: str, kept: int, severity: Severity, certainty: Certainty, said: str
+) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        cut = triage.kept_for(snapshot, 60_000 if tick >= 3 else triage.DAY_MS)
+        cut = triage.kept_for(snapshot, kept if tick >= 3 else triage.DAY_MS)
         if committed is None:
             return replace(cut, groups={}, lags={})
-        return triage.moved(cut, {0: (committed, 100)})
+        return triage.moved(cut, {0: (committed, 100)}, "Stable" if member else "Empty", member)
 
     before = change(triage.healthy(), 0)
     verdict = diagnose(triage.watched(change, before=before, facts=lambda t: Facts(triage._deleted(t).logs)))
     (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
-    assert claim.severity is severity
+    assert (claim.severity, claim.certainty) == (severity, certainty)
     assert said in " ".join(each.fact for each in claim.evidence)
     assert ("not read" in " ".join(each.fact for each in claim.evidence)) is (committed == 40)
+
+
+@pytest.mark.parametrize(("usable", "is_put_back"), [(80, False), (500, True)])
+def test_a_retention_that_rescues_a_full_disk_is_not_put_back(usable: int, *, is_put_back: bool) -> None:
+    """The disk is nearly full until the shorter retention frees it."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        left = usable if tick < 3 else 700
+        cut = triage.kept_for(snapshot, 60_000 if tick >= 3 else triage.DAY_MS)
+        dirs = {broker: (samples.held(total=1_000, usable=left),) for broker in (1, 2, 3)}
+        return replace(triage.moved(cut, {0: (40, 100)}), log_dirs=dirs)
+
+    before = change(triage.healthy(), 0)
+    verdict = diagnose(triage.watched(change, before=before, facts=lambda t: Facts(triage._deleted(t).logs)))
+    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
+    assert bool(claim.next[0].edits) is is_put_back
+    assert ("was nearly full" in claim.next[0].text) is not is_put_back
+
+
+# -- records that a retention deletes before a slow group reads them -------------------------------------------------
+
+
+def overtaken(change: triage.Change, ticks: int = 12, *, deletes: bool = True) -> list[Claim]:
+    before = change(triage.healthy(), 0)
+    facts = triage.overtaken if deletes else triage._whole_logs
+    verdict = diagnose(triage.watched(change, ticks, before=before, facts=facts))
+    return [each.claim for each in verdict.causes if each.claim.cause == "records-overtaken"]
+
+
+def test_a_slow_group_that_its_retention_overtakes_is_named_with_the_limit() -> None:
+    (claim,) = overtaken(triage.slow)
+    assert claim.title == "group billing: 45 records of orders were deleted before it read them"
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.CERTAIN)
+    assert any("retention.ms is 300,000" in each.fact for each in claim.evidence)
+    assert [command_of(edit) for edit in claim.next[0].edits] == ["set topic orders retention.ms=600000"]
+
+    def of_size(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = triage.slow(snapshot, tick)
+        values = {"cleanup.policy": "delete", "retention.bytes": "1000", "retention.ms": "300000"}
+        return replace(known, configs={ORDERS: samples.config_set(values, TOPIC)})
+
+    (claim,) = overtaken(of_size)
+    assert not claim.next[0].edits, "either limit may have deleted them"
+    assert claim.next[0].text.endswith("retention.ms or retention.bytes")
+
+
+def _at(committed: int, member: str = "m1", policy: str = "delete") -> triage.Change:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        state = "Stable" if member else "Empty"
+        known = triage.moved(triage.kept_for(snapshot, 300_000), {0: (committed, 100 + 50 * tick)}, state, member)
+        values = {"cleanup.policy": policy, "retention.bytes": "-1", "retention.ms": "300000"}
+        return replace(known, configs={ORDERS: samples.config_set(values, TOPIC)})
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_at(150), _at(100, ""), _at(140), _at(100, policy="compact"), triage.as_it_was],
+    ids=["ahead of the start", "a group that nobody uses", "a few records", "compacted", "has read all"],
+)
+def test_who_misses_no_record_is_not_overtaken(change: triage.Change) -> None:
+    assert not overtaken(change)
+
+
+def test_a_cut_that_is_read_after_the_deletion_is_the_cause_instead() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return replace(
+            triage.slow(snapshot, tick), configs=triage.kept_for(snapshot, 10**9 if tick < 8 else 1000).configs
+        )
+
+    verdict = diagnose(triage.watched(change, 12, before=change(triage.healthy(), 0), facts=triage.overtaken))
+    assert {"records-deleted"} == {each.claim.cause for each in verdict.causes if "records" in each.claim.cause}
+
+
+@pytest.mark.parametrize(("kept", "is_warned"), [(300_000, True), (600_000, False), (200_000, False)])
+def test_a_group_near_the_end_of_the_retention_is_warned_of(kept: int, *, is_warned: bool) -> None:
+    """Its next record is four minutes old."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return triage.kept_for(triage.slow(snapshot, tick), kept)
+
+    found = overtaken(change, 54, deletes=False)
+    assert [(each.severity, each.certainty) for each in found] == [(Severity.WARNING, Certainty.LIKELY)] * is_warned
+    assert all(each.title.startswith("group billing: records of orders may be deleted before") for each in found)

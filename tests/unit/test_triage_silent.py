@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from console.model.cluster import GroupLag, PartitionLag
+from console.model.cluster import BrokerVersion, GroupLag, PartitionLag
+from console.model.connect import SOURCE
 from console.model.observed_logs import LogOffsets
-from console.model.severity import Severity
+from console.model.rates import NOT_POLLED, with_ends
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import silence
 from console.triage.cause import Claim
@@ -19,7 +21,8 @@ from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.silence import PAUSES, QUIET, SEEN, STEADY
 from console.triage.symptoms import Subject
-from tests.unit.test_triage import START, TICK, healthy, logs_seen, watched
+from tests.support import connectors
+from tests.unit.test_triage import START, TICK, healthy, logs_seen, moved, watched
 
 EVERY = TICK.total_seconds()
 STOPS = int(max(STEADY, SEEN * EVERY) / EVERY) + 1
@@ -130,3 +133,180 @@ def test_a_new_topic_with_a_letter_less_is_written_to_instead() -> None:
 def test_a_topic_that_is_none_of_its_slips_is_not_named(name: str, made_at: int) -> None:
     (claim,) = rows(misspelt(name, made_at=made_at))
     assert "instead" not in claim.title
+
+
+def sourced(ticks: int, *, again: int = 999, goes_on: bool = False, kind: str = SOURCE) -> list[Claim]:
+    """The rows on orders, whose source connector pg is deleted at `STOPS`.
+
+    Args:
+        again: the tick at which it is created again.
+        goes_on: whether another producer writes to orders, too.
+    """
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        pg = [connectors.connector("pg", kind=kind)] if not STOPS <= tick < again else []
+        return connectors.with_connect(snapshot, connectors.cluster(connectors.connector("other"), *pg))
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda at: {("orders", 0): LogOffsets(0, ends(at), ends(at))}))
+
+    def ends(at: int) -> int:
+        return 100 + (at if goes_on else min(at, STOPS) + max(0, at - again))
+
+    found = diagnose(watched(change, ticks, before=change(healthy(), 0), facts=facts)).causes
+    return [each.claim for each in found if each.claim.cause in ("source-deleted", "writes-stopped")]
+
+
+def test_a_source_that_was_deleted_is_named_for_the_silence_of_its_topics() -> None:
+    (claim,) = sourced(STOPS + 8)
+    assert (claim.cause, claim.subject) == ("source-deleted", Subject(connector="main/pg"))
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.LIKELY)
+    assert claim.title == "source connector main/pg was deleted, and nothing is written to orders since"
+    assert claim.since == START + STOPS * TICK
+    assert "create it again" in claim.next[0].text
+    assert not any(each.edits or each.command for each in claim.next), "kac does not know its secrets"
+
+
+@pytest.mark.parametrize(
+    ("ticks", "known"),
+    [(STOPS + 4, {}), (STOPS + 8, {"again": STOPS + 2}), (STOPS + 8, {"goes_on": True}), (STOPS + 8, {"kind": "sink"})],
+    ids=["a moment ago", "created again", "written to", "a sink"],
+)
+def test_a_source_that_comes_again_or_is_not_missed_is_no_row(ticks: int, known: dict[str, object]) -> None:
+    assert "source-deleted" not in {each.cause for each in sourced(ticks, **known)}  # type: ignore[arg-type]
+
+
+# -- a part of the partitions ------------------------------------------------------------------------------------------
+
+
+def written(
+    growth: Callable[[str, int, int], int], ticks: int, *, topics: tuple[str, ...] = ("orders", "users")
+) -> list[Claim]:
+    """The rows about a part of the partitions. Brokers 1 to 3 lead two of the six partitions of each topic.
+
+    Args:
+        growth: topic, partition and tick -> the records of that tick.
+    """
+    orders = healthy().topics["orders"]
+    before = replace(healthy(), topics={name: replace(orders, name=name) for name in topics})
+    places = [(name, number) for name in topics for number in range(6)]
+
+    def ends(tick: int) -> dict[tuple[str, int], int]:
+        return {place: 100 + sum(growth(*place, each) for each in range(1, tick + 1)) for place in places}
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        rates = NOT_POLLED
+        for each in range(tick + 1):
+            rates = with_ends(rates, places, ends(each), START + each * TICK)
+        return replace(snapshot, rates=rates)
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda at: {place: LogOffsets(0, end, end) for place, end in ends(at).items()}))
+
+    found = diagnose(watched(change, ticks, before=change(before, 0), facts=facts)).causes
+    return [each.claim for each in found if each.claim.cause in ("leader-unwritten", "keys-collapsed")]
+
+
+def led_by(number: int) -> int:
+    return number % 3 + 1
+
+
+def test_partitions_of_one_leader_that_get_no_record_are_named() -> None:
+    (claim,) = written(lambda _t, n, tick: 0 if led_by(n) == 2 and tick > STOPS else 10, STOPS + 5)
+    assert (claim.cause, claim.subject) == ("leader-unwritten", Subject(broker=2))
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.LIKELY)
+    assert claim.title.startswith("nothing is written to 4 partitions that broker 2 leads since ")
+    assert claim.since == START + STOPS * TICK
+    assert "advertised.listeners" in claim.next[0].text
+
+
+def _by_its_own_producer(topic: str, number: int, tick: int) -> int:
+    """A producer writes to those partitions of orders and users that broker 2 leads, and stops; others to logs."""
+    if topic == "logs":
+        return 10 if led_by(number) != 2 else 0
+    return 10 if led_by(number) == 2 and tick <= STOPS else 0
+
+
+@pytest.mark.parametrize(
+    ("growth", "ticks", "topics"),
+    [
+        (lambda _t, n, tick: 0 if led_by(n) == 2 and tick > STOPS else 10, STOPS + 2, ("orders", "users")),
+        (lambda _t, n, tick: 0 if n == 1 and tick > STOPS else 10, STOPS + 5, ("orders", "users")),
+        (lambda _t, _n, tick: 0 if tick > STOPS else 10, STOPS + 5, ("orders", "users")),
+        (lambda _t, n, tick: 0 if led_by(n) == 2 and tick > STOPS else 10, STOPS + 5, ("orders",)),
+        (lambda _t, n, tick: 10 if led_by(n) != 2 or tick % 4 == 0 else 0, STOPS + 7, ("orders", "users")),
+        (_by_its_own_producer, STOPS + 5, ("orders", "users", "logs")),
+    ],
+    ids=["a moment", "one partition", "all brokers", "one topic", "rarely written", "a producer of its own"],
+)
+def test_partitions_that_rest_for_other_reasons_are_no_matter_of_their_leader(
+    growth: Callable[[str, int, int], int], ticks: int, topics: tuple[str, ...]
+) -> None:
+    assert "leader-unwritten" not in {each.cause for each in written(growth, ticks, topics=topics)}
+
+
+def test_keys_that_become_one_are_named() -> None:
+    (claim,) = written(lambda _t, n, tick: 50 if tick < 10 else 300 if n == 3 else 1, 20, topics=("orders",))
+    assert (claim.cause, claim.subject) == ("keys-collapsed", Subject(topic="orders", partition=3))
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.LIKELY)
+    assert claim.title.startswith("orders/3 gets 98% of the topic's new records, and got 17% before")
+    assert "key" in claim.next[0].text
+
+
+@pytest.mark.parametrize(
+    ("growth", "ticks"),
+    [
+        (lambda _t, n, _tick: 300 if n == 3 else 1, 20),
+        (lambda _t, n, tick: 50 if tick < 10 or n != 3 else 3_000, 20),
+        (lambda _t, n, tick: 2 if tick < 10 else 12 if n == 3 else 0, 20),
+        (lambda _t, _n, _tick: 50, 20),
+        (lambda _t, n, tick: 50 if tick < 3 else 300 if n == 3 else 1, 8),
+        (lambda _t, n, tick: 300 if n == (tick // 4) % 6 else 0, 40),
+    ],
+    ids=["always", "more of one tenant", "few records", "spread", "not seen for long", "one after the other"],
+)
+def test_an_uneven_topic_that_was_or_has_more_is_no_row(growth: Callable[[str, int, int], int], ticks: int) -> None:
+    assert "keys-collapsed" not in {each.cause for each in written(growth, ticks, topics=("orders",))}
+
+
+# -- brokers that refuse old clients -----------------------------------------------------------------------------------
+
+
+def upgraded(snapshot: Snapshot, tick: int, was: str, became: str, at: int) -> Snapshot:
+    """Broker 2 has another release from a tick on."""
+    versions = {n: BrokerVersion(became if n == 2 and tick >= at else was, {}) for n in (1, 2, 3)}
+    return replace(snapshot, versions=versions)
+
+
+@pytest.mark.parametrize(
+    ("was", "became", "is_named"), [("3.9", "4.3", True), ("3.7", "3.9", False), ("4.0", "4.3", False)]
+)
+def test_a_silence_after_an_upgrade_may_be_of_old_clients(was: str, became: str, *, is_named: bool) -> None:
+    orders = healthy().topics["orders"]
+    before = replace(healthy(), topics={"orders": orders})
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda at: {("orders", 0): LogOffsets(0, until(STOPS)(at), until(STOPS)(at))}))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return upgraded(snapshot, tick, was, became, STOPS + 1)
+
+    found = diagnose(watched(change, LATER, before=change(before, 0), facts=facts))
+    (claim,) = rows(found)
+    assert (claim.severity is Severity.WARNING) is is_named
+    assert claim.title.endswith(", after brokers were upgraded") is is_named
+    assert any("refuse clients older than 2.1" in each.fact for each in claim.evidence) is is_named
+    assert ("upgrade the clients" in claim.next[0].text) is is_named
+
+
+def test_a_group_that_stopped_at_an_upgrade_may_have_old_clients() -> None:
+    def change(snapshot: Snapshot, tick: int, at: int = 5) -> Snapshot:
+        gone = tick > 4
+        now = moved(snapshot, {0: (100 + 50 * min(tick, 4), 100 + 50 * tick)}, *(("Empty", "") if gone else ()))
+        return upgraded(now, tick, "3.9", "4.3", at)
+
+    for at, is_named in ((5, True), (99, False)):
+        verdict = diagnose(watched(lambda s, t, at=at: change(s, t, at), 14, before=change(healthy(), 0)))  # type: ignore[misc]
+        (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
+        assert any("refuse clients older than 2.1" in each.fact for each in claim.evidence) is is_named
+        assert ("upgrade the clients" in claim.next[0].text) is is_named

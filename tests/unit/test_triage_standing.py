@@ -22,7 +22,7 @@ from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.observations import after, begin
-from console.triage.standing import STANDING
+from console.triage.standing import ARISING, STANDING
 from console.triage.symptoms import Poll, Subject
 from console.tui.panes.now import evidence_of
 from tests.support import samples
@@ -204,9 +204,14 @@ def test_throttles_that_are_new_used_declared_or_accepted_are_no_cause() -> None
     known = configured()
     rate = {CLUSTER_DEFAULT: samples.config_set({RATE: "1024"}, ConfigSource(3))}
     limited = replace(known, configs={**known.configs, **rate})
-    assert only(seen(limited)).title.startswith("broker <default>: a throttle is left over, as ")
+    assert seen(limited).is_calm  # a rate limits only the replicas of topics' lists
+    one = {ORDERS: samples.config_set({LIST: "0:1"}, ConfigSource(1))}
+    listed = replace(limited, configs={**limited.configs, **one})
+    assert only(seen(listed, meant={(ORDERS, LIST)})).title.startswith("broker <default>: a throttle is left over, as ")
+    unread = replace(limited, configs={each: found for each, found in limited.configs.items() if each != ORDERS})
+    assert only(seen(unread)).title.startswith("broker <default>: a throttle is left over, as ")
     accepted = [Acceptance("replication-throttled", "broker <default>", "at all times")]
-    assert seen(limited, accepted=accepted).is_calm
+    assert seen(listed, accepted=accepted, meant={(ORDERS, LIST)}).is_calm
 
 
 def test_acls_without_a_type_are_one_row_whose_step_removes_them() -> None:
@@ -272,3 +277,76 @@ def test_enter_goes_to_the_key_the_acls_and_the_tokens() -> None:
     assert (place.view, place.about, row) == ("configs", ORDERS, LIST)
     assert evidence_of("acl-without-type", Subject(entity="allow alice READ on topic orders"))[0].view == "acls"
     assert evidence_of("token-expiring", Subject(entity="User:alice"))[0].view == "tokens"
+
+
+# -- findings that came while kac watched ----------------------------------------------------------------------------
+
+
+def with_topic(snapshot: Snapshot, *replicas: int) -> Snapshot:
+    """The snapshot with a further topic whose only partition has these replicas."""
+    topic = cluster.Topic("auto", (cluster.Partition(0, replicas[0], replicas, replicas),), topic_id="auto")
+    return replace(snapshot, topics={**snapshot.topics, "auto": topic})
+
+
+def arisen(verdict: Verdict) -> list[tuple[str, Subject]]:
+    names = {rule.name for rule in ARISING}
+    found = [each.claim for each in verdict.causes if each.claim.cause in names]
+    assert all((each.severity, each.certainty) == ("warning", "possible") for each in found)
+    return [(each.cause, each.subject) for each in found]
+
+
+def spread(*of_racks: str) -> Snapshot:
+    """Brokers in these racks, which hold a topic together."""
+    base = healthy(brokers=len(of_racks))
+    brokers = (replace(each, rack=rack) for each, rack in zip(base.cluster.brokers, of_racks, strict=True))
+    return replace(base, cluster=replace(base.cluster, brokers=tuple(brokers)))
+
+
+LASTING = 4
+"""Polls that are longer than a finding has to last, with the time to the next look."""
+
+
+@pytest.mark.parametrize(("replicas", "cause"), [((1,), "single-replica"), ((1, 2), "one-rack"), ((1, 3), "")])
+def test_a_finding_that_came_while_kac_watched_is_possible_trouble(replicas: tuple[int, ...], cause: str) -> None:
+    base = spread("a", "a", "b")
+    expected = [(cause, Subject(topic="auto"))] if cause else []
+    assert arisen(seen(base, base, with_topic(base, *replicas), times=LASTING)) == expected
+    assert arisen(seen(base, base, with_topic(base, *replicas), times=2)) == [], "an operator may be at work"
+    assert arisen(seen(with_topic(base, *replicas), times=LASTING + 2)) == [], "it was so before"
+    gone = [with_topic(base, *replicas)] * LASTING
+    assert arisen(seen(base, *gone, base, times=2)) == []
+
+
+def test_nothing_is_said_of_what_other_brokers_or_a_running_move_make() -> None:
+    two, three = spread("a", "b"), spread("a", "b", "c")
+    assert arisen(seen(two, with_topic(three, 1), times=LASTING)) == [], "a broker came"
+    move = cluster.Reassignment("auto", 0, (1, 2), (2,), ())
+    moving = replace(with_topic(three, 1), reassignments=(move,))
+    assert arisen(seen(three, three, moving, times=LASTING)) == []
+    accepted = [Acceptance("single-replica", "topic auto", "a test")]
+    assert arisen(seen(three, three, with_topic(three, 1), times=LASTING, accepted=accepted)) == []
+
+
+def test_leaders_that_an_election_spreads_again_are_no_trouble() -> None:
+    base = holding(healthy(), 1, 2, 3, partitions=90)
+
+    def led(partition: cluster.Partition, *, moved: bool) -> cluster.Partition:
+        replicas = (1, *(each for each in partition.replicas if each != 1)) if moved else partition.replicas
+        return partition._replace(leader=1, replicas=replicas)
+
+    def led_by_one(*, moved: bool) -> Snapshot:
+        topic = base.topics["orders"]
+        parts = tuple(led(each, moved=moved) for each in topic.partitions)
+        return replace(base, topics={"orders": replace(topic, partitions=parts)})
+
+    found = arisen(seen(base, base, led_by_one(moved=True), times=LASTING))
+    assert found == [("leaders-uneven", Subject(broker=1))]
+    assert arisen(seen(base, base, led_by_one(moved=False), times=LASTING)) == []
+
+
+def test_a_voter_that_is_not_replaced_is_possible_trouble() -> None:
+    base = healthy()
+    assert base.quorum is not None
+    fewer = replace(base, quorum=replace(base.quorum, voters=base.quorum.voters[:2]))
+    assert [name for name, _ in arisen(seen(base, base, fewer, times=LASTING))] == ["voters-few"]
+    assert arisen(seen(base, base, fewer, base, times=LASTING)) == []

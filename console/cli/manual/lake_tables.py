@@ -39,7 +39,7 @@ def _table(table: Table) -> Iterator[str]:
 
 def _newest(table: Table) -> Iterator[str]:
     yield f"kac writes all rows with equal {_names(table.newest)} together, with a higher `made` (bigint) than the rows"
-    yield f"that they replace. A row without `{table.there}` means that nothing is left. These rows are valid:"
+    yield f"that they replace. If no rows remain, kac writes one row without `{table.there}`. These rows are valid:"
     latest = f"made = max(made) OVER (PARTITION BY {', '.join(table.newest)})"
     yield from ("", "```sql", f"SELECT * FROM {table.name} QUALIFY {latest} AND {table.there} IS NOT NULL", "```")  # noqa: S608
 

@@ -73,11 +73,11 @@ VERBS = (
         CHANGE,
         ("abort transaction topic NAME partition N producer ID",),
         "Stage the end of a transaction that hangs, so that its partition can be read with read_committed again",
-        "Only for a transaction that certainly hangs: no coordinator will end it. kac refuses a slow or a young "
-        "transaction, and one that it can't judge, and gives the reason. Consumers with read_committed never see the "
-        "records that the producer wrote in the transaction; the abort can't be reverted. Before kac sends it, you "
-        "type the topic and the partition; in a script use `--accept transaction-aborted=NAME/N`. Needs ALTER or "
-        "CLUSTER_ACTION on the cluster.",
+        "Use it only for a transaction that certainly hangs: no coordinator will end it. kac refuses a slow or a "
+        "young transaction, and one that it can't judge, and gives the reason. Consumers with read_committed never "
+        "see the records that the producer wrote in the transaction; the abort can't be reverted. Before kac sends "
+        "the abort, you type the topic and the partition; in a script use `--accept transaction-aborted=NAME/N`. You "
+        "need ALTER or CLUSTER_ACTION on the cluster.",
         ("abort transaction topic orders partition 3 producer 4012",),
         takes_away=True,
         parse=_parse,

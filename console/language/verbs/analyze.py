@@ -115,11 +115,11 @@ VERBS = (
         LOOK,
         ("analyze topic NAME [last DURATION] [sample N%] [rate SIZE]",),
         "Count the contents of a topic: keys, sizes, partitions, compression, schemas, headers, times",
-        "Reads the records and counts nulls, sizes, codecs, different keys and the most frequent ones, how evenly the "
-        "partitions are filled, schemas and records that can't be decoded, headers, gaps in time, and times that are "
-        "out of order or in the future. `sample` reads evenly spread ranges of each partition; `rate` limits how much "
-        "kac reads from the brokers. Needs the extra `analyze`. If the context has records = 'hidden', kac names keys "
-        "and headers only with --reveal; with records = 'never' it reads nothing.",
+        "kac reads the records and counts nulls, sizes, codecs, different keys and the most frequent ones, how evenly "
+        "the partitions are filled, schemas and records that can't be decoded, headers, gaps in time, and times that "
+        "are out of order or in the future. `sample` reads evenly spread ranges of each partition; `rate` limits how "
+        "much kac reads from the brokers. This needs the extra `analyze`. If the context has records = 'hidden', kac "
+        "names keys and headers only with --reveal; with records = 'never' it reads nothing.",
         (
             "analyze topic orders",
             "analyze topic orders last 1h",

@@ -33,9 +33,9 @@ VERBS = (
         PLAN,
         ("history [ENTITY | TEXT]",),
         "The changes from this host, the latest first",
-        "Shows who made each change and when, its old and new values, and its outcome. Without an argument it lists "
-        "all changes; ENTITY or TEXT selects those of an entity, or the lines that contain TEXT. With a lake, the "
-        "console shows all changes of the cluster, by any client from any host; TEXT may then contain `since=2h`, "
+        "The list shows who made each change and when, its old and new values, and its outcome. Without an argument "
+        "it has all changes; ENTITY or TEXT selects those of an entity, or the lines that contain TEXT. With a lake, "
+        "the console shows all changes of the cluster, by any client from any host; TEXT may then contain `since=2h`, "
         "`until=14:05`, `key=retention.*` and `by=alice`.",
         ("history", "history topic orders", "history alice", "history 'since=2h key=retention.*'"),
         parse=_parse,

@@ -70,8 +70,8 @@ def _text(statement: AskOfOperation) -> str:
 
 _OPERATION = (
     "kac shows the forecast first, and asks. RATE limits how much each broker copies, and how much other brokers read "
-    "from it, for example 50MB/s. The console works on the operation while it is open; after that W in a console, or "
-    "`kac moves --continue`, continues it. "
+    "from it, for example 50MB/s. The console works on the operation until you close the console. To continue "
+    "the operation afterwards, press W in a console or run `kac moves --continue`. "
 )
 
 VERBS = (
@@ -139,10 +139,10 @@ VERBS = (
         CHANGE,
         ("operation N throttle RATE", "operation N give-up", "operation N pause", "operation N go-on"),
         "Change the open operation: its throttle (0 for none), to stop waiting for brokers, or to pause",
-        "The process that works on the operation does so at its next poll. `give-up` ends the operation although its "
-        "throttles are still set on brokers that do not answer; `kac leftovers` finds these throttles when the "
-        "brokers answer again. The throttle of a redrive is in letters a second, and only a redrive can pause. `x` in "
-        "the pane Moves cancels the operation.",
+        "The process that works on the operation makes the change at its next poll. `give-up` ends the operation "
+        "although its throttles are still set on brokers that do not answer; `kac leftovers` finds these throttles "
+        "when the brokers answer again. The throttle of a redrive is in letters a second, and only a redrive can "
+        "pause. `x` in the pane Moves cancels the operation.",
         ("operation 7 throttle 200MB/s", "operation 7 give-up"),
         Where.BAR,
         parse=_operation,

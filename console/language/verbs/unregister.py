@@ -29,8 +29,8 @@ VERBS = (
         CHANGE,
         ("unregister broker ID",),
         "Stage that the cluster forgets a broker that is down and does not come back",
-        "KRaft only, from Kafka 3.0 on. kac refuses a broker that is alive. Replicas stay assigned to the broker "
-        "until you move them. The broker registers again when it starts.",
+        "This needs Kafka 3.0 or newer in KRaft mode. kac refuses a broker that is alive. Replicas stay assigned to "
+        "the broker until you move them. The broker registers again when it starts.",
         ("unregister broker 4",),
         takes_away=True,
         parse=_parse,

@@ -161,10 +161,10 @@ VERBS = (
         CHANGE,
         ("add voter ID [directory=ID] [at=LISTENER://HOST:PORT]",),
         "Stage that a controller that follows the metadata log becomes a voter",
-        "From Kafka 3.9 on, if kraft.version is 1. The controller must have caught up, and afterwards a majority of "
-        "the voters must follow the log. kac knows the controller's address only if it is connected to controllers "
-        "(`--bootstrap-controller`); else give `at`. A voter whose storage was formatted again has another directory: "
-        "remove the old voter in the same plan.",
+        "This needs Kafka 3.9 or newer, and kraft.version 1. The controller must have caught up, and afterwards a "
+        "majority of the voters must follow the log. kac knows the controller's address only if it is connected to "
+        "controllers (`--bootstrap-controller`); else give `at`. A voter whose storage was formatted again has "
+        "another directory: remove the old voter in the same plan.",
         ("add voter 104", "add voter 104 at=CONTROLLER://controller4:9093"),
         parse=_parse_add,
         statements=(_ADD,),
@@ -174,8 +174,8 @@ VERBS = (
         CHANGE,
         ("remove voter ID [directory=ID]",),
         "Stage that a controller is no longer a voter",
-        "From Kafka 3.9 on, if kraft.version is 1. kac refuses it if the remaining voters that follow the log are not "
-        "a majority. The controller continues to run as an observer until you stop it.",
+        "This needs Kafka 3.9 or newer, and kraft.version 1. kac refuses the removal if the remaining voters that "
+        "follow the log are not a majority. The controller continues to run as an observer until you stop it.",
         ("remove voter 103", "remove voter 103 directory=rloNkQOaQTK2oXd5J6mFtQ; add voter 103"),
         takes_away=True,
         parse=_parse_remove,

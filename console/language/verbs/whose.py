@@ -27,11 +27,11 @@ VERBS = (
         LOOK,
         ("whose topic NAME",),
         "The readers and writers of a topic: connectors, groups and producers; its schemas, and how sure that is",
-        "Sure: offsets, partitions, a transaction, the topics that Connect lists as used, or a config that lists the "
-        "topic. Likely: a config's value is the topic's name. A schema is sure if its ids are in the newest records, "
-        "and likely if only its name fits. Possible: an ACL lets a principal write. Brokers do not report producers, "
-        "so a writer may be missing. If there are more than 100 groups, kac shows the groups that it has already "
-        "read: `list groups topic=NAME` reads all groups.",
+        "A reader or writer is sure if it has offsets, partitions or a transaction in the topic, if Connect lists the "
+        "topic as used, or if its config lists the topic; likely if a value in its config is the topic's name; and "
+        "possible if only an ACL lets it write. A schema is sure if its ids are in the newest records, and likely if "
+        "only its name fits. Brokers do not report producers, so a writer may be missing. If there are more than 100 "
+        "groups, kac shows the groups that it has already read: `list groups topic=NAME` reads all groups.",
         ("whose topic orders",),
         parse=lambda reader: Whose(topic_name(reader)),
         statements=(

@@ -40,7 +40,7 @@ from console.sensitive import is_reference
 
 def _parsed(entry: config.ConfigEntry, type_: ConfigType) -> str | None:
     """Return the value as brokers write it after parsing: some brokers describe the parsed value, others the given
-    text.
+    text. None for a hidden or missing value.
     """
     return entry.value if entry.value is None else as_compared(entry.name, type_, entry.value)
 
@@ -65,8 +65,9 @@ def _own_is(
 
 
 def _slots_beneath(edit: plan_edits.UnsetConfig, snapshot: Snapshot) -> Iterator[plan_edits.Slot]:
-    """Yield the slots of edits that change the value below an override, except the cluster default in the brokers'
-    files.
+    """Yield the slots of edits that may change the value that a resource inherits once its override is removed: those
+    of the cluster default, and for topics and groups also those of the broker that described them. Nothing for the
+    cluster default itself, which inherits only from brokers' files.
     """
     resource, broker = edit.resource, snapshot.configs_from
     key = edit.key if resource.type == BROKER else broker_key_of(resource.type, edit.key)
@@ -307,7 +308,7 @@ class _ConfigKind(EditKind):
         return plan_edits.SetConfig(edit.resource, edit.key, secrets[edit.key]), ""
 
     def takes_away(self, edit: plan_edits.ConfigEdit) -> bool:
-        """Return whether an edit without a reversal loses a value: a logger's level can be set back."""
+        """Return whether an edit without a reversal loses a value; False for a logger, whose level can be set again."""
         return not edit.resource.type.entity.has_levels
 
 

@@ -1,4 +1,4 @@
-"""Features: changing the finalized level of one."""
+"""Features: changing the finalized level of a feature."""
 
 from __future__ import annotations
 

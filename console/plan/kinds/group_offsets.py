@@ -46,7 +46,7 @@ def _committed(there: GroupOffset | None) -> CommittedOffset | None:
 
 
 def what_counts(committed: CommittedOffset | None) -> tuple[int, str] | None:
-    """Return the offset and the metadata of a commit, by which commits are compared."""
+    """Return the offset and the metadata of a commit, by which commits are compared; None without a commit."""
     return None if committed is None else (committed.offset, committed.metadata)
 
 

@@ -1,4 +1,4 @@
-"""Groups: deleting one with all its offsets. `group_offsets` changes its offsets."""
+"""Groups: deleting a group with all its offsets. `group_offsets` changes single offsets."""
 
 from __future__ import annotations
 

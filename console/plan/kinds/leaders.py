@@ -48,7 +48,7 @@ def preferred_elections(
 
 
 def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
-    """Return the brokers that have a preferred replica."""
+    """Return the brokers that have the preferred replica of a partition."""
     return frozenset(model_elections.preferred(each) for topic in topics for each in topic.partitions)
 
 
@@ -212,7 +212,7 @@ def with_partitions(snapshot: Snapshot, changed: Mapping[TopicPartition, Partiti
 
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield kafka-leader-election for each type of election: it takes one partition, or a file with several."""
+    """Yield kafka-leader-election for each type of election: the tool takes one partition, or a file with several."""
     for kind, name in ((plan_edits.ElectPreferred, "preferred"), (plan_edits.ElectUnclean, "unclean")):
         edits = [line.edit for line in lines if isinstance(line.edit, kind)]
         words = ("kafka-leader-election", "--election-type", name)

@@ -41,7 +41,7 @@ def moves_in(snapshot: Snapshot) -> Mapping[TopicPartition, Reassignment]:
 
 
 def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
-    """Return an edit that cancels the move of each partition of a topic."""
+    """Return the edits that cancel the moves of a topic's partitions; empty if no partition moves."""
     return tuple(CancelMove(topic, move.partition) for move in snapshot.reassignments if move.topic == topic)
 
 
@@ -150,15 +150,15 @@ def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
 
 
 def _move_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Return kafka-reassign-partitions --execute --additional, which does not touch the moves of others."""
+    """Yield kafka-reassign-partitions --execute --additional, which does not touch the moves of others."""
     edits = [line.edit for line in lines if isinstance(line.edit, MoveReplicas)]
     wanted = [{"topic": each.topic, "partition": each.partition, "replicas": each.replicas} for each in edits]
     return reassignment(wanted, "--execute", "--additional")
 
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Return kafka-reassign-partitions --cancel --preserve-throttles: without that option it removes all throttles,
-    also those of other moves.
+    """Yield kafka-reassign-partitions --cancel --preserve-throttles: without that option the tool removes all
+    throttles, also those of other moves.
     """
     moves = [line.staged.was for line in lines if isinstance(line.staged.was, Reassignment)]
     wanted = [{"topic": each.topic, "partition": each.partition, "replicas": destination(each)} for each in moves]
@@ -182,7 +182,9 @@ class _MoveKind(EditKind):
     state = Reassignment
 
     def current(self, edit: MoveEdit, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the move under way; for a partition that does not move, a Reassignment that changes nothing."""
+        """Return the move under way; for a partition that does not move, a Reassignment that changes nothing. None if
+        the partition does not exist, UNREAD if the reassignments or the topic were not read.
+        """
         if not seen.read(Part.REASSIGNMENTS):
             return plan_staged.UNREAD
         moves = seen.once("moves", lambda: {(each.topic, each.partition): each for each in seen.snapshot.reassignments})
@@ -243,7 +245,7 @@ class _MoveReplicasKind(_MoveKind):
 
     def effects(self, edit: MoveReplicas, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return lines on the copied and dropped replicas with the free space on the brokers that copy, on observers,
-        on replicas that delay the end of the move, and on a new preferred leader.
+        on replicas that delay the end of the move, and on a new preferred leader; empty if the partition is unknown.
         """
         was = self.current(edit, seen)
         if not isinstance(was, Reassignment):

@@ -1,4 +1,4 @@
-"""Quotas: setting and removing one of an entity.
+"""Quotas: setting and removing a quota of an entity.
 
 The rules for staging follow ClientQuotaControlManager, but refuse some values that it accepts (NaN, infinity).
 """
@@ -163,7 +163,9 @@ MOST = 100_000
 
 
 def _not_moving(edit: QuotaEdit, seen: plan_staged.Described) -> tuple[str, ...]:
-    """Return a line that counts the entities that may share a client and have the key at a stronger level."""
+    """Return a line that counts the entities that may share a client and have the key at a stronger level; empty if
+    there are none. Only the first `MOST` quotas count.
+    """
     quotas = seen.snapshot.quotas
 
     def same_key() -> StrongerQuotas:

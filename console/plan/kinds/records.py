@@ -1,4 +1,4 @@
-"""Records of partitions: deleting those before an offset."""
+"""Records of partitions: deleting the records before an offset."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def _by_request(policy: str, documentation: str | None) -> bool:
 
 
 def _deleted(edit: TrimLog, judged: Judged) -> Iterator[str]:
-    """Yield one warning for each topic, about the records that the plan deletes in all its partitions and the groups
-    that have not read them.
+    """Yield warnings about the records that the plan deletes in all partitions of a topic, and about the groups that
+    have not read them; only for the first such edit of the topic.
     """
     mine = [s.edit for s in judged.staged if isinstance(s.edit, TrimLog) and s.edit.topic == edit.topic]
     # Warn once for all partitions: the user accepts a warning by typing the topic's name, and would have to type it for

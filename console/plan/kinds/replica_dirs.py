@@ -39,7 +39,9 @@ def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir
 
 
 def _sizes(edit: MoveReplicaDir, snapshot: Snapshot) -> tuple[int, LogDir | None]:
-    """Return the size of the replica in bytes, and its destination directory."""
+    """Return the size of the replica in bytes, 0 if it is unknown; and its destination directory, None if the broker
+    has no such directory.
+    """
     dirs = snapshot.log_dirs.get(edit.broker, ())
     size = next((replica.size for _, replica in _held(dirs, edit) if not replica.is_future), 0)
     return size, next((each for each in dirs if each.path == edit.path), None)
@@ -100,7 +102,9 @@ def _with_copy(there: LogDir, edit: MoveReplicaDir) -> LogDir:
 
 
 def _commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Return kafka-reassign-partitions --execute, with unchanged replicas and a directory for one of them."""
+    """Yield kafka-reassign-partitions --execute, with unchanged replicas, and with the directories of the replicas that
+    move.
+    """
     partitions = directories_of(
         (line.edit.topic, line.edit.partition, line.staged.was.replicas, line.edit.broker, line.edit.path)
         for line in lines

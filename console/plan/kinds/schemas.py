@@ -93,7 +93,9 @@ def _request(staged: plan_staged.Staged) -> subjects.RegisterSchema | subjects.D
 
 
 def _additions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return a request for each registration, after those that it refers to: until then the registry refuses it."""
+    """Return a request for each registration, after the registrations of the schemas that it refers to: until then the
+    registry refuses it.
+    """
 
     def waits_for(each: plan_staged.Staged) -> set[str]:
         references = each.edit.references if isinstance(each.edit, AddSchema) else ()
@@ -178,8 +180,8 @@ DELETIONS = Batch(stage=Stage.SCHEMAS_GONE, steps=_deletions, predict=_with)
 
 
 def _readers_break(edit: AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a line if readers with the present version can't read records of the new one, and a line for
-    the reverse.
+    """Yield a line if readers with the present version can't read records of the new one, and a line for the reverse;
+    nothing if either schema is not Avro or was not read.
     """
     new = avro_of(judged.after, source_of(edit))
     versions = read_versions(judged.before, edit.subject)
@@ -208,7 +210,7 @@ def _is_new(snapshot: Snapshot, subject: str) -> bool:
 
 
 def turns_off_checks(edit: ConfigEdit, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a line if the versions of a subject, or of all, are no longer checked."""
+    """Yield a line if the new versions of a subject, or of all subjects, are no longer checked."""
     resource = edit.resource
     if resource.type != SCHEMA or edit.key != subjects.COMPATIBILITY:
         return

@@ -1,4 +1,4 @@
-"""SCRAM credentials: setting and deleting one.
+"""SCRAM credentials: setting and deleting a credential.
 
 Limits are ScramControlManager's. Passwords can't be read, so setting one always counts as a change.
 """

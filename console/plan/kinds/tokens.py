@@ -1,4 +1,4 @@
-"""Delegation tokens: creating, renewing and expiring one. No edit and no state contains the HMAC of a token."""
+"""Delegation tokens: creating, renewing and expiring a token. No edit and no state contains the HMAC of a token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics: deleting and growing one. `topic_creation` creates one."""
+"""Topics: deleting and growing a topic. `topic_creation` creates topics."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Transactions: ending one that hangs. Only transactions that `model.transactions.verdict` calls hanging can be staged
-and sent: kac never ends a transaction that its coordinator will end.
+"""Transactions: ending a transaction that hangs. Only transactions that `model.transactions.verdict` calls hanging can
+be staged and sent: kac never ends a transaction that its coordinator will end.
 """
 
 from __future__ import annotations
@@ -168,7 +168,9 @@ class _EndTransactionKind(Removal):
         return f"abort the transaction ({old})"
 
     def effects(self, edit: EndTransaction, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return the new last stable offset, and the groups that wait for it."""
+        """Return lines on the reason why the transaction hangs, on the new last stable offset, on the groups that wait
+        for it, and on the transactional id; empty if the transaction is unknown.
+        """
         was = self.current(edit, seen)
         poll = _poll(edit, seen.snapshot)
         if poll is None or not isinstance(was, SeenTransaction):

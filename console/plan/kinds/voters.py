@@ -401,7 +401,7 @@ class _LeaveQuorumKind(edit_kind.Removal, _VoterKind):
         return (*super().effects(edit, draft), *elected, _stays_text(edit.voter_id, draft.snapshot))
 
     def recorded(self, edit: LeaveQuorum, snapshot: Snapshot) -> Mapping[str, str]:
-        """Return the voter's endpoint, which the reversal has to send."""
+        """Return the voter's endpoint, which the reversal has to send; empty if the quorum does not report it."""
         known = snapshot.quorum.endpoints if snapshot.quorum is not None else ()
         found = next((each for each in known if each.id == edit.voter_id), None)
         return {} if found is None else {_LISTENER: found.listener, _HOST: found.host, _PORT: str(found.port)}
@@ -418,7 +418,9 @@ class _LeaveQuorumKind(edit_kind.Removal, _VoterKind):
         return edit_kind.Reversal((back,), None)
 
     def relapses(self, edit: LeaveQuorum, snapshot: Snapshot) -> float:
-        """Return the seconds within which a removed voter may rejoin by itself; 0 for a voter that is down."""
+        """Return the seconds within which a removed voter may rejoin by itself; 0 for a controller that no longer
+        follows the log, or whose configs show that it does not rejoin.
+        """
         quorum = snapshot.quorum
         follows_on = quorum is not None and any(each.id == edit.voter_id for each in quorum.observers)
         return _JOINS_WITHIN if follows_on and _joins_itself(snapshot, edit.voter_id) is not False else 0.0

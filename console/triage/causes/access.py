@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -15,10 +15,12 @@ from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
 from console.plan.risk_rules import FIRST_ACL
 from console.triage import cause, symptoms
+from console.triage.causes.changed import Suspect
 from console.triage.connectors import AUTHORIZATION, names, trace_of
 from console.triage.events import PRESENT
 from console.triage.observations import Observations
 from console.triage.past import AclChange
+from console.triage.remembered import remembered_by
 from console.triage.silence import SETTLES, fell_silent
 
 BEFORE = timedelta(minutes=5)
@@ -26,6 +28,7 @@ BEFORE = timedelta(minutes=5)
 MOST = 200
 """Maximum number of changes to examine, the latest ones: more at once are a copy of another cluster's ACLs."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
+_TRANSACTIONAL = AclResourceType.parse("TRANSACTIONAL_ID")
 _STOPS = (symptoms.COMMIT_STANDS_STILL, symptoms.LAG_GROWS, symptoms.COMMITS_LATER)
 
 
@@ -50,6 +53,7 @@ class _Change(NamedTuple):
 
 
 _WRITES, _READS = frozenset({"WRITE", "ALL"}), frozenset({"READ", "DESCRIBE", "ALL"})
+_OF_TRANSACTIONS = _WRITES | {"DESCRIBE"}
 
 
 def _changed(observations: Observations) -> Iterator[cause.Claim]:
@@ -57,7 +61,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
     recent = [each for each in observations.past.access[-MOST:] if each.takes and each.at > now - BEFORE]
     for change in _together(recent):
         topics = _topics(observations, change.acl)
-        if change.takes(_WRITES) and (
+        if change.takes(_OF_TRANSACTIONS if change.acl.resource_type == _TRANSACTIONAL else _WRITES) and (
             quiet := [
                 each for each in fell_silent(observations, change.parts[0].after, change.parts[0].at) if each in topics
             ]
@@ -65,7 +69,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
             yield _claim(observations, change, quiet, [])
         else:
             hit = [*_failures(observations, change.parts[0])]
-            if change.takes(_READS):
+            if change.takes(_READS) and change.acl.resource_type != _TRANSACTIONAL:
                 hit += _group_symptoms(observations, change.parts[0], frozenset(topics))
             if hit:
                 whose = {each.subject.connector or each.subject.group or "" for each in hit}
@@ -81,10 +85,19 @@ def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
 
 
 def _topics(observations: Observations, acl: Acl) -> list[str]:
-    if acl.resource_type != _TOPIC:
+    """Return the topics that an ACL is about: for one on a transactional id, those that its user may write to by name.
+    A right on all topics does not show where a user writes.
+    """
+    snapshot = observations.last.snapshot
+    if acl.resource_type == _TRANSACTIONAL:
+        mine = (each for each in snapshot.acls if each.principal == acl.principal and each.resource_type == _TOPIC)
+        writes = (each for each in mine if each.permission == authorizer.ALLOW and each.operation.name in _WRITES)
+        patterns = [authorizer.pattern_of(each) for each in writes if each.resource_name != authorizer.WILDCARD]
+    elif acl.resource_type == _TOPIC:
+        patterns = [authorizer.pattern_of(acl)]
+    else:
         return []
-    pattern = authorizer.pattern_of(acl)
-    return [name for name in observations.last.snapshot.topics if authorizer.covers(pattern, _TOPIC, name)]
+    return [name for name in snapshot.topics if any(authorizer.covers(each, _TOPIC, name) for each in patterns)]
 
 
 def _group_symptoms(
@@ -109,6 +122,30 @@ def _group_symptoms(
                 is_hit = bool(topics) and lag is not None and any(each.topic in topics for each in lag.partitions)
             if is_hit:
                 yield symptom
+
+
+def suspect(observations: Observations, subject: symptoms.Subject) -> Suspect | None:
+    """Return the change of an ACL that may be why a group's symptoms began; None if there is none."""
+    if not observations.past.access:
+        return None
+    change = _suspects(observations.past.access, observations).get(subject)
+    if change is None:
+        return None
+    said = cause.Evidence(f"{_words(change)} at {time_of_day(change.parts[0].at)}", "DescribeAcls, two looks")
+    return Suspect(_words(change), said, by_rule=True)
+
+
+@remembered_by(1)
+def _suspects(access: Sequence[AclChange], observations: Observations) -> Mapping[symptoms.Subject, _Change]:
+    """Return the subjects of groups' symptoms that began right after a change of an ACL that they need, with it."""
+    found: dict[symptoms.Subject, _Change] = {}
+    for change in _together([each for each in access[-MOST:] if each.takes]):
+        first, topics = change.parts[0], frozenset(_topics(observations, change.acl))
+        for symptom in _group_symptoms(observations, first, topics) if change.takes(_READS) else ():
+            since = observations.since(symptom)
+            if since is not None and since <= first.at + BEFORE:
+                found.setdefault(symptom.subject, change)
+    return found
 
 
 def _failures(observations: Observations, change: AclChange) -> Iterator[symptoms.Symptom]:
@@ -163,17 +200,21 @@ def _lets_all(observations: Observations) -> bool:
     return any(value is not None and value.lower() == "true" for value in values)
 
 
+def _words(change: _Change) -> str:
+    """Return the change of ACLs as text."""
+    acl = change.acl
+    operations = ", ".join(each.acl.operation.name for each in change.parts)
+    return (
+        f"{acl.permission.name} {operations} for {acl.principal} on {acl.resource_type.name.lower().replace('_', ' ')} "
+        f"{acl.resource_name}{'*' if acl.pattern_type.name == 'PREFIXED' else ''} "
+        f"{'were' if len(change.parts) > 1 else 'was'} {'added' if change.parts[0].added else 'removed'}"
+    )
+
+
 def _claim(observations: Observations, change: _Change, what: list[str], hit: list[symptoms.Symptom]) -> cause.Claim:
     acl, first = change.acl, change.parts[0]
     is_topic = not hit
-    several = len(change.parts) > 1
-    word = "were" if several else "was"
-    word += " added" if first.added else " removed"
-    operations = ", ".join(each.acl.operation.name for each in change.parts)
-    text = (
-        f"{acl.permission.name} {operations} for {acl.principal} on {acl.resource_type.name.lower()} "
-        f"{acl.resource_name}{'*' if acl.pattern_type.name == 'PREFIXED' else ''}"
-    )
+    text = _words(change)
     failed = list(dict.fromkeys(each.subject.connector for each in hit if each.subject.connector is not None))
     stops = (f"nothing is written to {what[0]} since" if is_topic else f"group {what[0]} gets no further since") + (
         f", nor {'to' if is_topic else 'do'} {plural(len(what) - 1, 'more')}" if what[1:] else ""
@@ -186,11 +227,11 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
         subject=subject if not hit else symptoms.Subject(entity=acl.principal),
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY,
-        title=f"{text} {word}, and {stops}",
+        title=f"{text}, and {stops}",
         since=first.at,
         evidence=cause.given(
             cause.Evidence(
-                f"{text} {word} between {time_of_day(first.after)} and {time_of_day(first.at)}",
+                f"{text} between {time_of_day(first.after)} and {time_of_day(first.at)}",
                 "DescribeAcls, two looks",
             ),
             *_left_for_hosts(change, observations.last.snapshot.acls),
@@ -229,7 +270,7 @@ CAUSES = (
         reads="DescribeAcls over time; this host's journal",
         takes=(
             "likely: at most 5 minutes after a right was removed, a topic fell silent, or a group stopped, that needs "
-            "the right"
+            "the right; for a right on a transactional id, a topic that its user may write to by name"
         ),
     ),
 )

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from console.model.changes import BrokerTarget
 from console.model.cluster import Partition, Topic, partition_in
-from console.model.codes import DEFAULT_CONFIG
 from console.model.config import broker_resource
 from console.model.elections import may_have_more
 from console.model.inheritance import values_of_brokers
@@ -20,8 +19,9 @@ from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
+from console.triage.connection_limits import limits_set
 from console.triage.events import ADDRESS
-from console.triage.observations import FLAPS, PROBES, Interval, Observations, earliest
+from console.triage.observations import FLAPS, UNHEARD, Interval, Observations, earliest
 from console.triage.remembered import remembered
 from console.triage.restarts import Restart, hurt, restarting, undecided
 
@@ -140,12 +140,17 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
         handed_over, back = restart.handed_over, restart.back
         fewer = sum(broker in each.brokers for each in observations.of(symptoms.UNDER_REPLICATED))
         at = f"at {time_of_day(handed_over)}" if handed_over is not None else ""
+        severity = _of_restart(observations, broker, restart)
+        longer = _longer_than(observations, broker, restart) if severity is Severity.INFO else ""
+        emptied = _emptied(observations, broker, back) if back is not None else ""
         yield cause.Claim(
             cause="broker-restarting",
             subject=symptoms.Subject(broker=broker),
-            severity=_of_restart(observations, broker, restart),
-            certainty=Certainty.LIKELY,
-            title=_restarted(broker, restart, late=_is_late(observations, restart)) + _fewer(fewer, back),
+            severity=Severity.WARNING if longer else severity,
+            certainty=Certainty.POSSIBLE if longer else Certainty.LIKELY,
+            title=_restarted(broker, restart, late=_is_late(observations, restart))
+            + (", with empty disks" if emptied else longer)
+            + _fewer(fewer, back),
             since=handed_over or back,
             evidence=cause.given(
                 cause.Evidence(
@@ -156,10 +161,23 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
                 if handed_over is not None
                 else None,
                 cause.Evidence(f"it answers again since {time_of_day(back)}", "ApiVersions") if back else None,
+                cause.Evidence(emptied, "DescribeLogDirs, two looks") if emptied else None,
             ),
             predicted=_follows(broker),
             next=cause.given(
-                None if back else cause.Next(f"start it again if no one else does: {_address(observations, broker)}"),
+                cause.Next(
+                    "if no disk was replaced, look whether its volume is mounted, and whether another host runs with "
+                    f"its id: {_address(observations, broker)}"
+                )
+                if emptied
+                else None,
+                None
+                if back
+                else cause.Next(
+                    f"look at its log, and at what changed in its file: {_address(observations, broker)}"
+                    if longer
+                    else f"start it again if no one else does: {_address(observations, broker)}"
+                ),
                 cause.Next(f"if it does not come back (outside the console: kac moves drain {broker})")
                 if _is_late(observations, restart) and broker not in _copies(observations)
                 else None,
@@ -182,6 +200,42 @@ def _fewer(partitions: int, back: datetime | None) -> str:
     return f"; {plural(partitions, 'partition')} {'has' if partitions == 1 else 'have'} one replica fewer until {until}"
 
 
+HELD, LEFT = 100_000_000, 0.1
+"""The bytes that a broker held at least before it went, and the share of them below which its disks are empty."""
+
+
+def _emptied(observations: Observations, broker: int, back: datetime) -> str:
+    """Return a text that a broker came back without its logs: on another volume, or on another host; ``""`` if it has
+    them, or that is unknown.
+    """
+    mine = [samples for (id_, _), samples in observations.dirs.items() if id_ == broker]
+    before = sum(max((each.held for each in samples if each.at <= back), default=0) for samples in mine)
+    now = sum(min((each.held for each in samples if each.at > back), default=before) for samples in mine)
+    if before < HELD or now > LEFT * before:
+        return ""
+    return f"its logs had {before:,} bytes before it went, and {now:,} when it was back: it copies all of its replicas"
+
+
+LONGER, LONG = 4, timedelta(seconds=60)
+"""A broker restarts for too long if it is away for this many times the longest restart of others, and for this time at
+least."""
+
+
+def _longer_than(observations: Observations, broker: int, restart: Restart) -> str:
+    """Return a text that a broker is away for much longer than two or more others that were restarted lately; ``""`` if
+    it is not.
+    """
+    if restart.handed_over is None or restart.back is not None or _is_spare(observations, broker):
+        return ""
+    others = {id_: each.over - each.at for id_, each in observations.handed_over.items() if each.over and id_ != broker}
+    away = observations.last.at - restart.handed_over
+    if len(others) < 2 or away <= max(LONG, LONGER * max(others.values())):
+        return ""
+    ids = first_few([str(each) for each in sorted(others)])
+    most = max(others.values()).total_seconds()
+    return f", {away.total_seconds():.0f} s ago; brokers {ids} took {most:.0f} s at most"
+
+
 def _is_late(observations: Observations, restart: Restart) -> bool:
     """Return whether a broker that was stopped in order has been away for longer than a restart takes (`AWAY`)."""
     return (
@@ -201,6 +255,43 @@ def _of_restart(observations: Observations, broker: int, restart: Restart) -> Se
     return Severity.WARNING if _is_late(observations, restart) else Severity.INFO
 
 
+def _cut_off(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers that were fenced although they answered until then: they heard nothing of the controllers."""
+    for broker in sorted(_lost_controllers(observations)):
+        subject = symptoms.Subject(broker=broker)
+        stop = observations.handed_over[broker]
+        yield cause.Claim(
+            cause="broker-cut-off",
+            subject=subject,
+            severity=_severity(observations, broker),
+            certainty=Certainty.LIKELY,
+            title=f"broker {broker} was fenced while it answered: the controllers hear nothing of it",
+            since=stop.at,
+            evidence=(
+                cause.Evidence(_absence(observations, broker), "DescribeCluster"),
+                cause.Evidence(
+                    f"it answered until {time_of_day(stop.at)}, and had fetched nothing of the metadata log for "
+                    f"{UNHEARD.total_seconds():.0f} s or more: a broker that stops in order fetches to its end",
+                    "ApiVersions, DescribeQuorum",
+                ),
+                *_controller_too(observations, broker),
+            ),
+            predicted=_follows(broker),
+            next=(
+                cause.Next(
+                    f"look at {_address(observations, broker)}: whether it runs, its way to the controllers, and its "
+                    "log for heartbeats that time out. Clients with old metadata may still write to it"
+                ),
+            ),
+        )
+
+
+def _lost_controllers(observations: Observations) -> frozenset[int]:
+    """Return the brokers that are fenced because controllers heard nothing of them while they answered."""
+    lost = {broker for broker, each in observations.handed_over.items() if each.unheard and each.over is None}
+    return frozenset(lost & _away(observations))
+
+
 def _down(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that are fenced, and those whose hosts refuse connections: a broker whose process ended is fenced
     only after its session times out.
@@ -208,7 +299,7 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
     away = _away(observations)
     absent = away | _refusing(observations)
     copies = _copies(observations)
-    for broker in sorted(absent - _leaving(observations)):
+    for broker in sorted(absent - _leaving(observations) - _lost_controllers(observations)):
         subject = symptoms.Subject(broker=broker)
         # `_flapping` reports flapping brokers: name one cause for each broker.
         if observations.times((symptoms.BROKER_GONE, subject)) >= FLAPS:
@@ -252,9 +343,17 @@ def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed
     yield cause.Next(f"look at {where}")
     if is_spare:
         yield cause.Next("if it was taken out, for good: unregister it", f"unregister broker {broker}")
-    else:
+        return
+    # A crashed broker reads its logs again, with closed ports, and a drain copies all of its replicas to the others.
+    since = _since_away(observations, symptoms.Subject(broker=broker)) or observations.began
+    if observations.last.at - since > AWAY:
         yield cause.Next(
             f"if it does not come back (outside the console: kac moves drain {broker})", f"drain broker {broker}"
+        )
+    else:
+        yield cause.Next(
+            "if its log shows that it reads its segments again, wait: another restart begins it again. If it does not "
+            f"come back within minutes, drain it (outside the console: kac moves drain {broker})"
         )
 
 
@@ -479,10 +578,12 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
         # Silence alone may be caused by the network between here and the broker; if followers also fall behind, the
         # cluster itself is affected.
         fits = any(each.brokers == (broker,) for each in observations.of(symptoms.UNDER_REPLICATED))
+        # A busy host, or a pause of garbage collection, holds up one response.
+        is_brief = not fits and not observations.lasts(symptom.name, symptom.subject, LASTS)
         yield cause.Claim(
             cause="broker-unresponsive",
             subject=symptom.subject,
-            severity=_severity(observations, broker),
+            severity=Severity.INFO if is_brief else _severity(observations, broker),
             certainty=Certainty.LIKELY if fits else Certainty.POSSIBLE,
             title=f"broker {broker} does not answer",
             since=observations.since(symptom),
@@ -494,7 +595,8 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
             predicted=_follows(broker),
             next=(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: a stopped process, garbage collection, a hanging disk"
+                    f"look at {_address(observations, broker)}: a stopped process, garbage collection, a hanging "
+                    "disk, its limit of open files or threads, a full queue of new connections"
                 ),
             ),
         )
@@ -511,7 +613,7 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
     themselves did at first.
     """
     away = _away(observations) | observations.last.silent | restarting(observations).keys()
-    usual = {id_: _middle(took.last) for id_, took in observations.took.items() if len(took.last) >= PROBES}
+    usual = {id_: _middle(took.last) for id_, took in observations.took.items() if took.is_known}
     if len(usual) <= 2:  # of two brokers either may be the unusual one
         return
     for broker, seconds in usual.items():
@@ -529,7 +631,7 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
             title=f"broker {broker} takes {_ms(seconds)} to answer, the others {_ms(others)}",
             evidence=(
                 cause.Evidence(
-                    f"the median of {PROBES} new connections; of the first {PROBES} it was {_ms(first)}", "ApiVersions"
+                    f"the median of its last new connections; of its first ones {_ms(first)}", "ApiVersions"
                 ),
                 cause.Evidence(_led(observations, broker), "Metadata"),
             ),
@@ -543,15 +645,6 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-_LIMITS = (
-    "max.connections.per.ip",
-    "max.connections.per.ip.overrides",
-    "max.connections",
-    "max.connection.creation.rate",
-)
-"""Limits by which a broker closes a connection right after it accepted it (SocketServer, ConnectionQuotas)."""
-
-
 def _closing(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that accept connections and close them before the first response."""
     for symptom in observations.of(symptoms.BROKER_SILENT):
@@ -559,8 +652,7 @@ def _closing(observations: Observations) -> Iterator[cause.Claim]:
         if broker is None or broker not in observations.last.closing - _leaving(observations):
             continue
         configs = observations.last.snapshot.configs.get(broker_resource(broker))
-        entries = [configs.get(key) for key in _LIMITS] if configs is not None else []
-        limits = [each for each in entries if each is not None and each.value and each.source != DEFAULT_CONFIG]
+        limits = [*limits_set(configs)] if configs is not None else []
         set_ = ", ".join(f"{each.name}={each.value}" for each in limits)
         yield cause.Claim(
             cause="broker-turns-away",
@@ -732,6 +824,7 @@ def _skew(observations: Observations) -> Iterator[cause.Claim]:
         back, since = observations.came_back(broker, ELECTED), observations.since(symptom)
         elects = _elects(observations.last.snapshot)
         soon = elects and (back is not None or (since is not None and observations.last.at - since <= ELECTED))
+        ails = _ails(observations, broker)
         yield cause.Claim(
             cause="leader-skew",
             subject=symptom.subject,
@@ -745,11 +838,26 @@ def _skew(observations: Observations) -> Iterator[cause.Claim]:
             ),
             predicted=cause.predict(symptoms.NOT_PREFERRED, subject=symptom.subject),
             next=(
-                cause.Next("wait: the controller elects preferred leaders every 5 minutes")
+                cause.Next(f"elect preferred leaders only once broker {broker} is well: {ails}")
+                if ails
+                else cause.Next("wait: the controller elects preferred leaders every 5 minutes")
                 if soon
                 else cause.Next("elect preferred leaders", f"elect preferred broker {broker}"),
             ),
         )
+
+
+def _ails(observations: Observations, broker: int) -> str:
+    """Return the reason, as text, why a broker that is up should not get leaders now; ``""`` if there is none."""
+    subject = symptoms.Subject(broker=broker)
+    times = max(observations.times((name, subject)) for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT))
+    if times >= FLAPS:
+        return f"it went away, or did not answer, {times} times in 30 minutes"
+    if any(each.subject.broker == broker for each in observations.of(symptoms.DIR_ERROR)):
+        return "a log directory of it failed"
+    if any(each.subject.broker == broker for each in observations.of(symptoms.VIEWS_DISAGREE)):
+        return "it does not know what the cluster decided"
+    return ""
 
 
 def _elects(snapshot: Snapshot) -> bool:
@@ -828,7 +936,8 @@ CAUSES = (
         reads="Metadata and DescribeCluster over time, ApiVersions",
         takes=(
             "information: the broker handed its leaders over before it went, or it is back and catches up. A warning "
-            "after 10 minutes, high below min ISR, critical without a leader"
+            "after 10 minutes, or, as possible, if two others restarted in a quarter of its time; high below min ISR, "
+            "critical without a leader"
         ),
     ),
     cause.CauseRule(
@@ -840,6 +949,15 @@ CAUSES = (
             "certain after the cluster has fenced the broker, likely before. A broker without replicas and without a "
             "vote is only information"
         ),
+    ),
+    cause.CauseRule(
+        "broker-cut-off",
+        _cut_off,
+        reads="DescribeCluster, ApiVersions and DescribeQuorum over time",
+        takes=(
+            "likely: the broker answered until it was fenced, and had fetched nothing of the metadata log for 7 s then"
+        ),
+        since="3.3",
     ),
     cause.CauseRule(
         "broker-turns-away",

@@ -4,40 +4,57 @@ entities that began right after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
+from functools import cached_property
+from itertools import takewhile
+from operator import itemgetter
 from typing import NamedTuple
 
 from console.model import changes, codes
+from console.model.broker_keys import listener_base
+from console.model.cluster import Group, Topic
 from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of_brokers
 from console.model.numbers import commas, first_few, long_number, plural, time_of_day
+from console.model.quorum import majority
+from console.model.quota import QuotaEntity
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
-from console.model.system_topics import COMPACT
+from console.model.system_topics import COMPACT, is_of_application, may_be_of_application
+from console.model.tokens import TokenTarget
 from console.plan import record_risks, risk_rules, topic_risks
+from console.plan.amounts import size, utc_time
 from console.plan.edits import CommitOffset
 from console.plan.values import items_of
 from console.triage import cause, dependencies
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
+from console.triage.connection_limits import CONNECTION_LIMITS, NEW_CONNECTIONS
 from console.triage.connectors import groups_of, misses_schema, reason_of, trace_of
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
-from console.triage.judged_changes import KEPT, JudgedChange, Versions
+from console.triage.judged_changes import KEPT, JudgedChange, Versions, all_readers
 from console.triage.observations import Interval, Observations
-from console.triage.remembered import remembered_by
+from console.triage.remembered import remembered, remembered_by
+from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
 from console.triage.silence import fell_silent, silences
+from console.triage.written import written
 
 BEFORE = timedelta(minutes=5)
 """Maximum time from a change to a symptom for the change to be named along with the symptom."""
+REPLACED = timedelta(seconds=60)
+"""The time in which a voter that was removed is replaced by another one."""
 KNOWN = timedelta(seconds=3)
 """The time after which the journal of this host was searched for a change; a change that was made here is not
 reported."""
+TOGETHER = timedelta(seconds=60)
+"""Maximum time between two changes either of which may be the cause of a symptom."""
 _READ_LATER = timedelta(seconds=5)
 """kac reads settings and topics one after the other, so a symptom may appear a little before its cause."""
 
@@ -51,6 +68,8 @@ _READERS = frozenset(
     }
 )
 _FAILURES = frozenset({triage_symptoms.CONNECTOR_FAILED, triage_symptoms.TASK_FAILED})
+_FORMS = ("value.converter", "key.converter", "header.converter", "transforms")
+"""Beginnings of the keys of a connector that decide the form of its records: their readers may not understand it."""
 _EFFECTS: Mapping[str, frozenset[str]] = {
     "min.insync.replicas": frozenset({triage_symptoms.UNDER_MIN_ISR, triage_symptoms.MIN_ISR_ABOVE_REPLICATION}),
     "unclean.leader.election.enable": frozenset({triage_symptoms.UNCLEAN_LEADER, triage_symptoms.LEADERLESS}),
@@ -65,13 +84,14 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "cleanup.policy": _FAILURES,
     **dict.fromkeys((record_risks.TIMES, *record_risks.TIME_LIMITS), _FAILURES),
     "message.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
-    "max.connections.per.ip": frozenset({triage_symptoms.BROKER_SILENT}),
-    "max.connections": frozenset({triage_symptoms.BROKER_SILENT}),
-    "max.connection.creation.rate": frozenset({triage_symptoms.BROKER_SILENT}),
+    **dict.fromkeys(CONNECTION_LIMITS, _READERS | {triage_symptoms.BROKER_SILENT}),
+    NEW_CONNECTIONS: _READERS | {triage_symptoms.BROKER_SILENT},
     "consumer_byte_rate": _READERS,
     "request_percentage": _READERS | {triage_symptoms.BROKER_SILENT},
 }
-"""Key of a config or a quota -> the symptoms that its change may cause."""
+"""Key of a config without its listener, or of a quota -> the symptoms that its change may cause."""
+_PROTOCOL_OF = {"group.version": "consumer", "streams.version": "streams", "share.version": "share"}
+"""Feature -> the type of the groups that need it."""
 _SHORTER = frozenset(
     {
         "share.record.lock.duration.ms",
@@ -82,6 +102,36 @@ _SHORTER = frozenset(
     }
 )
 """Configs of a group whose lower value may hold up its members: they need more time for their records."""
+_IS_LOWER = frozenset(
+    {
+        "group.max.size",
+        "group.max.session.timeout.ms",
+        "group.consumer.max.size",
+        "group.consumer.max.session.timeout.ms",
+        "group.streams.max.size",
+        "group.share.max.size",
+    }
+)
+"""Limits of brokers above which they refuse members of groups."""
+_IS_HIGHER = frozenset({"group.min.session.timeout.ms", "group.consumer.min.session.timeout.ms"})
+"""Limits of brokers below which they refuse members of groups."""
+_PROTOCOLS = "group.coordinator.rebalance.protocols"
+_FETCHES = frozenset({"replica.lag.time.max.ms", "replica.fetch.max.bytes", "num.replica.fetchers"})
+"""Configs of brokers whose lower value may let their replicas leave ISRs."""
+_WORSE_IF_LOWER = frozenset(
+    {
+        "num.replica.fetchers",
+        "replica.fetch.max.bytes",
+        "replica.lag.time.max.ms",
+    }
+)
+"""Configs whose higher value holds up no client."""
+_WORSE_IF_HIGHER = frozenset({"min.insync.replicas"})
+"""Configs whose lower value holds up no client."""
+_SIZES = frozenset({topic_risks.MESSAGE_SIZE, "message.max.bytes"})
+"""Limits of the size of batches."""
+_COMPRESSION, _NEWEST = "compression.type", "zstd"
+"""The config of a topic for the codec that brokers give its batches; and a codec that old consumers can't read."""
 _CONNECTS = (
     "ssl.keystore.location",
     "ssl.keystore.certificate.chain",
@@ -92,10 +142,17 @@ _CONNECTS = (
     "ssl.cipher.suites",
     "ssl.principal.mapping.rules",
     "sasl.enabled.mechanisms",
+    "listener.security.protocol.map",
+    "principal.builder.class",
+    "authorizer.class.name",
+    "super.users",
+    "allow.everyone.if.no.acl.found",
 )
 """Configs of brokers' listeners that matter when a client connects; a connected client is not affected."""
-_LISTS = ("ssl.enabled.protocols", "ssl.cipher.suites", "sasl.enabled.mechanisms")
+_LISTS = ("ssl.enabled.protocols", "ssl.cipher.suites", "sasl.enabled.mechanisms", "listener.security.protocol.map")
 """Those whose value is a list of what brokers take."""
+_OPENS = ("super.users", "allow.everyone.if.no.acl.found")
+"""Those that let clients in without ACLs: brokers hide the values, so that only a line that is gone says something."""
 _ANEW = (
     "a client meets it when it connects again, so that those which were restarted since fail first: it has to trust "
     "the authority of the brokers' certificate, and the broker has to take its login"
@@ -125,6 +182,8 @@ _STANDS = frozenset(
         risk_rules.ONE_RACK,
         risk_rules.ACL_LOCKS_OUT,
         risk_rules.TOPIC_DELETED,
+        risk_rules.ISR_ABOVE_REPLICATION,
+        risk_rules.NO_SPARE_VOTER,
     }
 )
 """Risks that deserve a row before a client suffers. Others are advice for the operator who stages the edit, such as a
@@ -148,10 +207,20 @@ MOST_NAMED = 3
 """Maximum number of silent topics, or of groups, that a title names."""
 STAYS = timedelta(seconds=30)
 """The time for which a group whose offsets were set has to stay without members before the step to set them again is
-offered: its consumers may be about to start."""
+offered: its consumers may be about to start. Also the time after a restart of brokers in which clients come back."""
+
+CAUGHT_UP = timedelta(seconds=30)
+"""The time after a restart after which a replica that leaves an ISR has another reason."""
 
 EXPIRES = "offsets.retention.minutes"
 """The config for the time after which brokers drop the offsets of a group without members."""
+JUST_BEFORE, RECONNECTS = 15.0, 60.0
+"""Seconds before and after a broker stopped within which the last record of a producer came that then did not get a
+connection again."""
+FEWEST_LOST = 20
+"""Minimum number of records that a group has read by its lost offsets: with fewer, no client loses its place."""
+LONG_KEPT = 24 * 60
+"""Minutes: offsets that brokers keep for so long or longer do not expire soon after their group's members stopped."""
 COUNT = "num.partitions"
 """The config for the number of partitions of a topic that brokers create automatically when a client names it."""
 
@@ -180,6 +249,14 @@ def _has_risk(change: JudgedChange) -> bool:
     return any(risk.name in _STANDS for risk in change.risks)
 
 
+def _is_done(change: JudgedChange, snapshot: Snapshot) -> bool:
+    """Return whether a change is repaired by another one: as many controllers vote as leave a voter to spare."""
+    if change.place.kind is not Kind.VOTER:
+        return False
+    voters = len(snapshot.quorum.voters) if snapshot.quorum is not None else 0
+    return majority(voters) < voters
+
+
 class _Hit(NamedTuple):
     """A symptom that a change explains."""
 
@@ -187,6 +264,10 @@ class _Hit(NamedTuple):
     by_rule: bool
     """Whether a rule says that such a change causes such symptoms."""
     predicted: cause.Prediction
+    is_near: bool
+    """Whether a rule says so, or the changed entity is the symptom's own, or one that it depends on directly."""
+    rival: JudgedChange | None = None
+    """Another change of about the same time that may as well be the cause."""
 
 
 class _Suffering(NamedTuple):
@@ -215,6 +296,18 @@ class _Hits:
     def __init__(self, found: Mapping[int, Sequence[_Hit]]) -> None:
         self._found = found
         self._known: dict[tuple[int, ...], _Suffering] = {}
+
+    @cached_property
+    def near(self) -> Mapping[triage_symptoms.Subject, tuple[int, _Hit]]:
+        """The subjects with a symptom that a change of an entity near to it explains: the id of one such change, and
+        the symptom.
+        """
+        found: dict[triage_symptoms.Subject, tuple[int, _Hit]] = {}
+        for change, mine in self._found.items():
+            for each in mine:
+                if each.is_near:
+                    found.setdefault(each.symptom.subject, (change, each))
+        return found
 
     def __contains__(self, change: JudgedChange) -> bool:
         return id(change) in self._found
@@ -253,6 +346,8 @@ class _Made(NamedTuple):
     suffers: _Suffering = _UNHARMED
     silent: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    slower: tuple[str, ...] = ()
+    """Topics that producers write to more slowly since, about as fast as a quota lets them."""
 
     @property
     def at(self) -> datetime:
@@ -267,12 +362,12 @@ class _Made(NamedTuple):
     @property
     def has_effect(self) -> bool:
         """Whether anything suffers from the changes."""
-        return bool(self.suffers.hit or self.silent or self.lost)
+        return bool(self.suffers.hit or self.silent or self.lost or self.slower)
 
 
 def _changed(observations: Observations) -> Iterator[cause.Claim]:
     judged = observations.past.judged
-    if not judged:
+    if not judged and not observations.past.ended:
         return
     hits = _hits(observations.seen, observations.intervals, judged, observations)
     silent, lost = _silent(observations, judged), _lost(judged)
@@ -281,8 +376,62 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
         by_owner.setdefault(_owner(each), []).append(each)
     for parts in by_owner.values():
         made = _with_effects(parts, hits, silent, lost)
+        if slower := [topic for each in parts if each.written for topic in _slower(each, observations)]:
+            made = made._replace(slower=tuple(dict.fromkeys(slower)))
+        if parts[0].from_file and made.has_effect and _restart_lately(parts, observations):
+            made = made._replace(suffers=_UNHARMED, silent=() if _connects(parts[0]) else made.silent)
         if made.has_effect or _stands(made, observations):
             yield _claim(made, observations)
+    yield from _outlived(observations, {topic for topics in silent.values() for topic in topics})
+
+
+def _outlived(observations: Observations, named: Set[str]) -> Iterator[cause.Claim]:
+    """Yield the changes that were taken back, and whose producers did not begin again: some end at the first error.
+
+    Args:
+        named: the topics that fell silent by a change that holds still.
+    """
+    steady = {each.topic for each in silences(observations)} - named if observations.past.ended else set()
+    for change, ended in observations.past.ended if steady else ():
+        if not _stops_producers(change):
+            continue
+        own = change.place.about
+        only = own.name if isinstance(own, ConfigResource) and own.type == codes.TOPIC else None
+        topics = [
+            each for each in fell_silent(observations, change.after, ended) if each in steady and only in (None, each)
+        ]
+        if topics:
+            steady.difference_update(topics)
+            yield _claim_of_outlived(change, ended, topics, observations)
+
+
+def _claim_of_outlived(
+    change: JudgedChange, ended: datetime, topics: Sequence[str], observations: Observations
+) -> cause.Claim:
+    subject, name = changed_place(change.place.about, change.place.key)
+    refused = _refused(change)
+    author = _author(change, observations.last.facts.authors)
+    return cause.Claim(
+        cause="changed-lately",
+        subject=subject,
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title=f"{name}: {_short(change)}, and was put back at {time_of_day(ended)}; nothing is written to "
+        f"{first_few(topics, MOST_NAMED)} since",
+        since=change.at,
+        evidence=cause.given(
+            cause.Evidence(_said(change), _source(change)),
+            cause.Evidence(f"it has its former value since {time_of_day(ended)}", _source(change)),
+            cause.Evidence(refused, "Kafka's documentation") if refused else None,
+            cause.Evidence(f"{author.who} set it: change {author.number}", "this host's journal") if author else None,
+        ),
+        next=(
+            cause.Next(
+                f"look whether the producers of {first_few(topics, MOST_NAMED)} still run, and start them again: some "
+                "end at the first error; the brokers take their records again"
+            ),
+        ),
+    )
 
 
 def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
@@ -301,19 +450,79 @@ def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
     }
 
 
+class Suspect(NamedTuple):
+    """A change right before a symptom of an entity that depends on the changed one."""
+
+    name: str
+    """The changed entity and the change, in few words."""
+    said: cause.Evidence
+    by_rule: bool
+    """Whether a rule says that such a change causes such symptoms."""
+
+
+def suspect(observations: Observations, subject: triage_symptoms.Subject) -> Suspect | None:
+    """Return the change that may be why a subject's symptoms began; None if no change was near to it."""
+    judged = observations.past.judged
+    if not judged:
+        return None
+    found = _hits(observations.seen, observations.intervals, judged, observations).near.get(subject)
+    if found is None:
+        return None
+    change, hit = next(each for each in judged if id(each) == found[0]), found[1]
+    _, name = changed_place(change.place.about, change.place.key)
+    said = cause.Evidence(f"{name}: {_said(change)}", _source(change))
+    return Suspect(f"{name}: {_short(change)}", said, hit.by_rule)
+
+
 def _stands(made: _Made, observations: Observations) -> bool:
     """Return whether changes are worth a row before anything suffers: they pass over or repeat records, have a risk, or
     created a topic again; another client made them; and at least `KNOWN` has passed.
     """
     snapshot = observations.last.snapshot
     if not any(
-        each.again or each.ahead or each.waited or each.skipped or _has_risk(each) or _made_by_request(each, snapshot)
+        each.again
+        or each.ahead
+        or each.waited
+        or each.skipped
+        or (_has_risk(each) and not (_is_done(each, snapshot) or _is_read_anew(each, snapshot)))
+        or _lost_its_place(each, observations)
+        or _made_by_request(each, snapshot)
         for each in made.parts
     ):
         return False
     # Leave out kac's own changes: kac showed their warnings to the operator before it sent them.
     is_own = any(_author(each, observations.last.facts.authors) is not None for each in made.parts)
-    return not is_own and observations.last.at - made.at >= KNOWN
+    waits = REPLACED if made.parts[0].place.kind is Kind.VOTER else KNOWN
+    return not is_own and observations.last.at - made.at >= waits
+
+
+def _lost_its_place(change: JudgedChange, observations: Observations) -> bool:
+    """Return whether a group that stays lost offsets of partitions that clients read for it, or may read: it has no
+    members. Offsets that go because their topic of all groups changed have that as their cause.
+    """
+    about, snapshot = change.place.about, observations.last.snapshot
+    group = snapshot.groups.get(about.name) if isinstance(about, changes.GroupTarget) else None
+    lost = sum(was for was, now in change.offsets.values() if now < 0)
+    return (
+        group is not None
+        and change.waited is None
+        and lost >= FEWEST_LOST
+        and (change.was_used or group.is_vacant)
+        and all(each.place.about != _OFFSETS_TOPIC.about for each in observations.past.judged)
+    )
+
+
+def _is_read_anew(change: JudgedChange, snapshot: Snapshot) -> bool:
+    """Return whether a topic was deleted and made again, and a group has committed offsets in the new one since."""
+    about = change.place.about
+    if not isinstance(about, changes.TopicTarget) or change.place.key != ID:
+        return False
+    for group, number in all_readers(snapshot.lags, snapshot.groups).committed.get(about.name, {}):
+        trend = snapshot.lag_trends.get(group)
+        stands = trend.standing.get((about.name, number)) if trend is not None else None
+        if stands is not None and stands.moved is not None and stands.moved > change.at.timestamp():
+            return True
+    return False
 
 
 def _with_effects(
@@ -339,22 +548,66 @@ def _with_effects(
 # -- affected symptoms -------------------------------------------------------------------------------------------------
 
 
+def _restart_lately(parts: Sequence[JudgedChange], observations: Observations) -> bool:
+    """Return whether the brokers whose files changed restart, or came back a moment ago: the restart itself has the
+    symptoms of a line that clients meet when they connect again.
+    """
+    now = observations.last.at
+    if restarting(observations):
+        return True
+    for part in parts:
+        about = part.place.about
+        if not isinstance(about, ConfigResource) or not about.name.isdecimal():
+            continue
+        number = int(about.name)
+        if number in triage_symptoms.gone(observations.last.snapshot) | observations.last.silent:
+            return True
+        back = observations.back_since(number)
+        if now - max(back or part.after, part.after) < STAYS:
+            return True
+    return False
+
+
+def _effects_of_file(change: JudgedChange) -> frozenset[str]:
+    """Return the names of the symptoms that a rule attributes to a changed line of a broker's file."""
+    key, was, now = change.place.key, change.held or change.was, change.holds or change.became
+    if _connects(change) or (_limits_connections(change) and not _lets_go(change)):
+        return _READERS
+    falls = record_risks.falls(was, now, is_known=True)
+    rises = record_risks.falls(now, was, is_known=True)
+    if (falls and key in _IS_LOWER) or (rises and key in _IS_HIGHER):
+        return _READERS | {triage_symptoms.REBALANCING}
+    if key == _PROTOCOLS and not set(items_of(was or "")) <= set(items_of(now or "")):
+        return _READERS | {triage_symptoms.REBALANCING}
+    return frozenset({triage_symptoms.UNDER_REPLICATED}) if falls and key in _FETCHES else frozenset()
+
+
 def _effects_of(change: JudgedChange) -> frozenset[str]:
     """Return the names of the symptoms that a rule attributes to a change."""
     place = change.place
     if change.from_file:
-        return frozenset()  # the restart itself has these symptoms
+        return _effects_of_file(change)
     match place.kind:
         case Kind.CONFIG if _connects(change):
             return _READERS
         case Kind.CONFIG if place.key in _SHORTER:
             falls = record_risks.falls(change.held or change.was, change.holds or change.became, is_known=False)
             return _READERS if falls else frozenset()
+        case Kind.CONFIG if _is_of_connector(change) and place.key.startswith(_FORMS):
+            return _FAILURES | _READERS
         case Kind.CONFIG | Kind.SCHEMA if _is_of_connector(change) or _schema_of(change) is not None:
             return _FAILURES
+        case Kind.CONFIG if place.key in _SIZES:
+            return _effects_of_size(change)
+        case Kind.CONFIG if place.key == _COMPRESSION and change.holds == _NEWEST != change.held:
+            return _READERS | _FAILURES  # brokers refuse their fetches (UNSUPPORTED_COMPRESSION_TYPE)
         case Kind.CONFIG | Kind.QUOTA:
-            return frozenset() if _lets_go(change) else _EFFECTS.get(place.key, frozenset())
+            return frozenset() if _lets_go(change) else _EFFECTS.get(_base(place.key), frozenset())
+        case Kind.FEATURE if _needs_feature(change):
+            return _READERS
         case Kind.SCRAM if change.was is not None:
+            return _READERS | _FAILURES
+        case Kind.TOKEN:
             return _READERS | _FAILURES
         case Kind.TOPIC if place.key == ID or change.became is None:
             return _READERS | _FAILURES
@@ -367,12 +620,40 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
     return frozenset()
 
 
+def _base(key: str) -> str:
+    """Return a key without its listener."""
+    return listener_base(key) or key
+
+
+def _needs_feature(change: JudgedChange) -> str:
+    """Return the type of the groups that work no more with a lower level of a feature; ``""`` for other changes."""
+    about = change.place.about
+    if not isinstance(about, changes.FeatureTarget) or int(change.became or 0) >= int(change.was or 0):
+        return ""
+    return _PROTOCOL_OF.get(about.name, "")
+
+
+def _effects_of_size(change: JudgedChange) -> frozenset[str]:
+    """Return the names of the symptoms that a changed limit of the size of batches may cause. A higher limit lets
+    larger batches in, for replicas and readers; a lower one refuses writes: those of a connector, and commits.
+    """
+    was, now = change.held or change.was, change.holds or change.became
+    if not record_risks.falls(was, now, is_known=True):
+        return _EFFECTS[change.place.key]
+    is_of_offsets = change.place.about == topic_resource(OFFSETS)
+    return _FAILURES | (_READERS if is_of_offsets else frozenset())
+
+
 def _connects(change: JudgedChange) -> bool:
     """Return whether a change is one of a broker's configs that decide which clients may connect, to one listener or to
     all.
     """
     key = change.place.key
     is_brokers = isinstance(change.place.about, ConfigResource) and change.place.about.type == codes.BROKER
+    if key in _OPENS and change.became is not None:
+        return False
+    if key == "authorizer.class.name" and not change.became:
+        return False  # every client may do all
     if key.endswith(_LISTS):
         was, now = (set(items_of(each or "")) for each in (change.held or change.was, change.holds or change.became))
         if was and was <= now:
@@ -385,20 +666,31 @@ def _near(change: JudgedChange) -> frozenset[str]:
     changed entity.
     """
     is_new = change.was is None and change.place.kind in (Kind.SCRAM, Kind.TOPIC)
-    return frozenset() if is_new or change.offsets or change.from_file or _lets_go(change) else _BY_POSITION
+    is_token = change.place.kind is Kind.TOKEN
+    return frozenset() if is_new or is_token or change.offsets or change.from_file or _lets_go(change) else _BY_POSITION
 
 
 def _lets_go(change: JudgedChange) -> bool:
-    """Return whether a change removes or raises a quota or a replication throttle: no client falls behind because of
-    the change.
+    """Return whether a change removes or raises a quota, a replication throttle or a limit of connections, or gives a
+    config a better value: no client falls behind because of the change.
     """
-    key = change.place.key
-    if not key.endswith((".throttled.rate", ".throttled.replicas")) and change.place.kind is not Kind.QUOTA:
+    key = _base(change.place.key)
+    held, holds = change.held or change.was, change.holds or change.became
+    if key in _WORSE_IF_LOWER:
+        return record_risks.falls(holds, held, is_known=True)
+    if key in _WORSE_IF_HIGHER:
+        return record_risks.falls(held, holds, is_known=True)
+    is_limit = key.endswith((".throttled.rate", ".throttled.replicas")) or _limits_connections(change)
+    if not is_limit and change.place.kind is not Kind.QUOTA:
         return False
     if not change.became:
         return True
     was, became = (float(each) if each and _is_number(each) else None for each in (change.was, change.became))
     return was is not None and became is not None and became >= was
+
+
+def _limits_connections(change: JudgedChange) -> bool:
+    return _base(change.place.key) in (*CONNECTION_LIMITS, NEW_CONNECTIONS)
 
 
 def _is_number(text: str) -> bool:
@@ -416,15 +708,33 @@ class _Candidate(NamedTuple):
     first: datetime
     last: datetime
     of_vacant: bool = False
-    """Whether only a group whose members left can suffer from the change."""
+    """Whether only a group whose members left can suffer from the change, of all groups."""
+    of_type: str = ""
+    """The type of the groups that can suffer from the change; ``""`` for all."""
 
 
 def _candidate(change: JudgedChange) -> _Candidate:
-    # Clients notice a deleted credential at their next login, a new schema with the first record that has it, and
-    # offsets that were set until they have reached the old ones again.
-    lasts = KEPT if change.offsets or change.place.kind is Kind.SCRAM or _schema_of(change) is not None else BEFORE
+    # Clients notice a deleted credential, or a line of a broker's file, at their next login, a new schema with its
+    # first record, and offsets that were set until they have reached the old ones again.
+    is_late = (
+        change.offsets
+        or change.place.kind in (Kind.SCRAM, Kind.TOKEN)
+        or _schema_of(change) is not None
+        or change.from_file
+    )
+    lasts = KEPT if is_late else BEFORE
     first = change.after - _READ_LATER
-    return _Candidate(change, _effects_of(change), _near(change), first, change.at + lasts, of_vacant=_connects(change))
+    if change.from_file and change.place.key in _FETCHES:
+        first = change.at + CAUGHT_UP  # the replicas of a broker that restarted leave ISRs, and come back
+    return _Candidate(
+        change,
+        _effects_of(change),
+        _near(change),
+        first,
+        change.at + lasts,
+        of_vacant=_connects(change) or _limits_connections(change) or change.place.kind is Kind.TOKEN,
+        of_type=_needs_feature(change),
+    )
 
 
 @remembered_by(3)
@@ -441,7 +751,7 @@ def _hits(
     by_owner: dict[_Owner, list[_Candidate]] = {}
     candidates = []
     for each in judged:
-        if (entity := dependencies.changed_entity(each.place.about)) is not None:
+        if (entity := _entity_of(each)) is not None:
             candidates.append(_candidate(each))
             by_owner.setdefault(_owner(each), []).append(candidates[-1])
             changed.setdefault(entity.sort, {}).setdefault(entity.name, []).append(candidates[-1])
@@ -452,20 +762,33 @@ def _hits(
             since = observations.since(symptom)
             if since is None or earliest is None or since < earliest:
                 continue
-            group = observations.last.snapshot.groups.get(symptom.subject.group or "")
-            is_vacant = group is not None and group.is_vacant
             snapshot = observations.last.snapshot
+            group = snapshot.groups.get(symptom.subject.group or "")
             some = _by_trace(symptom, snapshot, dependencies.near(symptom, snapshot, changed))
-            best = _best(symptom, since, is_vacant, some)
+            best = _best(symptom, since, group, some)
             if best is None:
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
-            # Name changes of one owner together.
-            for mine in by_owner[_owner(best.change)]:
-                one = best if mine.change is best.change else mine
-                if one is best or name in one.by_rule:
-                    found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
+            named: list[tuple[_Candidate, _Candidate | None]] = [(best.candidate, best.rival)]
+            if best.rival is not None:
+                named.append((best.rival, best.candidate))
+            for likely, other in named:
+                rival = other.change if other is not None else None
+                # Name changes of one owner together.
+                for mine in by_owner[_owner(likely.change)]:
+                    one = likely if mine.change is likely.change else mine
+                    by_rule = name in one.by_rule
+                    if one is likely or by_rule:
+                        hit = _Hit(symptom, by_rule, predicted, by_rule or best.is_near, rival)
+                        found.setdefault(id(one.change), []).append(hit)
     return _Hits(found)
+
+
+def _entity_of(change: JudgedChange) -> dependencies.Entity | None:
+    """Return the entity that a change is about: of a token its owner, as a user."""
+    if change.place.kind is Kind.TOKEN:
+        return dependencies.Entity(dependencies.USERS, change.place.key.removeprefix("User:"))
+    return dependencies.changed_entity(change.place.about)
 
 
 def _by_trace(
@@ -499,7 +822,9 @@ def _if_joined(candidate: _Candidate, group: str | None, snapshot: Snapshot) -> 
 
 
 def _joined_with(change: JudgedChange, group: str, snapshot: Snapshot) -> str:
-    """Return the topic with which a group may join a topic that was given more partitions; ``""`` without one."""
+    """Return the topic that needs as many partitions as a topic that was given more, as a group joins them or a Kafka
+    Streams application made it by the former number; ``""`` without one.
+    """
     grown, lag = change.place.about, snapshot.lags.get(group)
     if (
         not isinstance(grown, changes.TopicTarget)
@@ -509,43 +834,96 @@ def _joined_with(change: JudgedChange, group: str, snapshot: Snapshot) -> str:
     ):
         return ""
     read = {row.topic for row in lag.partitions}
-    others = (name for name in sorted(read - {grown.name}) if name in snapshot.topics)
-    same = (name for name in others if str(len(snapshot.topics[name].partitions)) == change.was)
-    return next(same, "") if grown.name in read else ""
+    if grown.name not in read:
+        return ""
+    others = [*_of_application(group, snapshot), *sorted(read - {grown.name})]
+    same = (
+        name for name in others if (known := snapshot.topics.get(name)) and str(len(known.partitions)) == change.was
+    )
+    return next(same, "")
+
+
+def _of_application(group: str, snapshot: Snapshot) -> Sequence[str]:
+    """Return the topics that a Kafka Streams application of this name made for itself; none for other groups."""
+    names, prefix = _made_by_applications(snapshot.topics), f"{group}-"
+    first = bisect_left(names, prefix)
+    return list(takewhile(lambda name: name.startswith(prefix), names[first:]))
+
+
+@remembered
+def _made_by_applications(topics: Mapping[str, Topic]) -> Sequence[str]:
+    """Return the names of topics as Kafka Streams gives them, sorted."""
+    return sorted(filter(may_be_of_application, topics))
+
+
+class _Best(NamedTuple):
+    """The change that is most likely the cause of a symptom, and the distance of the changed entity."""
+
+    candidate: _Candidate
+    is_near: bool
+    """Whether the changed entity is the symptom's own, or one that it depends on directly."""
+    rival: _Candidate | None = None
+    """Another change that may as well be the cause."""
 
 
 def _best(
     symptom: triage_symptoms.Symptom,
     since: datetime,
-    is_vacant: bool,
+    group: Group | None,
     some: Iterable[tuple[int, Sequence[_Candidate]]],
-) -> _Candidate | None:
+) -> _Best | None:
     """Return the change that is most likely the cause of a symptom: changes with a rule for it come first, then those
-    with a risk, then the nearest, then the latest. None if no change can be the cause.
+    with a risk, then for a group without members those that keep clients from connecting, then the nearest, then the
+    latest. Another change of about the same time is its rival if both have a rule, and are alike in the others: neither
+    is more likely because it is nearer. None if no change can be the cause.
 
     Args:
         since: the beginning of the symptom, UTC.
-        is_vacant: whether the symptom is of a group without members.
+        group: the group of the symptom, if it is known.
         some: the changes that may be the cause, by their distance from the symptom's subject.
     """
-    best: tuple[tuple[bool, bool, int, float], _Candidate] | None = None
+    best: tuple[_Rank, _Candidate] | None = None
+    alike: list[tuple[_Rank, _Candidate]] = []
     name, subject = symptom.name, symptom.subject
+    is_vacant = group is not None and group.is_vacant
     for distance, mine in some:
         for each in mine:
             by_rule = name in each.by_rule
             if not (by_rule or name in each.near) or not each.first <= since <= each.last:
                 continue
-            if each.of_vacant and not is_vacant:
+            if each.of_vacant and subject.group is not None and not is_vacant:
+                continue
+            if each.of_type and (group is None or group.type.lower() != each.of_type):
                 continue
             # A member that rereads many records reads one topic after the other, so topics whose offsets were not reset
             # wait too.
             topics = {topic for (topic, _), (was, now) in each.change.offsets.items() if now < was}
             if topics and subject.topic is not None and subject.topic not in topics:
                 continue
-            rank = not by_rule, not each.change.risks, distance, -each.change.at.timestamp()
+            is_kept_out = is_vacant and (each.of_vacant or each.change.place.kind is Kind.SCRAM)
+            rank = not by_rule, not each.change.risks, not is_kept_out, distance, -each.change.at.timestamp()
             if best is None or rank < best[0]:
                 best = rank, each
-    return best[1] if best is not None else None
+            if by_rule and rank[1]:
+                alike.append((rank, each))
+    if best is None:
+        return None
+    rank, first = best
+    is_near = rank[3] <= dependencies.COORDINATES
+    if len(alike) < 2 or not rank[1] or subject.connector is not None:
+        return _Best(first, is_near)
+    rivals = [each for each in alike if each[0][:3] == rank[:3] and _are_rivals(first.change, each[1].change)]
+    return _Best(first, is_near, min(rivals, key=itemgetter(0))[1] if rivals else None)
+
+
+_Rank = tuple[bool, bool, bool, int, float]
+
+
+def _are_rivals(one: JudgedChange, other: JudgedChange) -> bool:
+    """Return whether two changes are of different kinds, and were made at about the same time. Of two configs, the
+    nearer one applies.
+    """
+    return one.place.kind is not other.place.kind and abs(one.at - other.at) <= TOGETHER
 
 
 def _stops_producers(change: JudgedChange) -> bool:
@@ -605,10 +983,16 @@ def _silent(observations: Observations, judged: Sequence[JudgedChange]) -> Mappi
 
 
 def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[str]:
-    if not _stops_producers(change) or change.at < observations.last.at - BEFORE:
+    if not _stops_producers(change):
+        return
+    if change.place.kind is Kind.SCRAM or _connects(change):
+        yield from _not_back(observations, change)
+    if change.at < observations.last.at - BEFORE:
         return
     match change.place.about:
-        case ConfigResource(type=codes.BROKER) if change.place.key in _REFUSED_ABOVE:
+        case ConfigResource(type=codes.BROKER) if change.place.key in _REFUSED_ABOVE or (
+            change.from_file and _connects(change)
+        ):
             # A producer may meet the limit at a later start. A pause of a topic with rare records says nothing.
             steady = {each.topic for each in silences(observations)}
             yield from (
@@ -620,6 +1004,43 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
             yield from (topic for topic in fell_silent(observations, change.after, change.at) if topic == name)
         case _:
             yield from fell_silent(observations, change.after, change.at)
+
+
+SETTLED = timedelta(seconds=45)
+"""The time after a change in which rates still cover the time before it."""
+AT_LIMIT, FALLEN = (0.6, 1.4), 0.6
+"""Shares of a quota between which the load of the topics of one producer is at it; and the share of its former load to
+which a topic has to fall."""
+
+
+def _slower(change: JudgedChange, observations: Observations) -> Iterator[str]:
+    """Yield the topics that are written to more slowly since a quota was set, if those of one leader are written to
+    together about as fast as the quota lets one client.
+    """
+    poll = observations.last
+    if change.became is None or poll.at - change.at < SETTLED:
+        return
+    now, limit = written(poll.snapshot.rates, poll.snapshot.topics), float(change.became)
+    fell: dict[int, dict[str, float]] = {}
+    for (topic, leader), before in change.written.items():
+        rate = now.get((topic, leader), 0.0)
+        if 0 < rate <= FALLEN * before:
+            fell.setdefault(leader, {})[topic] = rate
+    for topics in fell.values():
+        if AT_LIMIT[0] * limit <= sum(topics.values()) <= AT_LIMIT[1] * limit:
+            yield from topics
+
+
+def _not_back(observations: Observations, change: JudgedChange) -> Iterator[str]:
+    """Yield the topics whose producers did not come back after a broker stopped since a change that clients meet when
+    they log in again.
+    """
+    left = [interval.began for _, interval in observations.absences()]
+    left += [each.at for each in observations.handed_over.values()]
+    moments = [each.timestamp() for each in left if each >= change.after]
+    for each in silences(observations) if moments else ():
+        if any(-JUST_BEFORE <= each.grew_at - moment <= RECONNECTS for moment in moments):
+            yield each.topic
 
 
 def _lost(judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
@@ -651,10 +1072,11 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     if first.from_file:
         name = _brokers_of(made.parts)
     risks = dict.fromkeys(risk for each in made.parts for risk in each.risks)
-    certainty = _certainty(made)
+    certainty = _certainty(made, observations.last.snapshot)
     # A config, a quota or a credential affects many entities: it must not displace the cause that a symptom itself
     # shows.
-    is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or (made.by_rule and _is_exact(first))
+    is_shown = certainty is Certainty.CERTAIN or bool(made.silent or made.slower)
+    is_shown = is_shown or (made.by_rule and _is_exact(first))
     beside = bool(made.suffers.hit) and not is_shown
     standing = [risk.text for risk in risks if risk.name in _STANDS]
     if _made_by_request(first, observations.last.snapshot):
@@ -662,7 +1084,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     return cause.Claim(
         cause="changed-lately",
         subject=subject,
-        severity=Severity.HIGH if made.has_effect and not beside else Severity.WARNING,
+        severity=_severity(made, certainty, beside=beside),
         certainty=certainty,
         title=f"{name}: {_effect(made, standing)}",
         since=made.at,
@@ -681,9 +1103,18 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
         predicted=_predicted(made.suffers, observations),
         next=tuple(_ways_back(made, observations)),
         beside=beside,
+        alone=not made.has_effect,
         fills=not made.by_rule,
-        yields=not made.has_effect and not first.ahead,
+        yields=not made.has_effect and not first.ahead and not first.is_lost,
     )
+
+
+def _severity(made: _Made, certainty: Certainty, *, beside: bool) -> Severity:
+    about = made.parts[0].place.about
+    if certainty is Certainty.POSSIBLE and isinstance(about, changes.TopicTarget) and not made.has_effect:
+        # The reset of a Kafka Streams application that stopped deletes such topics.
+        return Severity.INFO if may_be_of_application(about.name) else Severity.WARNING
+    return Severity.HIGH if made.has_effect and not beside else Severity.WARNING
 
 
 def _predicted(suffers: _Suffering, observations: Observations) -> tuple[cause.Prediction, ...]:
@@ -710,13 +1141,15 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
                 "its members were gone, and others would have committed later: another client set it",
                 "DescribeGroups, OffsetFetch over time",
             )
+        for topic in made.slower if each.written else ():
+            before = sum(rate for (name, _), rate in each.written.items() if name == topic)
+            now = sum(r for (name, _), r in written(snapshot.rates, snapshot.topics).items() if name == topic)
+            text = f"{size(round(before))}/s were written to {topic} before, {size(round(now))}/s are now"
+            yield cause.Evidence(text, "DescribeLogDirs, many looks")
         if made.silent and (refused := _refused(each)):
             yield cause.Evidence(refused, "Kafka's documentation")
         if (other := _joined(made, snapshot)) is not None:
-            text = (
-                f"group {other[0]} also reads {other[1]}, which has {each.was} partitions: a join needs equal numbers"
-            )
-            yield cause.Evidence(text, "OffsetFetch, Metadata")
+            yield _needs_number(each, *other)
         if made.has_effect and _connects(each):
             yield cause.Evidence(_ANEW, "Kafka's documentation")
         if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:
@@ -758,21 +1191,48 @@ def _made_by_request(change: JudgedChange, snapshot: Snapshot) -> bool:
     return is_made_on_request(snapshot) and str(len(topic.partitions)) in counts
 
 
-def _certainty(made: _Made) -> Certainty:
+def _is_block(made: _Made) -> bool:
+    """Return whether changes block a single user or client, and nothing suffers: operators do that on purpose."""
+    return not made.has_effect and all(
+        isinstance(each.place.about, QuotaEntity)
+        and any(part.name is not None for part in each.place.about.parts)
+        and any(risk.name == risk_rules.QUOTA_NEAR_ZERO for risk in each.risks)
+        for each in made.parts
+    )
+
+
+def _is_deliberate(made: _Made, snapshot: Snapshot) -> bool:
+    """Return whether changes are probably a clean-up, or a block: nothing suffers, and no client used what is gone."""
+    first = made.parts[0]
+    if made.has_effect or first.skipped:
+        return False
+    if first.is_lost and first.waited is None:
+        return not first.was_used
+    if first.waited is not None:
+        # If brokers keep offsets for days, a client deleted the group, and its last members stopped within the watch.
+        kept = (long_number(value) for value in values_of_brokers(snapshot, EXPIRES).values())
+        return all(minutes is None or minutes >= LONG_KEPT for minutes in kept)
+    return _is_block(made) or (not first.was_used and not _made_by_request(first, snapshot))
+
+
+def _certainty(made: _Made, snapshot: Snapshot) -> Certainty:
     """Return the certainty that a change is the cause.
 
     It is certain for a change of offsets, for commits that were lost with the growth of the offsets' topic, and for a
-    change without an effect, which is reported for itself. It is likely for offsets that were set ahead, for topics
-    that fell silent, and for symptoms that a rule attributes to the change if a rule of plans warned of it or the
-    change is exact (`_is_exact`). Else it is possible, by its time and place.
+    change without an effect, which is reported for itself; possible for a clean-up or a block (`_is_deliberate`). It is
+    likely for offsets that were set ahead or are gone, for topics that fell silent, and for symptoms that a rule
+    attributes to the change if a rule of plans warned of it or the change is exact (`_is_exact`). Else it is possible,
+    by its time and place.
     """
     first = made.parts[0]
-    if first.ahead and not first.again:
+    if first.waited is None and not first.again and (first.ahead or (first.is_lost and first.was_used)):
         return Certainty.LIKELY
+    if _is_deliberate(made, snapshot):
+        return Certainty.POSSIBLE
     if not made.has_effect or first.offsets or made.lost:
         return Certainty.CERTAIN
     warned = any(each.risks for each in made.parts)
-    if made.silent or (made.by_rule and (warned or _is_exact(first))):
+    if made.silent or made.slower or (made.by_rule and (warned or _is_exact(first))):
         return Certainty.LIKELY
     return Certainty.POSSIBLE
 
@@ -810,7 +1270,9 @@ _SOURCES = {
     Kind.QUOTA: "DescribeClientQuotas, two looks",
     Kind.ACL: "DescribeAcls, two looks",
     Kind.SCRAM: "DescribeUserScramCredentials, two looks",
+    Kind.TOKEN: "DescribeDelegationToken, two looks",
     Kind.TOPIC: "Metadata, two looks",
+    Kind.REPLICAS: "Metadata, two looks",
     Kind.OFFSET: "OffsetFetch, two looks",
     Kind.BROKER: "DescribeCluster, two looks",
     Kind.FEATURE: "ApiVersions, two looks",
@@ -835,13 +1297,16 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
         return f"{what}, and {first_few([f'group {name}' for name in made.lost], MOST_NAMED)} lost what was committed"
     if made.silent:
         return f"{what}, and nothing is written to {first_few(list(made.silent), MOST_NAMED)} since"
+    if made.slower:
+        return f"{what}, and {first_few(list(made.slower), MOST_NAMED)} is written to more slowly since, as it lets"
     suffers = made.suffers
     if suffers.connectors:
         failed = [f"connector {name}" for name in suffers.connectors]
         when = "right before" if _schema_of(first) is None else "before"
         return f"{what} {when} {first_few(failed, MOST_NAMED)} failed"
     if suffers.groups:
-        return f"{what} right before {first_few([f'group {name}' for name in suffers.groups], MOST_NAMED)} fell behind"
+        when = "before" if first.from_file or first.place.kind is Kind.TOKEN else "right before"
+        return f"{what} {when} {first_few([f'group {name}' for name in suffers.groups], MOST_NAMED)} fell behind"
     if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in suffers.hit):
         return f"{what} right before it stopped to answer"
     if suffers.hit:
@@ -862,6 +1327,10 @@ def _short(change: JudgedChange) -> str:
             return _short_versions(change.versions)
         case Kind.SCRAM:
             return "credential deleted" if change.became is None else "credential set"
+        case Kind.TOKEN:
+            return f"ended at {utc_time(int(change.was or 0))}"
+        case Kind.REPLICAS:
+            return f"replicas moved from {change.was} to {change.became}"
         case Kind.ACL:
             return "ACL removed" if change.became is None else "ACL added"
         case Kind.OFFSET:
@@ -890,7 +1359,7 @@ def _short_offsets(change: JudgedChange) -> str:
         return f"offsets set back by {plural(change.again, 'record')} in {where}, which it reads again"
     if change.ahead:
         return f"offsets set ahead by {plural(change.ahead, 'record')} in {where}, which it never reads"
-    return f"offsets gone in {where}"
+    return f"offsets gone in {where}: its next member begins at auto.offset.reset"
 
 
 def _said(change: JudgedChange) -> str:
@@ -920,15 +1389,26 @@ def _ways_back(made: _Made, observations: Observations) -> Iterator[cause.Next]:
         subjects = [hit.symptom.subject for hit in made.suffers.hit]
         failed = {each.connector: each.task for each in subjects if each.connector is not None}
         yield from schema_way_back(schema.name, made.parts, failed, observations.last.snapshot)
+        return
+    rival = next((each.rival for each in made.suffers.hit if each.rival is not None), None)
+    if rival is not None:
+        _, other = changed_place(rival.place.about, rival.place.key)
+        yield cause.Next(
+            f"find out which change it was: {other} changed at about the same time ({_short(rival)}); the logs "
+            "of the clients say what brokers refuse them"
+        )
     elif (step := _way_back(made, observations)) is not None:
         yield step
 
 
 def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
     back = tuple(edit for each in made.parts for edit in each.back)
+    first = made.parts[0]
+    if _is_block(made):
+        _, name = changed_place(first.place.about, first.place.key)
+        return cause.Next(f"ask who blocks {name.removeprefix('quota of ')}, and why: a block on purpose stays")
     if back:
         return cause.Next("take it back", edits=back)
-    first = made.parts[0]
     match first.place.about:
         case ConfigResource() if first.from_file:
             lines = first_few(list(dict.fromkeys(map(_former_line, made.parts))), MOST_NAMED)
@@ -939,32 +1419,19 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
                 else f"files of {brokers} and restart them in turn"
             )
             return cause.Next(f"put back {lines} in the {files}, if the change was not meant")
-        case changes.TopicTarget(name=topic) if first.became is None and made.suffers.connectors:
-            restarts = "; ".join(f"restart connector {name} failed" for name in made.suffers.connectors[:MOST_NAMED])
-            return cause.Next(f"make {topic} again, its records are gone; then restart what failed: {restarts}")
-        case changes.TopicTarget(name=topic) if first.place.key == ID and made.suffers.groups:
+        case changes.TopicTarget(name=topic):
+            return _way_back_of_topic(made, topic, observations.last.snapshot)
+        case changes.MoveTarget(topic=topic):
+            was, became = (len((each or "").split(",")) for each in (first.was, first.became))
+            if became < was:
+                return cause.Next("give it the former number of replicas", f"replication topic {topic} {was}")
+            return cause.Next(f"move its replicas back to brokers of several racks, as {first.was}")
+        case TokenTarget():
+            from console.plan.kinds.tokens import MakeToken  # imported late, as the kinds take a megabyte
+
             return cause.Next(
-                "its offsets are those of the former topic: read the new one from its beginning, once its members "
-                "stopped",
-                f"reset group {made.suffers.groups[0]} topic {topic} to earliest",
-            )
-        case changes.TopicTarget(name=topic) if (other := _joined(made, observations.last.snapshot)) is not None:
-            group, with_ = other
-            return cause.Next(
-                f"look at the logs of {group}'s members: if they join {topic} with {with_}, both topics need the same "
-                f"number of partitions. Give {with_} {first.became} partitions, too; members that only have to see the "
-                "new partitions need a restart"
-            )
-        case changes.TopicTarget() if _made_by_request(first, observations.last.snapshot):
-            return cause.Next(
-                "find the client that asks for it by name, such as an exporter or a consumer, and stop that; or set "
-                f"{AUTO_CREATE}=false in server.properties of all brokers: only a restart reads it"
-            )
-        case changes.TopicTarget(name=topic) if topic == OFFSETS and first.became is not None:
-            return cause.Next(
-                "set the offsets of these groups to what they were, as far as it is known, with their members stopped"
-                if made.lost
-                else "before a broker restarts, keep the offsets of all groups: afterwards they have to be set again"
+                f"make another token for {first.place.key}, and give it to its clients: a token that ended is gone",
+                edits=(MakeToken(first.place.key),),
             )
         case changes.ScramUser(user=user):
             return cause.Next(f"set a password for {user} again: no broker has kept the former one")
@@ -972,9 +1439,62 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
             return cause.Next(f"look at advertised.listeners of broker {number}: clients are sent to {first.became}")
         case changes.GroupTarget() if first.waited is not None:
             return _position_lost(first)
-        case changes.GroupTarget(name=group) if first.again or first.ahead:
+        case changes.GroupTarget(name=group) if first.again or first.ahead or first.is_lost:
             return _offsets_back(first, group, observations)
     return None
+
+
+def _way_back_of_topic(made: _Made, topic: str, snapshot: Snapshot) -> cause.Next | None:
+    """Return the step after a change of a topic itself; None if there is none."""
+    first = made.parts[0]
+    if first.became is None and made.suffers.connectors:
+        restarts = "; ".join(f"restart connector {name} failed" for name in made.suffers.connectors[:MOST_NAMED])
+        return cause.Next(f"make {topic} again, its records are gone; then restart what failed: {restarts}")
+    if first.place.key == ID and made.suffers.groups:
+        return cause.Next(
+            "its offsets are those of the former topic: read the new one from its beginning, once its members stopped",
+            f"reset group {made.suffers.groups[0]} topic {topic} to earliest",
+        )
+    if (other := _joined(made, snapshot)) is not None:
+        return _mend_join(first, topic, *other)
+    if _made_by_request(first, snapshot):
+        return cause.Next(
+            "find the client that asks for it by name, such as an exporter or a consumer, and stop that; or set "
+            f"{AUTO_CREATE}=false in server.properties of all brokers: only a restart reads it"
+        )
+    if topic == OFFSETS and first.became is not None:
+        return cause.Next(
+            "set the offsets of these groups to what they were, as far as it is known, with their members stopped"
+            if made.lost
+            else "before a broker restarts, keep the offsets of all groups: afterwards they have to be set again"
+        )
+    return None
+
+
+def _mend_join(change: JudgedChange, topic: str, group: str, with_: str) -> cause.Next:
+    """Return the step for a group that needs a topic to have as many partitions as another one."""
+    if is_of_application(with_, group):
+        return cause.Next(
+            f"look at the log of {group}: if it ends because {with_} has invalid partitions, stop it and reset it "
+            "(kafka-streams-application-reset), or give it another application.id: either builds its state again from "
+            f"{topic}"
+        )
+    return cause.Next(
+        f"look at the logs of {group}'s members: if they join {topic} with {with_}, both topics need the same number "
+        f"of partitions. Give {with_} {change.became} partitions, too; members that only have to see new partitions "
+        "need a restart"
+    )
+
+
+def _needs_number(change: JudgedChange, group: str, with_: str) -> cause.Evidence:
+    """Return the evidence that a topic has the former number of partitions of another one, and why that matters."""
+    text = (
+        f"{with_} is of the Kafka Streams application {group}, and has {change.was} partitions: the application ends "
+        "if they are fewer than its input has"
+        if is_of_application(with_, group)
+        else f"group {group} also reads {with_}, which has {change.was} partitions: a join needs equal numbers"
+    )
+    return cause.Evidence(text, "OffsetFetch, Metadata")
 
 
 def _joined(made: _Made, snapshot: Snapshot) -> tuple[str, str] | None:
@@ -1012,7 +1532,7 @@ def _position_lost(change: JudgedChange) -> cause.Next:
 def _offsets_back(change: JudgedChange, group: str, observations: Observations) -> cause.Next:
     """Return the step for a group whose offsets were set: brokers take offsets only of a group without members."""
     known = observations.last.snapshot.groups.get(group)
-    moved = {where: was for where, (was, now) in sorted(change.offsets.items()) if now >= 0}
+    moved = {where: was for where, (was, now) in sorted(change.offsets.items()) if now >= 0 or change.is_lost}
     if known is not None and known.is_vacant and observations.last.at - change.at >= STAYS:
         edits = tuple(CommitOffset(group, *where, was, restored=True) for where, was in moved.items())
         return cause.Next("take it back", edits=edits)
@@ -1035,8 +1555,10 @@ CAUSES = (
         reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
             "certain if a rule names a risk, or a group's offsets were set back; likely if they were set ahead while "
-            "the group had no members, producers stopped, the topic was deleted and created again, or a connector "
-            "failed because of records of a changed schema; else possible"
+            "the group had no members, or are gone, if producers stopped or write only as fast as a lower quota lets "
+            "them, the topic was deleted and created again, or a connector failed because of records of a changed "
+            "schema; else possible, as for a deleted topic or group that no client used, and for a single client that "
+            "was blocked"
         ),
     ),
 )

@@ -17,6 +17,7 @@ from console.plan.amounts import measured_time
 from console.plan.edits import RestartConnector, ResumeConnector
 from console.triage import cause, connectors, symptoms
 from console.triage.causes import changed
+from console.triage.events import STATE
 from console.triage.observations import Observations, earliest
 from console.triage.symptoms import Subject, Symptom
 
@@ -30,6 +31,9 @@ DELAYED = timedelta(minutes=6)
 """Maximum time for which tasks are without a worker after one left: they wait for its return during
 scheduled.rebalance.max.delay.ms, 5 minutes by default."""
 PAUSED_LONG = timedelta(minutes=10)
+FORGOTTEN, WAITED = timedelta(seconds=60), 30.0
+"""The time after which a connector that another client paused may be forgotten, and the seconds for which records have
+to wait."""
 MOST_NAMED = 3
 """Maximum number of connectors, and of instances, that are named individually."""
 _STATES = "GET /connectors?expand=status"
@@ -394,11 +398,7 @@ def _paused(observations: Observations) -> Iterator[cause.Claim]:
         if known is None:
             continue
         groups = list(connectors.groups_of(observations.last.snapshot, (name,)))
-        lagging = {
-            each.subject.group
-            for one in (symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL)
-            for each in observations.of(one)
-        }
+        lagging = {each.subject.group for one in _WAITS for each in observations.of(one)}
         waits = [each for each in groups if each in lagging]
         since = observations.since(symptom)
         if not waits and not observations.lasts(symptom.name, symptom.subject, PAUSED_LONG) and since is not None:
@@ -408,7 +408,7 @@ def _paused(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="connector-paused",
             subject=symptom.subject,
-            severity=Severity.INFO,
+            severity=Severity.WARNING if _is_forgotten(observations, symptom, name, waits) else Severity.INFO,
             certainty=Certainty.CERTAIN,
             title=f"connector {name} is {known.state.lower()}{behind}",
             since=since,
@@ -421,6 +421,26 @@ def _paused(observations: Observations) -> Iterator[cause.Claim]:
             next=(cause.Next("let it go on when the work is done", edits=(ResumeConnector(name),)),),
             idle=True,
         )
+
+
+_WAITS = (symptoms.LAG_GROWS, symptoms.COMMITS_LATER, symptoms.COMMIT_STANDS_STILL)
+
+
+def _is_forgotten(observations: Observations, symptom: Symptom, name: str, waits: Sequence[str]) -> bool:
+    """Return whether another client than this host's paused a connector a while ago, while kac watched, and records
+    have waited for its group since.
+
+    Args:
+        waits: the groups of the connector for which records wait.
+    """
+    known = connect.connector_in(observations.last.snapshot.connect, name)
+    if known is None or observations.since(symptom) is None:
+        return False
+    key = connect.ConnectorTarget(name), STATE, known.state
+    long = observations.lasts(symptom.name, symptom.subject, FORGOTTEN)
+    trends = [trend for each in waits if (trend := observations.last.snapshot.lag_trends.get(each)) is not None]
+    waited = any(each.still >= WAITED for trend in trends for each in trend.partitions.values())
+    return long and waited and key not in observations.last.facts.authors
 
 
 def _dead_letters(observations: Observations) -> Iterator[cause.Claim]:
@@ -529,7 +549,7 @@ CAUSES = (
         reads="GET /connectors over time, the lag of its group",
         takes=(
             "information: the connector was PAUSED or STOPPED at the first poll, or is so for 10 minutes, or its "
-            "group falls behind"
+            "group falls behind. A warning a minute after another client paused it, if records wait for 30 s"
         ),
     ),
     cause.CauseRule(

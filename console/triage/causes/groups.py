@@ -13,7 +13,10 @@ from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
 from console.triage import cause, memberships, symptoms
+from console.triage.causes import access, changed
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
+from console.triage.causes.slow_groups import examined
+from console.triage.causes.upgraded import LOOK, upgraded
 from console.triage.events import ID
 from console.triage.folding import FEW, one_of
 from console.triage.memberships import Left
@@ -45,13 +48,30 @@ ALONE = 2
 """Minimum number of partitions, each with its own member, for a remark that more members would not help."""
 AWAY = 30.0
 """Seconds without a commit after which a group without members is a trouble: restarting its consumers takes less."""
+SESSION = 45.0
+"""Seconds for which a static member may be away to start again: the default of session.timeout.ms."""
+FIRST_CYCLE = 150.0
+"""Seconds without a commit after which a group is stopped that reads now and then, as far as kac knows: it saw no whole
+pause of it."""
+SERVES = timedelta(seconds=60)
+"""The time after which members that came are a service: a job that ends earlier comes again."""
+STARTS, ONE_SCALE = timedelta(minutes=2), timedelta(seconds=60)
+"""The time in which an autoscaler starts the consumers of a group that has none; and the least time without a member
+before records arrive that shows such a group."""
 OF_SINK, TASK_OF = "connect-", "connector-consumer-"
 """Prefixes of the names of groups of Kafka Connect's sinks, and of the client ids of their tasks."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """The rebalancing time within the last minute from which on a group reads almost nothing."""
 
+EXAMINED = 20
+"""Maximum number of slow groups that are examined further."""
+
 _START = cause.Next(
     "start its consumers; if they run, look at their logs: no API names clients that brokers refuse, or that give up"
+)
+_LOOK_AT_JOB = cause.Next(
+    "look at the job that reads: whether it runs, and whether its checkpoints succeed. It assigns its partitions "
+    "itself (assign(), as Flink and Spark do), so it is no member, and it commits only at a checkpoint, if at all"
 )
 _ONE_NAME = cause.Next(
     "look at group.id of its clients: a name that differs at each start makes a new group, which reads all records "
@@ -92,29 +112,44 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     absences, members = list(observations.absences()), observations.past.members
     vacant = sorted_readings(symptoms.readings(observations.last.snapshot)).vacant
     new = memberships.newcomers(members, observations.last.snapshot) if vacant else {}
+    successors: dict[str, str | None] = {}
+    for reading in vacant:
+        lag = reading.lag.partitions if reading.lag is not None else ()
+        topics, name = {each.topic for each in lag if each.lag > 0}, reading.group.name
+        successors[name] = memberships.successor(name, members.left.get(name), topics, new)
     for reading in vacant:
         group, trend = reading.group, reading.trend
         # A consumer that assigns itself partitions commits without being a member, so a group without members may be at
         # work.
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
-        lag = reading.lag.partitions if reading.lag is not None else ()
-        topics = {each.topic for each in lag if each.lag > 0}
-        successor = memberships.successor(group.name, members.left.get(group.name), topics, new)
+        successor = successors[group.name]
+        crossed = upgraded(observations.past.upgrades, observations.last.at - _stood(trend))
+        is_job = not _had_members(observations, reading, trend)
+        # One new group may be a release that has to have another name; names that change at each start are not meant.
+        is_sure = (
+            successor in successors or group.name in successors.values()
+            if successor is not None
+            else _is_over(members, reading, trend, is_job=is_job)
+        )
+        verb, verbs = ("commits no more", "commit no more") if is_job else ("has no member", "have no member")
         why = ", and records wait" if successor is None else ": its clients went to a new group"
         whose = ", and records wait" if successor is None else ": their clients went to new groups"
-        high = Severity.HIGH if successor is None else Severity.WARNING  # the records have a reader
+        starts = _may_yet_start(observations, group.name, members.left.get(group.name), trend)
+        high = Severity.HIGH if successor is None and not starts else Severity.WARNING  # else the records have a reader
         yield cause.Claim(
             cause="group-stopped",
             subject=symptoms.Subject(group=group.name),
             severity=Severity.INFO if _has_just_committed(trend) else high,
-            certainty=Certainty.CERTAIN,
-            title=f"group {group.name} has no member{why}",
+            certainty=Certainty.CERTAIN if is_sure and not starts else Certainty.POSSIBLE,
+            title=f"group {group.name} {verb}{why}",
             since=observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group.name))),
             evidence=cause.given(
                 cause.Evidence(f"the group is {group.state}", "ListGroups"),
                 _lag(trend),
+                _BY_ITSELF if is_job else None,
                 _broker_away(absences, trend),
+                crossed,
                 _last_members(members.left.get(group.name)),
                 cause.Evidence(f"these went to the new group {successor}", "DescribeGroups over time")
                 if successor is not None
@@ -123,10 +158,56 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group.name),
             next=(_ONE_NAME, _START)
             if successor is not None
-            else cause.given(_look_at_sink(group.name, members.left.get(group.name)), _START),
-            fold=(f"has no member{why}", f"have no member{whose}"),
+            else (_LOOK_AT_JOB,)
+            if is_job
+            else cause.given(
+                LOOK if crossed is not None else None, _look_at_sink(group.name, members.left.get(group.name)), _START
+            ),
+            fold=(f"{verb}{why}", f"{verbs}{whose}"),
             idle=True,
         )
+
+
+_BY_ITSELF = cause.Evidence("it had no member while offsets were committed", "ListGroups, OffsetFetch over time")
+
+
+def _had_members(observations: Observations, reading: Reading, trend: LagTrend) -> bool:
+    """Return whether a group without members had some, as far as kac saw."""
+    name = reading.group.name
+    return (
+        name in observations.last.snapshot.had_members
+        or name in observations.past.members.left
+        or any(each.held for each in trend.standing.values())
+    )
+
+
+def _is_over(members: memberships.Memberships, reading: Reading, trend: LagTrend, *, is_job: bool) -> bool:
+    """Return whether a group without members has rested for longer than between two of its runs. kac knows no whole
+    pause in the first cycle of a job that comes and goes, or that commits only at its checkpoints.
+
+    Args:
+        is_job: whether the group never had a member.
+    """
+    moved = [each.moved for each in trend.standing.values() if each.moved is not None]
+    if moved and trend.last.at - max(moved) >= FIRST_CYCLE:
+        return True
+    if is_job:
+        return any(each.moves > 1 for each in trend.standing.values())
+    name = reading.group.name
+    left, came = members.left.get(name), members.came.get(name)
+    return left is None or came is None or left.at - came >= SERVES
+
+
+def _may_yet_start(observations: Observations, group: str, left: Left | None, trend: LagTrend) -> bool:
+    """Return whether something may start consumers for the records that have just begun to arrive: the group had no
+    member before, as one that an autoscaler keeps at zero, and nobody committed for it.
+    """
+    since = observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group)))
+    if since is None or observations.last.at - since >= STARTS:
+        return False
+    if left is not None:
+        return left.at <= since - ONE_SCALE
+    return observations.began <= since - ONE_SCALE and not any(each.moves for each in trend.standing.values())
 
 
 def _last_members(left: Left | None) -> cause.Evidence | None:
@@ -154,6 +235,12 @@ def _look_at_sink(group: str, left: Left | None) -> cause.Next | None:
         f"it is of the sink connector {connector}: ask Kafka Connect for the state of its tasks, and why they failed. "
         "Connect never restarts a failed task"
     )
+
+
+def _stood(trend: LagTrend) -> timedelta:
+    """Return the time since the last commit of a group, as far as one was seen."""
+    moved = [each.moved for each in trend.standing.values() if each.moved is not None]
+    return timedelta(seconds=trend.last.at - max(moved)) if moved else timedelta(0)
 
 
 def _has_just_committed(trend: LagTrend) -> bool:
@@ -245,6 +332,7 @@ def _stuck_at(
 ) -> cause.Claim:
     topic, partition = row.topic, row.partition
     subject = symptoms.Subject(group=group.name, topic=topic, partition=partition)
+    suspect = changed.suspect(observations, subject) or access.suspect(observations, subject)
     limit = limit_of_reading(observations, group, topic, partition)  # a throttled group looks stuck too
     still = trend.partitions[topic, partition].still
     other = "other partitions of the group move" if beside else f"member {row.member} has it"
@@ -254,7 +342,9 @@ def _stuck_at(
         cause="consumer-stuck",
         subject=subject,
         severity=Severity.HIGH,
-        certainty=Certainty.LIKELY if limit is None and one else Certainty.POSSIBLE,
+        certainty=Certainty.LIKELY
+        if limit is None and one and not (suspect is not None and suspect.by_rule)
+        else Certainty.POSSIBLE,
         title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
         since=_ago(observations, trend, still),
         evidence=cause.given(
@@ -274,20 +364,46 @@ def _stuck_at(
             )
             if limit is not None
             else None,
+            suspect.said if suspect is not None else None,
         ),
         predicted=(
             *cause.predict(symptoms.COMMIT_STANDS_STILL, subject=subject),
             *cause.predict(symptoms.LAG_GROWS, *((symptoms.REBALANCING,) if outlasted else ()), group=group.name),
         ),
-        next=cause.given(
-            cause.Next(
-                "look at the record: the committed one, or one of those after it in its batch",
-                f"records {topic} partition {partition} from group {group.name}",
-            ),
-            cause.Next("skip it", f"skip group {group.name} topic {topic} partition {partition}") if one else None,
-        ),
+        next=tuple(_steps_of_stuck(row, group.name, suspect, outlasted if one else None)),
         fold=("stands still", "stand still"),
     )
+
+
+_LOOK_BEHIND = cause.Next(
+    "look at the log of its consumer: if this record alone breaks it, skip it (the verb skip). "
+    "If a schema, a database or a state that is being restored is missing, the record is good"
+)
+
+
+def _steps_of_stuck(
+    row: PartitionLag, group: str, suspect: changed.Suspect | None, outlasted: int | None
+) -> Iterator[cause.Next]:
+    """Yield the steps for a partition that stands still.
+
+    Args:
+        suspect: the change that may be the reason, if any.
+        outlasted: the number of rebalances that the stop outlasted, if a single record may be the reason; else None.
+    """
+    yield cause.Next(
+        "look at the record: the committed one, or one of those after it in its batch",
+        f"records {row.topic} partition {row.partition} from group {group}",
+    )
+    if suspect is not None:
+        # A skip loses the record, and does not help if brokers refuse the reads or the commits since the change.
+        yield cause.Next(
+            f"look at the change before it ({suspect.name}) and at the consumers' logs: if brokers refuse what they "
+            "ask for, skip no record"
+        )
+    elif outlasted:  # members end at it
+        yield cause.Next("skip it", f"skip group {group} topic {row.topic} partition {row.partition}")
+    elif outlasted is not None:
+        yield _LOOK_BEHIND
 
 
 def _member_stands(
@@ -300,12 +416,13 @@ def _member_stands(
     who = f"{known.client_id}@{known.host.removeprefix('/')}" if known is not None else rows[0].member
     static = known.instance_id if known is not None else None
     stills = [trend.partitions[each.topic, each.partition].still for each in rows]
+    may_restart = static is not None and min(stills) < SESSION
     places = [symptoms.Subject(group=group.name, topic=each.topic, partition=each.partition) for each in rows]
     return cause.Claim(
         cause="consumer-stuck",
         subject=symptoms.Subject(group=group.name),
         severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
+        certainty=Certainty.POSSIBLE if may_restart else Certainty.LIKELY,
         title=f"group {group.name}: member {who} stands still in all of its {len(rows)} partitions",
         since=_ago(observations, trend, max(stills)),
         evidence=(
@@ -427,7 +544,19 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
         observations.past.members.left,
         common=(observations.began,),
     )
-    yield from (claim for claim in claims.values() if claim is not None)
+    found = [claim for claim in claims.values() if claim is not None]
+    # The rows of many groups become one, which has no space for more.
+    if len(found) > EXAMINED:
+        yield from found
+        return
+    readings, since = symptoms.readings(snapshot), observations.began
+    for claim in found:
+        reading = readings.get(claim.subject.group or "")
+        is_open = claim.severity is Severity.HIGH and claim.next is not _LOOK_AT_KEYS
+        is_at_work = is_open and claim.certainty is Certainty.LIKELY
+        yield (
+            claim if reading is None or not is_at_work else examined(claim, reading, snapshot, observations.past, since)
+        )
 
 
 def _slow_group(
@@ -695,12 +824,22 @@ def _out_of_range(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
+_RESETS_ITSELF = cause.Next(
+    "wait for its consumers: at their next fetch they go on by themselves, at the first record or, with "
+    "auto.offset.reset=latest, at the end. With none, or with their own handling of this error, they stand: stop them"
+)
+
+
 def _ways_back(reset: str, at: PartitionLag, observations: Observations) -> Iterator[cause.Next]:
     """Yield the resets that help, first the one that skips no record. If the log was cut back, the group had read the
     records below the cut; kac saw the cut at its next look at the end.
     """
     if not is_beyond(at):
-        yield cause.Next("reset it", f"{reset} earliest")
+        if at.member:
+            yield _RESETS_ITSELF
+        yield cause.Next(
+            "reset it; brokers refuse that while it has members" if at.member else "reset it", f"{reset} earliest"
+        )
         return
     yield cause.Next("read again all that is there: it skips no record", f"{reset} earliest")
     place = at.topic, at.partition
@@ -799,7 +938,12 @@ CAUSES = (
         "group-stopped",
         _stopped,
         reads="ListGroups, OffsetFetch, ListOffsets",
-        takes="certain: the group has no member, and records wait",
+        takes=(
+            "certain: the group has no member, and records wait. Possible for 150 s after its last commit if its "
+            "members stayed less than a minute, or if it never had a member and kac saw no pause between two of its "
+            "commits: it may be a job that comes again. Possible for 2 minutes if it had no member before the records "
+            "came, and if its clients went to one new group, as at a release"
+        ),
     ),
     cause.CauseRule(
         "consumer-stuck",
@@ -817,7 +961,8 @@ CAUSES = (
         reads="OffsetFetch and ListOffsets over time",
         takes=(
             "likely: the group commits, but more slowly than records arrive. Information while records wait for less "
-            "than 10 s"
+            "than 10 s; possible for a minute if 2.5 times as many records arrive as before. Names the member, host, "
+            "leader or topic with 80 % of the growth"
         ),
     ),
     cause.CauseRule(

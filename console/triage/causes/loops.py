@@ -1,50 +1,31 @@
-"""Groups that read what they write: a service puts records that it can't process into a topic of dead letters, and also
-reads that topic, so that the same records circulate endlessly. Only offsets show it, not a symptom, because such a
-group does not lag.
+"""Dead letters of services: more of them than before; and groups that read what they write: a service puts records that
+it can't process into a topic of dead letters, and also reads that topic, so that the same records circulate endlessly.
+Only offsets show them, not a symptom, because such groups do not lag.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import NamedTuple
 
 from console.model.lag_trend import LagTrend
+from console.model.numbers import first_few, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
+from console.triage.connectors import placed
+from console.triage.letters import original_of
 from console.triage.observations import Observations
 from console.triage.readers import Reading
 from console.triage.remembered import RememberedAmong
 from console.triage.symptoms import Subject, readings
 
-NAME = "dead-letters-reread"
-_STEMS = ("dlt", "dlq", "dead")
-_WORDS = tuple(
-    f"{word}{more}"
-    for word in ("dlt", "dlq", "dead-letter", "dead_letter", "dead.letter", "deadletter")
-    for more in ("", "s", "-queue", "_queue", ".queue", "queue", "-topic", "_topic", ".topic")
-)
-"""Usual words in the names of dead letter topics: Spring's ``orders-dlt`` and ``orders.DLT``, ``dlq.orders``."""
+NAME, MORE = "dead-letters-reread", "dead-letters-of-service"
+FEW_READERS = 3
 LONG = 12.0
 """Seconds over which records are counted: over a shorter time, a single batch could decide."""
 FEW = 20
 """Minimum number of records: with fewer, equal numbers may be chance."""
-
-
-@lru_cache(10_000)
-def original_of(topic: str) -> str | None:
-    """Return the topic whose dead letters a topic contains, judged by its name; None for a name of another form."""
-    lower = topic.lower()
-    if not any(each in lower for each in _STEMS):
-        return None
-    for word in _WORDS:
-        for apart in (".", "-", "_"):
-            if lower.endswith(f"{apart}{word}") and len(topic) > len(word) + 1:
-                return topic[: -len(word) - 1]
-            if lower.startswith(f"{word}{apart}") and len(topic) > len(word) + 1:
-                return topic[len(word) + 1 :]
-    return None
 
 
 class _Round(NamedTuple):
@@ -106,6 +87,46 @@ def _round(reading: Reading) -> _Round | None:
     return _Round(reading.group.name, dead, seconds, trend.base.at, came, taken, others)
 
 
+def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield the topics of dead letters that suddenly get many, without those of sinks."""
+    snapshot = observations.last.snapshot
+    of_sinks = {each.dead_letters for each in placed(snapshot.connect, snapshot.configs)}
+    for each in observations.past.letters:
+        if each.topic in of_sinks:
+            continue
+        readers = sorted(name for name, known in readings(snapshot).items() if _reads(known, each.original))
+        who = (
+            f"; {first_few(readers, FEW_READERS)} {'read' if readers[1:] else 'reads'} {each.original}"
+            if readers
+            else ""
+        )
+        yield cause.Claim(
+            cause=MORE,
+            subject=Subject(topic=each.topic),
+            severity=Severity.WARNING,
+            certainty=Certainty.LIKELY,
+            title=f"{each.topic} gets {each.rate:,.1f} records/s, {each.share:.0%} of those of {each.original}",
+            since=each.at,
+            evidence=(
+                cause.Evidence(
+                    f"it got {each.was:,.1f} records/s before {time_of_day(each.at)}", "ListOffsets over time"
+                ),
+                cause.Evidence(f"its name says that it has the dead letters of {each.original}{who}", "Metadata"),
+            ),
+            next=(
+                cause.Next(
+                    "look at its newest records: their headers have the exception, and the place of the record that "
+                    "failed; then at the last releases of the service that writes them, and of the producers",
+                    f"records {each.topic}",
+                ),
+            ),
+        )
+
+
+def _reads(known: Reading, topic: str) -> bool:
+    return known.trend is not None and any(each.topic == topic for each in known.trend.last.lag.partitions)
+
+
 def _claim(found: _Round) -> cause.Claim:
     dead, rate = found.dead, found.came / found.seconds
     return cause.Claim(
@@ -153,6 +174,15 @@ def _came(before: int, now: int) -> int:
 _each_round: RememberedAmong[str, _Round | None] = RememberedAmong(_round)
 
 CAUSES = (
+    cause.CauseRule(
+        MORE,
+        _more_letters,
+        reads="ListOffsets over time, Metadata",
+        takes=(
+            "likely: a topic whose name says that it has the dead letters of another one gets 20 records in 30 s, 3 % "
+            "of those of the other topic, and 5 times as many as before. Not with more than 5,000 partitions"
+        ),
+    ),
     cause.CauseRule(
         NAME,
         _loops,

@@ -4,16 +4,18 @@ yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
+from console.model.cluster import Group, Topic
 from console.model.numbers import commas, first_few, plural, time_of_day
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.triage import cause, symptoms
 from console.triage.folding import FEW
-from console.triage.group_beginnings import Growth
+from console.triage.group_beginnings import CLASSIC, Growth
+from console.triage.memberships import NOT_READY
 from console.triage.observations import Observations
 from console.triage.share_beginnings import RESET
 
@@ -30,7 +32,6 @@ COMPARED = 100
 LEARNED = timedelta(minutes=6)
 """The time after which consumers have found new partitions: metadata.max.age.ms, 5 minutes by default, and a
 rebalance."""
-CLASSIC = "classic"
 
 
 def _contested(observations: Observations) -> Iterator[cause.Claim]:
@@ -144,23 +145,148 @@ def _began_late(observations: Observations) -> Iterator[tuple[str, str]]:
 
 
 def _missing(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the groups whose members have waited for a while for topics of which none exists, and that have records to
-    read in the topics of their offsets.
+    """Yield the groups whose subscription fits no topic, and that have records to read."""
+    for group, left, since in _idle(observations):
+        # A group that has read nothing yet may have started before its topics were created.
+        if left and group.state != NOT_READY:
+            claim = _without_partitions(group, observations.last.snapshot.topics, left, since)
+            yield from () if claim is None else (claim,)
+
+
+def _missing_topology(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield the streams groups that lack topics of their topologies."""
+    for group, left, since in _idle(observations):
+        if group.state == NOT_READY:
+            yield _not_ready(group, observations.last.snapshot.topics, left, since)
+
+
+def _idle(observations: Observations) -> Iterator[tuple[Group, Sequence[str], datetime]]:
+    """Yield the groups whose members have had no partition for a while, each with the topics of its offsets in which
+    records wait, and the beginning of that state, UTC.
     """
     poll = observations.last
     snapshot = poll.snapshot
     if Part.TOPICS not in snapshot.read_at:
         return
     for name, since in sorted(observations.past.members.idle.items()):
-        members = snapshot.groups[name].members or ()
-        wanted = sorted({topic for each in members for topic in each.topics})
-        if poll.at < since + CREATED or any(topic in snapshot.topics for topic in wanted):
+        if poll.at < since + CREATED:
             continue
-        lag = snapshot.lags.get(name)
+        group, lag = snapshot.groups[name], snapshot.lags.get(name)
         left = sorted({row.topic for row in (lag.partitions if lag is not None else ()) if row.lag > 0})
-        # A group that has read nothing yet may have started before its topics were created.
-        if left:
-            yield _not_there(name, wanted, left, since)
+        yield group, left, since
+
+
+def _without_partitions(
+    group: Group, topics: Mapping[str, Topic], left: Sequence[str], since: datetime
+) -> cause.Claim | None:
+    """Return the claim that a group's subscription fits no topic; None if it names one that exists.
+
+    Args:
+        left: the topics for which the group has offsets, with records that it has not read.
+        since: the time since which no member has a partition, UTC.
+    """
+    members = group.members or ()
+    wanted = sorted({topic for each in members for topic in each.topics})
+    patterns = sorted({each.regex for each in members if each.regex})
+    if any(topic in topics for topic in wanted):
+        return None
+    if not patterns:
+        return _not_there(group.name, wanted, left, since)
+    there = [each for each in left if each in topics]
+    return _fits_none(group.name, patterns, there, since) if there and all(each.regex for each in members) else None
+
+
+def _fits_none(group: str, patterns: Sequence[str], left: Sequence[str], since: datetime) -> cause.Claim:
+    """Return the claim that a group's patterns fit no topic; the arguments are as for `_not_there`."""
+    shown = first_few(patterns, FEW)
+    return cause.Claim(
+        cause="subscription-missing",
+        subject=symptoms.Subject(group=group),
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title=f"group {group} subscribes to the pattern {shown}, and gets no partition",
+        since=since,
+        evidence=(
+            cause.Evidence(
+                f"its members subscribe to {shown}; none of them has a partition since {time_of_day(since)}",
+                "ConsumerGroupDescribe",
+            ),
+            cause.Evidence("brokers match the whole name of a topic: ^orders fits the topic orders alone", "KIP-848"),
+            cause.Evidence(f"it has offsets of {first_few(left, FEW)}, where records wait", "OffsetFetch, ListOffsets"),
+        ),
+        predicted=_of_idle(group),
+        next=(
+            cause.Next(
+                f"correct the pattern in its settings, so that it fits the whole name of {first_few(left, FEW)} (as "
+                "^orders.* for names that begin so); if it does, look at the ACLs: topics that its user may not "
+                "describe do not count"
+            ),
+        ),
+    )
+
+
+def _of_idle(group: str) -> tuple[cause.Prediction, ...]:
+    return cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, symptoms.COMMITS_LATER, group=group)
+
+
+def _not_ready(group: Group, topics: Mapping[str, Topic], left: Sequence[str], since: datetime) -> cause.Claim:
+    """Return the claim that a streams group can't run with the present topics.
+
+    Args:
+        left: the topics for which the group has offsets, with records that it has not read.
+        since: the time since which it is not ready, UTC.
+    """
+    why, step, certainty = _needed(group, topics)
+    return cause.Claim(
+        cause="topology-not-ready",
+        subject=symptoms.Subject(group=group.name),
+        severity=Severity.HIGH if left else Severity.WARNING,
+        certainty=certainty,
+        title=f"streams group {group.name} is not ready{why}",
+        since=since,
+        evidence=cause.given(
+            cause.Evidence(
+                f"it is {NOT_READY} since {time_of_day(since)}, and its {plural(len(group.members or ()), 'member')} "
+                "process nothing",
+                "ListGroups, StreamsGroupDescribe",
+            ),
+            cause.Evidence(f"records wait in {first_few(left, FEW)}", "OffsetFetch, ListOffsets") if left else None,
+        ),
+        predicted=_of_idle(group.name),
+        next=(cause.Next(step),),
+    )
+
+
+def _needed(group: Group, topics: Mapping[str, Topic]) -> tuple[str, str, Certainty]:
+    """Return what a streams group lacks as the end of a title, the step, and how sure that is."""
+    parts = group.topology or ()
+    sources = sorted({topic for part in parts for topic in part.sources if topic not in topics})
+    if sources:
+        names = first_few(sources, FEW)
+        return (
+            f": it reads {names}, which {'do' if sources[1:] else 'does'} not exist",
+            f"create {names}, or correct the name in the application and its last release",
+            Certainty.CERTAIN,
+        )
+    for part in parts:
+        counts = {topic: len(topics[topic].partitions) for topic in part.sources if topic in topics}
+        if len(set(counts.values())) > 1:
+            some = first_few([f"{topic} ({count})" for topic, count in sorted(counts.items())], FEW)
+            return (
+                f": topics that it joins may have different numbers of partitions, {some}",
+                "give topics that the application joins the same number of partitions: repartition one of them in the "
+                "application, or make the smaller one again with more, as keys go to other partitions then",
+                Certainty.LIKELY,
+            )
+    inner = sorted({topic for part in parts for topic in part.repartition_sources if topic not in topics})
+    if inner:
+        return (
+            f": its internal topic {first_few(inner, FEW)} does not exist",
+            "look at the log of the brokers: they create the internal topics of a streams group with the rights of "
+            "its user",
+            Certainty.LIKELY,
+        )
+    return "", "look at the log of its members: its coordinator sends them the reason", Certainty.CERTAIN
 
 
 def _not_there(group: str, wanted: Sequence[str], left: Sequence[str], since: datetime) -> cause.Claim:
@@ -188,7 +314,7 @@ def _not_there(group: str, wanted: Sequence[str], left: Sequence[str], since: da
             cause.Evidence("no such topic, or none that this console may see", "Metadata"),
             cause.Evidence(f"it has offsets of {first_few(left, FEW)}, where records wait", "OffsetFetch, ListOffsets"),
         ),
-        predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, symptoms.COMMITS_LATER, group=group),
+        predicted=_of_idle(group),
         next=(
             cause.Next(
                 f"correct the name in its settings: it is probably {first_few(meant, FEW)}"
@@ -240,8 +366,18 @@ CAUSES = (
         reads="DescribeGroups over time, Metadata, OffsetFetch",
         takes=(
             "certain: for 30 s all members subscribe to topics that do not exist, and records wait in topics for "
-            "which the group has offsets"
+            "which the group has offsets; likely if they subscribe to a pattern, and none of them has a partition"
         ),
+    ),
+    cause.CauseRule(
+        "topology-not-ready",
+        _missing_topology,
+        reads="ListGroups, StreamsGroupDescribe over time, Metadata",
+        takes=(
+            "certain: a streams group is NotReady for 30 s, and a topic that it reads does not exist; likely if topics "
+            "of one subtopology have different numbers of partitions. A warning if no records wait"
+        ),
+        since="4.1",
     ),
     cause.CauseRule(
         "instance-contested",

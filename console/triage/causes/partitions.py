@@ -49,7 +49,8 @@ def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
             next=(
                 cause.Next(
                     "a min ISR that can be met; or more replicas",
-                    f"set topic {topic} {ISR}={max(1, replication - 1)}",
+                    # With two replicas, 1 would acknowledge records that only one broker has.
+                    f"set topic {topic} {ISR}={min(replication, max(2, replication - 1))}",
                 ),
             ),
         )
@@ -108,9 +109,11 @@ def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:
         ),
         predicted=cause.predict_each((each.subject for each in under), triage_symptoms.UNDER_MIN_ISR),
         next=(
-            cause.Next(
-                "bring the broker back; or until then ask for fewer",
-                f"set topic {first} {ISR}={wanted - 1}",
+            cause.Next("bring the broker back; or until then ask for fewer", f"set topic {first} {ISR}={wanted - 1}")
+            if wanted > 2
+            else cause.Next(
+                f"bring the broker back, or raise the number of replicas of {first}: with {ISR}=1 writes pass "
+                "until then, and a record that is acknowledged may be on one broker only"
             ),
         ),
         beside=True,
@@ -169,7 +172,7 @@ def _leaderless(observations: Observations) -> Iterator[cause.Claim]:
             continue
         alive = [broker for broker in partition.replicas if broker not in partition.offline]
         isr = ", ".join(map(str, partition.isr)) or "empty"
-        command = f"elect unclean topic {topic} partition {number}" if alive else ""
+        unclean = f"elect unclean topic {topic} partition {number}"
         yield cause.Claim(
             cause="leaderless",
             subject=symptom.subject,
@@ -185,9 +188,28 @@ def _leaderless(observations: Observations) -> Iterator[cause.Claim]:
             predicted=cause.predict(*triage_symptoms.OF_REPLICAS, subject=symptom.subject),
             next=cause.given(
                 cause.Next(f"bring back broker {_list(partition.isr) or _list(partition.replicas)}"),
-                cause.Next("accept the loss of records", command) if command else None,
+                None
+                if not alive
+                else cause.Next(f"if it does not come back within minutes, accept the loss of records ({unclean})")
+                if not _is_given_up(observations, symptom, partition)
+                else cause.Next("accept the loss of records", unclean),
             ),
         )
+
+
+GIVEN_UP = timedelta(minutes=5)
+"""The time for which a partition has to be without a leader before an unclean election is offered: a broker that
+restarts is back by then."""
+
+
+def _is_given_up(
+    observations: Observations, symptom: triage_symptoms.Symptom, partition: model_cluster.Partition
+) -> bool:
+    """Return whether the ISR of a partition without a leader may be lost: it is away for long, or was unregistered."""
+    cluster = observations.last.snapshot.cluster
+    listed = {each.id for each in cluster.brokers}
+    is_unregistered = cluster.shows_fenced and bool(partition.isr) and listed.isdisjoint(partition.isr)
+    return is_unregistered or observations.lasts(symptom.name, symptom.subject, GIVEN_UP)
 
 
 def _held_by_replicas(logs: model_cluster.ReplicaLogs | None) -> Iterator[cause.Evidence]:

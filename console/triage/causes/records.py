@@ -5,25 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 
 from msgspec.structs import replace
 
 from console.model import transactions
 from console.model.changes import TopicTarget
 from console.model.cluster import Topic, partition_in
+from console.model.config import topic_resource
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
 from console.model.numbers import first_few, plural, time_of, time_of_day
 from console.model.observed_logs import Place
 from console.model.severity import Certainty, Severity
+from console.model.snapshot import Snapshot
+from console.plan.amounts import measured_time
+from console.plan.edits import SetConfig
 from console.triage import cause as triage_cause
-from console.triage import symptoms
+from console.triage import past, symptoms
 from console.triage.changed_places import changed_place, undo
 from console.triage.events import ID
 from console.triage.observations import Observations
-from console.triage.past import ConfigChange, Loss, is_mended, losses_by_change
 from console.triage.waiting import Wait, waits
 
 NAMED_GROUPS = 3
+LONGER = 2
+"""Factor of a retention that is too short for a group."""
+NEARLY, SHORTEST_MS, FORESEEN = 0.8, 300_000, 100
+"""The share of a topic's retention from which on a growing lag is a warning; the shortest retention in milliseconds for
+which it is; and the maximum number of lagging groups that are looked at."""
 QUIET_MS = 60_000
 """Milliseconds without a record, after which a producer with an open transaction may be gone."""
 
@@ -332,15 +341,119 @@ def _none_hangs(observations: Observations) -> str:
 
 
 def _deleted(observations: Observations) -> Iterator[triage_cause.Claim]:
-    for cause, losses in losses_by_change(observations.past).items():
+    for cause, losses in past.losses_by_change(observations.past).items():
         if isinstance(cause, str):
             yield _unexplained_loss(cause, losses)
         else:
-            is_past = is_mended(cause, losses, observations.past, observations.last.snapshot)
-            yield _loss_by_change(cause, losses, is_past=is_past)
+            is_past = past.is_mended(cause, losses, observations.past, observations.last.snapshot)
+            yield _loss_by_change(observations, cause, losses, is_past=is_past)
 
 
-def _unexplained_loss(topic: str, losses: tuple[Loss, ...]) -> triage_cause.Claim:
+def _overtaken(observations: Observations) -> Iterator[triage_cause.Claim]:
+    """Yield the groups for which the retention of a topic is too short: it deletes records before they read them, or
+    soon will.
+    """
+    yield from _nearly_overtaken(observations)
+    for (group, topic), losses in past.losses_by_group(observations.past).items():
+        count = sum((each.unread or {})[group] for each in losses)
+        latest = max(losses, key=lambda each: each.jump.at)
+        moments = sorted({each.jump.at for each in losses})
+        places = sorted({each.jump.partition for each in losses})
+        yield triage_cause.Claim(
+            cause="records-overtaken",
+            subject=symptoms.Subject(group=group, topic=topic),
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"group {group}: {plural(count, 'record')} of {topic} were deleted before it read them",
+            since=datetime.fromtimestamp(moments[0], UTC),
+            latest=datetime.fromtimestamp(moments[-1], UTC),
+            times=len(moments),
+            evidence=(
+                triage_cause.Evidence(
+                    f"{topic}/{latest.jump.partition} begins at {latest.jump.start:,}, and began at "
+                    f"{latest.jump.was:,}; the group had yet to read {(latest.unread or {})[group]:,} of these records",
+                    "ListOffsets, OffsetFetch",
+                ),
+                triage_cause.Evidence(
+                    f"{latest.why}: it may delete them; a request (DeleteRecords) is the other possibility",
+                    "DescribeConfigs",
+                ),
+            ),
+            predicted=(
+                *triage_cause.predict_each(
+                    [symptoms.Subject(topic=topic, partition=each) for each in places], symptoms.RECORDS_LOST
+                ),
+                *triage_cause.predict_each(
+                    [symptoms.Subject(group=group, topic=topic, partition=each) for each in places],
+                    symptoms.OFFSET_OUT_OF_RANGE,
+                ),
+            ),
+            next=(
+                _keep_longer(observations, topic),
+                triage_cause.Next("then let it read faster: more members or partitions, or less work on a record"),
+            ),
+        )
+
+
+def _nearly_overtaken(observations: Observations) -> Iterator[triage_cause.Claim]:
+    """Yield the groups whose next record will soon be as old as the retention of its topic lets it be."""
+    snapshot = observations.last.snapshot
+    lost = past.losses_by_group(observations.past)
+    for name in islice(observations.of_groups(symptoms.LAG_GROWS), FORESEEN):
+        group, trend = snapshot.groups.get(name), snapshot.lag_trends.get(name)
+        if group is None or group.is_vacant or trend is None:
+            continue
+        late = sorted(
+            (limit - behind.seconds, topic, number, behind.seconds)
+            for (topic, number), behind in trend.behind.items()
+            if behind.seconds is not None and behind.seconds >= NEARLY * SHORTEST_MS / 1000
+            if (limit := past.retention_of(topic, snapshot).get(past.RETENTION[0], 0) / 1000) >= SHORTEST_MS / 1000
+            if NEARLY * limit <= behind.seconds < limit and past.is_used(name, (topic, number), snapshot)
+        )
+        if not late or (name, late[0][1]) in lost:
+            continue
+        left, topic, number, waits_for = late[0]
+        yield triage_cause.Claim(
+            cause="records-overtaken",
+            subject=symptoms.Subject(group=name, topic=topic),
+            severity=Severity.WARNING,
+            certainty=Certainty.LIKELY,
+            title=f"group {name}: records of {topic} may be deleted before it reads them, in {measured_time(left)}",
+            evidence=(
+                triage_cause.Evidence(
+                    f"the next record of {topic}/{number} waits for {measured_time(waits_for)}, and the lag grows",
+                    "OffsetFetch, ListOffsets",
+                ),
+                triage_cause.Evidence(
+                    f"{past.retention_text(past.retention_of(topic, snapshot))}; brokers delete whole segments, "
+                    "so that it may take longer",
+                    "DescribeConfigs",
+                ),
+            ),
+            next=(_keep_longer(observations, topic),),
+        )
+
+
+def _keep_longer(observations: Observations, topic: str) -> triage_cause.Next:
+    """Return the step to keep a topic's records for longer: an edit if only one limit can be the reason."""
+    limits = [(key, limit) for key, limit in past.retention_of(topic, observations.last.snapshot).items() if limit]
+    full = _nearly_full(observations, frozenset({topic}))
+    if full is not None:
+        return triage_cause.Next(
+            f"make space for more records first: {full.dir} of broker {full.broker} is or was nearly full; until then "
+            "records that it does not read in time are lost"
+        )
+    if len(limits) != 1:
+        return triage_cause.Next(
+            f"keep the records of {topic} for longer until it has caught up: raise the limit that deleted them, "
+            f"{' or '.join(key for key, _ in limits) or 'of its retention'}"
+        )
+    ((key, limit),) = limits
+    edit = SetConfig(topic_resource(topic), key, str(LONGER * limit))
+    return triage_cause.Next("keep the records for longer until it has caught up", edits=(edit,))
+
+
+def _unexplained_loss(topic: str, losses: tuple[past.Loss, ...]) -> triage_cause.Claim:
     worst = max(losses, key=lambda each: each.jump.start - each.jump.was)
     return _loss(
         symptoms.Subject(topic=topic),
@@ -353,7 +466,9 @@ def _unexplained_loss(topic: str, losses: tuple[Loss, ...]) -> triage_cause.Clai
     )
 
 
-def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: bool) -> triage_cause.Claim:
+def _loss_by_change(
+    observations: Observations, change: past.ConfigChange, losses: tuple[past.Loss, ...], *, is_past: bool
+) -> triage_cause.Claim:
     """Return the claim of the records that one change deleted. is_past: the config was changed again; the loss remains,
     and there is no value to restore.
     """
@@ -361,10 +476,14 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
     topics = sorted({each.jump.topic for each in losses})
     first = min(losses, key=lambda each: each.jump.at)
     title = f"{first_few(topics)}: {_lost(losses):,} offsets were deleted before their time"
-    # If all groups had read the records, probably an operator or a program deleted them on purpose.
+    # If all groups had read the records, probably an operator or a program deleted them on purpose; so too if only
+    # groups had not that no client was seen to use. Readers that commit nothing are unknown.
     was_read = all(each.unread == {} for each in losses)
+    is_tiny = any(each.is_tiny for each in losses)
+    is_sure = is_past or was_read or is_tiny or _is_missed(losses, observations.last.snapshot)
     if subject.topic is None:
         title += f" by {change.key} of {name}"
+    full = _nearly_full(observations, frozenset(topics))
     return _loss(
         replace(subject, change=time_of_day(change.at)),
         losses,
@@ -377,22 +496,52 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
                 f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"
             ),
         ),
-        severity=Severity.INFO if is_past or was_read else Severity.HIGH,
+        severity=Severity.INFO if is_past or was_read else Severity.HIGH if is_sure else Severity.WARNING,
+        certainty=Certainty.CERTAIN if is_sure else Certainty.POSSIBLE,
         beside=True,  # two changes that truncate the same logs are both named
         next=()
         if is_past
-        else (triage_cause.Next("put the retention back before more is deleted", edits=(undo(change),)),),
+        else (
+            triage_cause.Next(
+                f"leave the retention while the disk is short of space: {full.dir} of broker {full.broker} was nearly "
+                "full, and the shorter retention frees it; tell who reads these records"
+            )
+            if full is not None
+            else triage_cause.Next("put the retention back before more is deleted", edits=(undo(change),)),
+        ),
     )
+
+
+def _is_missed(losses: tuple[past.Loss, ...], snapshot: Snapshot) -> bool:
+    """Return whether a group that clients use had not read all of the deleted records."""
+    return any(
+        past.is_used(group, (each.jump.topic, each.jump.partition), snapshot)
+        for each in losses
+        for group in each.unread or ()
+    )
+
+
+def _nearly_full(observations: Observations, topics: frozenset[str]) -> symptoms.Subject | None:
+    """Return a log directory that is or was nearly full, of a broker with replicas of these topics; None if there is
+    none.
+    """
+    found = observations.intervals_of(symptoms.DIR_NEARLY_FULL)
+    if not found:
+        return None
+    known = (observations.last.snapshot.topics.get(each) for each in topics)
+    brokers = {broker for topic in known if topic is not None for each in topic.partitions for broker in each.replicas}
+    return next((each for each in found if each.broker in brokers), None)
 
 
 def _loss(
     subject: symptoms.Subject,
-    losses: tuple[Loss, ...],
+    losses: tuple[past.Loss, ...],
     *,
     title: str,
     evidence: tuple[triage_cause.Evidence, ...],
     next: tuple[triage_cause.Next, ...],
     severity: Severity = Severity.HIGH,
+    certainty: Certainty = Certainty.CERTAIN,
     beside: bool = False,
 ) -> triage_cause.Claim:
     moments = sorted({each.jump.at for each in losses})
@@ -401,7 +550,7 @@ def _loss(
         cause="records-deleted",
         subject=subject,
         severity=severity,
-        certainty=Certainty.CERTAIN,
+        certainty=certainty,
         title=title,
         since=datetime.fromtimestamp(moments[0], UTC),
         latest=datetime.fromtimestamp(moments[-1], UTC),
@@ -424,7 +573,7 @@ def _loss(
     )
 
 
-def _not_read(losses: tuple[Loss, ...]) -> Iterator[triage_cause.Evidence]:
+def _not_read(losses: tuple[past.Loss, ...]) -> Iterator[triage_cause.Evidence]:
     """Yield whether groups had read the deleted records."""
     unread = Counter[str]()
     for each in losses:
@@ -435,11 +584,11 @@ def _not_read(losses: tuple[Loss, ...]) -> Iterator[triage_cause.Evidence]:
         yield triage_cause.Evidence("the groups that commit there had read all of them", "OffsetFetch, ListOffsets")
 
 
-def _lost(losses: tuple[Loss, ...]) -> int:
+def _lost(losses: tuple[past.Loss, ...]) -> int:
     return sum(each.jump.start - each.jump.was for each in losses)
 
 
-def _most_lost(losses: tuple[Loss, ...]) -> triage_cause.Evidence:
+def _most_lost(losses: tuple[past.Loss, ...]) -> triage_cause.Evidence:
     """Return the partition that lost most records as evidence."""
     jump = max(losses, key=lambda each: each.jump.start - each.jump.was).jump
     partitions = len({(each.jump.topic, each.jump.partition) for each in losses})
@@ -623,7 +772,17 @@ CAUSES = (
         reads="ListOffsets, DescribeConfigs",
         takes=(
             "certain: the first offset rose although the retention keeps the records, or right after the retention "
-            "was shortened. No trouble if all groups had read the records"
+            "was shortened. After a shorter retention no trouble if all groups had read the records; possible if only "
+            "groups that no client uses had not, or no group commits there"
+        ),
+    ),
+    triage_cause.CauseRule(
+        "records-overtaken",
+        _overtaken,
+        reads="ListOffsets, OffsetFetch, DescribeConfigs",
+        takes=(
+            "certain: the first offset of a partition rose beyond the offset of a group at work, and the retention may "
+            "delete these records. Likely, as a warning, once a growing lag is 80 % of the retention"
         ),
     ),
     triage_cause.CauseRule(

@@ -7,23 +7,27 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 from math import ceil
 from typing import NamedTuple
 
-from console.model.cluster import Group, PartitionLag, Topic, partition_in
-from console.model.config import broker_resource
+from console.model.cluster import Group, PartitionLag, partition_in
+from console.model.config import ConfigResource, broker_resource
 from console.model.lag_trend import LagTrend
+from console.model.numbers import time_of_day
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
-from console.model.rates import WINDOW, Rates
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import SetConfig, SetQuota
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
-from console.triage.changed_places import quota_text
+from console.triage.changed_places import changed_place, quota_text
+from console.triage.connection_limits import NEW_CONNECTIONS
 from console.triage.observations import Interval, Observations
 from console.triage.odd_configs import odd_keys
+from console.triage.past import ConfigChange
 from console.triage.remembered import RememberedAmong, remembered
+from console.triage.written import written
 
 LIMIT = (0.75, 1.35)
 """Shares of a quota between which a rate counts as at its limit: brokers measure means over samples (quota.window.num),
@@ -31,8 +35,24 @@ and the sizes of records are means too."""
 CONSUMERS, PRODUCERS = "consumer_byte_rate", "producer_byte_rate"
 LONG_ENOUGH = 15.0
 """Seconds of writes above the read quota after which the quota holds a reader back."""
+TO_AND_FRO = 4
+"""Minimum number of changes between two values within half an hour that no operator makes by hand."""
 _MANY = 1_000
 """Maximum number of producers' quotas that are compared."""
+
+_LOW: Mapping[str, tuple[float, str, str]] = {
+    "controller_mutation_rate": (
+        5.0,
+        "programs that create topics, as Streams and Connect do",
+        "Their logs have ThrottlingQuotaExceededException",
+    ),
+    NEW_CONNECTIONS: (
+        10.0,
+        "clients that connect, as after a deployment",
+        "Brokers have connection-accept-throttle-time of the listener",
+    ),
+}
+"""Quota -> the value below which it may hold up clients, these clients, and the place that shows it."""
 
 # -- brokers that differ -----------------------------------------------------------------------------------------------
 
@@ -65,6 +85,46 @@ def _odd(observations: Observations) -> Iterator[cause.Claim]:
                 next=(cause.Next("set it as on the others", edits=(SetConfig(broker_resource(broker), key, others),)),),
                 beside=True,
             )
+
+
+# -- values that change to and fro -------------------------------------------------------------------------------------
+
+
+def _contested(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield the configs that change between two values again and again, as two tools set them."""
+    changes: dict[tuple[ConfigResource, str], list[ConfigChange]] = {}
+    for each in observations.past.changes:
+        changes.setdefault((each.resource, each.key), []).append(each)
+    for (resource, key), mine in changes.items():
+        values = {each.became for each in mine[-TO_AND_FRO:]}
+        # Each move sets throttles, and removes them.
+        if len(mine) < TO_AND_FRO or len(values) != 2 or ".throttled." in key:
+            continue
+        subject, name = changed_place(resource, key)
+        one, other = sorted("no value" if each is None else each for each in values)
+        yield cause.Claim(
+            cause="config-contested",
+            subject=subject,
+            severity=Severity.WARNING,
+            certainty=Certainty.CERTAIN,
+            title=f"{name}: {key} changes to and fro between {one} and {other}: two tools seem to set it",
+            since=mine[0].at,
+            latest=mine[-1].at,
+            times=len(mine),
+            evidence=(
+                cause.Evidence(
+                    f"{len(mine)} changes since {time_of_day(mine[0].after)}, the last one at "
+                    f"{time_of_day(mine[-1].at)}",
+                    "DescribeConfigs, many looks",
+                ),
+            ),
+            next=(
+                cause.Next(
+                    f"give {name} one owner: look for tools that set {key}, such as an operator, Terraform or a job; "
+                    "brokers' request logs have IncrementalAlterConfigs with its principal"
+                ),
+            ),
+        )
 
 
 # -- quotas ------------------------------------------------------------------------------------------------------------
@@ -140,9 +200,34 @@ def _limited(observations: Observations) -> Iterator[cause.Claim]:
         snapshot.groups,
         snapshot.lag_trends,
         observations.intervals_of_groups(triage_symptoms.LAG_GROWS),
-        common=(_limits(snapshot.quotas), known, observations.began, _RecordSizes(observations.last)),
+        common=(
+            _limits(snapshot.quotas),
+            known,
+            observations.began,
+            _RecordSizes(observations.last),
+            _starving(observations),
+        ),
     )
     yield from (claim for claim in claims.values() if claim is not None)
+
+
+_NEIGHBOURS = 100
+"""Maximum number of lagging groups whose brokers are looked at."""
+
+
+def _starving(observations: Observations) -> frozenset[int]:
+    """Return the leaders of the topics of groups that lag without a quota: a higher quota of another client takes from
+    them.
+    """
+    snapshot = observations.last.snapshot
+    limits, found = _limits(snapshot.quotas), set[int]()
+    for name in islice(observations.of_groups(triage_symptoms.LAG_GROWS), _NEIGHBOURS):
+        group, lag = snapshot.groups.get(name), snapshot.lags.get(name)
+        if group is None or group.is_vacant or lag is None or limits.of_group(group) is not None:
+            continue
+        led = (partition_in(snapshot.topics.get(each.topic), each.partition) for each in lag.partitions if each.lag > 0)
+        found.update(each.leader for each in led if each is not None)
+    return frozenset(found)
 
 
 @remembered
@@ -167,6 +252,7 @@ def _limited_group(
     known: Collection[str],
     watched: datetime,
     sizes: _RecordSizes,
+    starving: frozenset[int],
 ) -> cause.Claim | None:
     """Return the claim that a group is held back by its quota; None if it is not.
 
@@ -175,6 +261,7 @@ def _limited_group(
         lagged: the intervals in which the lag grew; None for none.
         known: client ids that the request logs prove to be throttled.
         watched: time of the first poll, UTC.
+        starving: the brokers from which groups without a quota read too slowly.
     """
     if group is None or trend is None:
         return None
@@ -185,11 +272,13 @@ def _limited_group(
     written = _rates(trend, sizes, lambda each: each.end)
     broker, much = max(written.items(), key=lambda each: each[1], default=(-1, 0.0))
     if much > limit.quota and trend.last.at - trend.base.at >= LONG_ENOUGH:
-        return _throttled(group.name, since, limit, f"{much:,.0f} bytes/s are written to broker {broker}", much)
+        what = f"{much:,.0f} bytes/s are written to broker {broker}"
+        return _throttled(group.name, since, limit, what, much, has_room=broker not in starving)
     read = _rates(trend, sizes, lambda each: each.committed)
     broker, much = max(read.items(), key=lambda each: each[1], default=(-1, 0.0))
     if LIMIT[0] * limit.quota <= much <= LIMIT[1] * limit.quota:
-        return _throttled(group.name, since, limit, f"it reads about {much:,.0f} bytes/s from broker {broker}", 0.0)
+        what = f"it reads about {much:,.0f} bytes/s from broker {broker}"
+        return _throttled(group.name, since, limit, what, 0.0, has_room=broker not in starving)
     return None
 
 
@@ -212,10 +301,15 @@ def limit_of_reading(observations: Observations, group: Group, topic: str, numbe
 
 
 @lru_cache(256)
-def _allow(entity: QuotaEntity, rate: float) -> tuple[cause.Next, ...]:
+def _allow(entity: QuotaEntity, rate: float, has_room: bool) -> tuple[cause.Next, ...]:
     """Return the steps for a client at its quota: the same object for many groups."""
     return (
-        cause.Next("allow more; or unset it", edits=(SetQuota(entity, CONSUMERS, rate),)),
+        cause.Next("allow more; or unset it", edits=(SetQuota(entity, CONSUMERS, rate),))
+        if has_room
+        else cause.Next(
+            "look at the broker's load first: groups without a quota lag there too, and what this client may read more "
+            "is taken from them"
+        ),
         cause.Next("look at its throttle time: brokers' request logs, or fetch-throttle-time-avg of its consumers"),
     )
 
@@ -227,9 +321,14 @@ def _quota_evidence(entity: QuotaEntity, rate: float) -> cause.Evidence:
     )
 
 
-def _throttled(group: str, since: datetime | None, limit: Limit, what: str, written: float) -> cause.Claim:
-    """Return the claim of a group at its quota. written: bytes per second to a broker if above the quota; 0 if reads
-    are only near it.
+def _throttled(
+    group: str, since: datetime | None, limit: Limit, what: str, written: float, *, has_room: bool
+) -> cause.Claim:
+    """Return the claim of a group at its quota.
+
+    Args:
+        written: bytes per second to a broker if above the quota; 0 if reads are only near it.
+        has_room: whether no other group lags on that broker.
     """
     sure = bool(written) and limit.sure
     allow = 2 * max(limit.quota, written)
@@ -256,7 +355,7 @@ def _throttled(group: str, since: datetime | None, limit: Limit, what: str, writ
             triage_symptoms.LAG_GROWS,
             group=group,
         ),
-        next=_allow(limit.entity, float(ceil(allow))),
+        next=_allow(limit.entity, float(ceil(allow)), has_room),
         beside=not sure,
         fold=("is held back by its quota", "are held back by the quota of their client"),
     )
@@ -333,6 +432,20 @@ _WRITING = (0.85, 2.0)
 """Shares of a quota between which it may limit one or two producers."""
 
 
+def _not_shown(observations: Observations) -> Iterator[tuple[str, str]]:
+    """Yield possible effects of quotas that no API shows: those of topics that are written to at a quota, and of low
+    quotas for changes and for new connections that were set lately.
+    """
+    yield from _written_at_a_limit(observations)
+    for change in observations.past.judged:
+        about, key = change.place.about, change.place.key
+        if not isinstance(about, QuotaEntity) or key not in _LOW or change.became is None:
+            continue
+        low, whom, where = _LOW[key]
+        if float(change.became) < low:
+            yield f"{quota_text(about)} has {key}={float(change.became):g} lately: whether it holds up {whom}", where
+
+
 def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]:
     """Yield topics whose write rate is near a quota: no response shows which client writes them. Nothing if more than
     `_MANY` quotas limit producers.
@@ -342,7 +455,7 @@ def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]
     if not limits or len(limits) > _MANY:
         return
     found = []
-    for (topic, broker), rate in _written(snapshot.rates, snapshot.topics).items():
+    for (topic, broker), rate in written(snapshot.rates, snapshot.topics).items():
         at = [entity for entity, quota in limits.items() if _WRITING[0] * quota <= rate <= _WRITING[1] * quota]
         if at:
             found.append((topic, broker, at[0]))
@@ -353,20 +466,6 @@ def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]
             "The brokers' request logs have throttle times by client, as has a lake; producers have "
             "produce-throttle-time-avg",
         )
-
-
-@remembered
-def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, int], float]:
-    """Return (topic, leader) -> the bytes per second that producers write there."""
-    found: dict[tuple[str, int], float] = {}
-    for name, topic in topics.items():
-        for partition in topic.partitions:
-            size = rates.sizes.get((name, partition.number))
-            # A rate over a shorter time depends more on the times of the polls than on a limit.
-            if size is not None and size.rate and size.at - size.base_at >= WINDOW:
-                key = name, partition.leader
-                found[key] = found.get(key, 0.0) + size.rate
-    return found
 
 
 # -- rights ------------------------------------------------------------------------------------------------------------
@@ -398,7 +497,7 @@ QUOTAS = (
     cause.CauseRule(
         "quota-exceeded",
         _limited,
-        hides=_written_at_a_limit,
+        hides=_not_shown,
         reads="DescribeClientQuotas, DescribeGroups, rates",
         takes=(
             "likely: the topics of a client get more bytes than its quota allows it to read; possible: the client "
@@ -408,6 +507,12 @@ QUOTAS = (
 )
 """Rules that precede those for the symptoms of a throttled group."""
 CAUSES = (
+    cause.CauseRule(
+        "config-contested",
+        _contested,
+        reads="DescribeConfigs over time",
+        takes="certain: within half an hour a config changed 4 times between the same two values",
+    ),
     cause.CauseRule(
         "config-odd",
         _odd,

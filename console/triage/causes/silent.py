@@ -5,19 +5,24 @@ instead; or no API has the reason, and only a place to look can be named.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from console.model.cluster import Topic
 from console.model.inheritance import AUTO_CREATE, is_made_on_request
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
+from console.triage.causes.upgraded import LOOK, upgraded
 from console.triage.connectors import quiet_topics
 from console.triage.observations import Observations
-from console.triage.silence import Silence, instead_of, silences
+from console.triage.silence import Silence, fell_silent, instead_of, silences, unwritten
 from console.triage.symptoms import CLUSTER, Subject
+from console.triage.upgrades import Upgrade
 
-NAME, MISSPELT = "writes-stopped", "written-elsewhere"
+NAME, MISSPELT, UNSOURCED = "writes-stopped", "written-elsewhere", "source-deleted"
+UNREACHED, COLLAPSED = "leader-unwritten", "keys-collapsed"
+AGAIN = timedelta(seconds=30)
+"""The time in which a tool that deletes a connector creates it again."""
 FEW = 3
 """Maximum number of topics with rows of their own; more topics share one row."""
 _LOOK = (
@@ -65,35 +70,138 @@ def _made_by_request(observations: Observations, topic: Topic) -> cause.Evidence
     )
 
 
+def _without_source(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield the source connectors that were deleted, and whose topics nothing has been written to since."""
+    for each in observations.past.sources:
+        if each.created or observations.last.at < each.at + AGAIN:
+            continue
+        silent = sorted(set(each.topics).intersection(fell_silent(observations, each.after, each.at)))
+        if not silent:
+            continue
+        names = first_few(silent, FEW)
+        yield cause.Claim(
+            cause=UNSOURCED,
+            subject=Subject(connector=each.connector),
+            severity=Severity.WARNING,
+            certainty=Certainty.LIKELY,
+            title=f"source connector {each.connector} was deleted, and nothing is written to {names} since",
+            since=each.at,
+            evidence=(
+                cause.Evidence(
+                    f"Connect had it at {time_of_day(each.after)}, and not at {time_of_day(each.at)}", _LISTED
+                ),
+                cause.Evidence(f"it wrote to {names}, which got records until then", f"{_LISTED}, ListOffsets"),
+            ),
+            next=(
+                cause.Next(
+                    "create it again with the config that it had (create connector; the tool that manages it has the "
+                    "secrets): its offsets stay, so that it goes on where it was"
+                ),
+            ),
+        )
+
+
+_LISTED = "GET /connectors, two looks"
+
+
+def _unwritten(observations: Observations) -> Iterator[cause.Claim]:
+    known = {each.id: each for each in observations.last.snapshot.cluster.brokers}
+    for each in unwritten(observations):
+        broker = known.get(each.leader)
+        if broker is None or each.leader in observations.last.silent:
+            continue
+        since = datetime.fromtimestamp(each.since, UTC)
+        some = first_few([f"{topic}/{number}" for topic, number in each.partitions], FEW)
+        yield cause.Claim(
+            cause=UNREACHED,
+            subject=Subject(broker=each.leader),
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY,
+            title=f"nothing is written to {len(each.partitions):,} partitions that broker {each.leader} leads since "
+            f"{time_of_day(since)}; others are written to",
+            since=since,
+            evidence=(
+                cause.Evidence(f"{some} had new records every few seconds until then", "ListOffsets, many looks"),
+                cause.Evidence(
+                    f"{plural(each.others, 'partition')} of other leaders still {'get' if each.others > 1 else 'gets'} "
+                    "records",
+                    "ListOffsets, Metadata",
+                ),
+                cause.Evidence("the broker answers kac", "ApiVersions"),
+            ),
+            next=(
+                cause.Next(
+                    f"look at the way from the producers' hosts to broker {each.leader}: its listeners for clients, as "
+                    "it advertises them (advertised.listeners), firewalls and network policies; and at its request "
+                    "log, whether Produce requests arrive"
+                ),
+            ),
+            yields=True,
+        )
+
+
+def _collapsed(observations: Observations) -> Iterator[cause.Claim]:
+    for each in observations.past.collapsed:
+        place = f"{each.topic}/{each.number}"
+        yield cause.Claim(
+            cause=COLLAPSED,
+            subject=Subject(topic=each.topic, partition=each.number),
+            severity=Severity.WARNING,
+            certainty=Certainty.LIKELY,
+            title=f"{place} gets {each.share:.0%} of the topic's new records, and got {each.was:.0%} before",
+            since=each.at,
+            evidence=(
+                cause.Evidence(
+                    f"{each.topic} has {each.of} partitions; the others get less than half of before", _OVER
+                ),
+            ),
+            next=(
+                cause.Next(
+                    "look at the producers that were released lately: a key that is the same for all records, or a "
+                    "partitioner that chooses one partition"
+                ),
+            ),
+        )
+
+
+_OVER = "ListOffsets over time"
+
+
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     elsewhere = {silence.topic for silence, _ in instead_of(observations)}
     snapshot = observations.last.snapshot
     meant = quiet_topics(snapshot.connect, snapshot.configs)
+    meant |= {topic for each in observations.past.sources if not each.created for topic in each.topics}
     found = [each for each in silences(observations) if each.topic not in elsewhere and each.topic not in meant]
     for some in [[each] for each in found] if len(found) <= FEW else [found]:
-        yield _claim(some)
+        yield _claim(some, observations.past.upgrades)
 
 
-def _claim(some: Sequence[Silence]) -> cause.Claim:
+def _claim(some: Sequence[Silence], upgrades: Sequence[Upgrade]) -> cause.Claim:
     first = some[0]
     since = datetime.fromtimestamp(first.grew_at, UTC)
     names = first_few([each.topic for each in some], FEW)
+    crossed = upgraded(upgrades, since)
     return cause.Claim(
         cause=NAME,
         subject=Subject(topic=first.topic) if len(some) == 1 else CLUSTER,
         # Producers may have nothing to write for good reasons: this is no trouble of the cluster.
-        severity=Severity.INFO,
-        certainty=Certainty.CERTAIN,
-        title=f"{names}: no new record since {time_of_day(since)}",
+        severity=Severity.INFO if crossed is None else Severity.WARNING,
+        certainty=Certainty.CERTAIN if crossed is None else Certainty.LIKELY,
+        title=f"{names}: no new record since {time_of_day(since)}"
+        f"{'' if crossed is None else ', after brokers were upgraded'}",
         since=since,
-        evidence=tuple(
-            cause.Evidence(
-                f"{each.topic} had new records at least every {each.pause:.0f} s until {_time(each)}",
-                "ListOffsets, many looks",
-            )
-            for each in some[:FEW]
+        evidence=cause.given(
+            crossed,
+            *(
+                cause.Evidence(
+                    f"{each.topic} had new records at least every {each.pause:.0f} s until {_time(each)}",
+                    "ListOffsets, many looks",
+                )
+                for each in some[:FEW]
+            ),
         ),
-        next=(cause.Next(_LOOK),),
+        next=(cause.Next(_LOOK),) if crossed is None else (LOOK, cause.Next(_LOOK)),
         yields=True,
         idle=True,
     )
@@ -105,9 +213,38 @@ def _time(silence: Silence) -> str:
 
 CAUSES = (
     cause.CauseRule(
+        UNREACHED,
+        _unwritten,
+        reads="ListOffsets over time, Metadata",
+        takes=(
+            "likely: 80 % of the steadily written partitions of a leader get no record for 15 s, and 80 % of those of "
+            "other leaders do. At least 3 of them, of 2 topics, are of topics whose other partitions get records. Not "
+            "with more than 5,000 written partitions"
+        ),
+    ),
+    cause.CauseRule(
+        COLLAPSED,
+        _collapsed,
+        reads="ListOffsets over time",
+        takes=(
+            "likely: a partition gets 80 % of its topic's new records, had at most twice an even share before, and the "
+            "other partitions get less than half of before, when each got a record every 8 s. Not with more than 5,000 "
+            "partitions"
+        ),
+    ),
+    cause.CauseRule(
+        UNSOURCED,
+        _without_source,
+        reads="GET /connectors and ListOffsets over time",
+        takes=(
+            "likely: a source connector was deleted 30 s ago, and topics that it wrote to got records until then, and "
+            "none since"
+        ),
+    ),
+    cause.CauseRule(
         MISSPELT,
         _elsewhere,
-        reads="ListOffsets over time, Metadata",
+        reads=f"{_OVER}, Metadata",
         takes=(
             "likely: a topic gets no new records, and a topic with a similar name appeared within a minute and gets "
             "some"
@@ -117,6 +254,9 @@ CAUSES = (
         NAME,
         _stopped,
         reads="ListOffsets over time",
-        takes="information: the topic got no new record for longer than 3 times the longest pause before",
+        takes=(
+            "information: the topic got no new record for longer than 3 times the longest pause before. A likely "
+            "warning within an hour after brokers were upgraded to 4.0 or later, which refuse clients older than 2.1"
+        ),
     ),
 )

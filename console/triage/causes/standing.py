@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from msgspec.structs import replace
+
 from console.lint.rule import AT_ONCE, Rule
 from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.observations import Observations
-from console.triage.standing import STANDING, Stands
+from console.triage.standing import ARISING, LASTS, STANDING, Stands
 from console.triage.symptoms import BROKER_SILENT, Subject
 
 
@@ -21,6 +23,19 @@ def _claims_of(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
             is_new = each.since is not None and poll.at - each.since < (rule.stands_after or AT_ONCE)
             if not is_new and not any(one.fits(rule.name, each.place.name) for one in poll.accepted):
                 yield _claim(each)
+
+    return claims
+
+
+def _arisen(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
+    def claims(observations: Observations) -> Iterator[cause.Claim]:
+        poll = observations.last
+        for each in observations.standing.arising.arisen.values():
+            if each.rule is not rule or each.since is None or poll.at - each.since < LASTS:
+                continue
+            if not any(one.fits(rule.name, each.place.name) for one in poll.accepted):
+                claim = _claim(each)
+                yield replace(claim, severity=Severity.WARNING, certainty=Certainty.POSSIBLE, yields=True, alone=True)
 
     return claims
 
@@ -77,4 +92,11 @@ _NOT_THERE = {"replication-throttled": "no leftover replication throttle"}
 """Rule -> the text if it has no finding, for rules whose findings might explain a symptom."""
 
 
-CAUSES = tuple(map(_rule, STANDING))
+def _rule_of_arisen(rule: Rule) -> cause.CauseRule:
+    takes = (
+        f"possible: {rule.title}; it came while kac watched, for a minute, with the same brokers; a rule of `kac lint`"
+    )
+    return cause.CauseRule(rule.name, _arisen(rule), reads=_reads(rule), takes=takes, since=rule.since or "2.8")
+
+
+CAUSES = (*map(_rule, STANDING), *map(_rule_of_arisen, ARISING))

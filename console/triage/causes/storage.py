@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 
-from console.model.cluster import LogDir, partition_in
+from console.model.cluster import LogDir, Quorum, QuorumReplica, partition_in
 from console.model.config import number_in, text_in, topic_resource
 from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
 from console.model.inheritance import values_of_brokers
 from console.model.nodes import controller_at
 from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.parts import Part
-from console.model.quorum import controllers_addresses, known_voters, majority, voters_text
+from console.model.quorum import controllers_addresses, known_voters, leaders_clock, majority, voters_text
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, held_sizes
 from console.plan.amounts import size
@@ -143,7 +143,7 @@ def _dir(observations: Observations, place: Place) -> LogDir | None:
 
 
 def _fills_up(observations: Observations, places: list[Place]) -> cause.Claim:
-    broker, path = places[0]
+    path = places[0][1]
     samples = observations.dirs[places[0]]
     left = foreseen(samples) or seconds_left(samples)
     subjects = [triage_symptoms.Subject(broker=each[0], dir=each[1]) for each in places]
@@ -161,11 +161,19 @@ def _fills_up(observations: Observations, places: list[Place]) -> cause.Claim:
         what = f"{path} and {len(paths) - 1} more, one file system, fill up"
     elif len(brokers) > 1:
         what = f"{path}, one file system, fills up"
+    rests = bool(symptoms) and _rests(samples)
+    if rests:
+        left = None
+        what = f"{what.removesuffix(' fills up').removesuffix(' fill up')} {'are' if paths[1:] else 'is'} nearly full"
     others = _what_else(observations, places)
     return cause.Claim(
         cause="disk-filling",
         subject=subjects[0],
-        severity=Severity.CRITICAL if left is not None and left < SOON / 24 else Severity.HIGH,
+        severity=Severity.WARNING
+        if rests
+        else Severity.CRITICAL
+        if left is not None and left < SOON / 24
+        else Severity.HIGH,
         certainty=Certainty.CERTAIN if symptoms else Certainty.LIKELY,
         title=f"broker{'s' if brokers[1:] else ''} {', '.join(map(str, brokers))}: {what}",
         since=earliest(map(observations.since, symptoms)),
@@ -182,12 +190,50 @@ def _fills_up(observations: Observations, places: list[Place]) -> cause.Claim:
         next=cause.given(
             cause.Next("find what else writes there: other programs, their logs, dumps") if others else None,
             cause.Next("find what grows: topics by size, retention"),
-            cause.Next(
-                f"move replicas to other brokers (outside the console: kac moves drain {broker})",
-                f"drain broker {broker}",
-            ),
+            _relief(observations.last.snapshot, places),
         ),
     )
+
+
+PLENTY = 50_000_000_000
+"""Usable bytes of a disk that is nearly full by its share, and has room for a while if nothing fills it."""
+
+
+def _rests(samples: tuple[DirSample, ...]) -> bool:
+    """Return whether a disk that is nearly full has plenty of bytes left, and no trend that fills it within a day."""
+    left = foreseen(samples)
+    return samples[-1].usable >= PLENTY and (left is None or left > SOON)
+
+
+def _relief(snapshot: Snapshot, places: Sequence[Place]) -> cause.Next:
+    """Return the step that takes bytes from full directories: another directory of the broker first, then other
+    brokers, if these have room for the broker's replicas.
+    """
+    broker, full = places[0][0], set(places)
+    dirs = [each for each in snapshot.log_dirs.get(broker, ()) if each.failure is None]
+    spare = [each for each in dirs if (broker, each.path) not in full and _room(each) > 0]
+    if spare:
+        to = max(spare, key=_room).path
+        return cause.Next(f"move replicas into {to} on the same broker: move topic TOPIC broker {broker} to dir {to}")
+    held = sum(each.size for each in dirs)
+    crowded = {each[0] for each in places}
+    others = [each.id for each in snapshot.cluster.brokers if not each.fenced and each.id not in crowded]
+    room = sum(max((_room(each) for each in snapshot.log_dirs.get(other, ())), default=0) for other in others)
+    if room < held:
+        return cause.Next(
+            f"shorten a retention, delete a topic, or add a disk or a broker: the other brokers have no room for the "
+            f"{held:,} bytes of broker {broker}"
+        )
+    return cause.Next(
+        f"move replicas to other brokers (outside the console: kac moves drain {broker})", f"drain broker {broker}"
+    )
+
+
+def _room(log_dir: LogDir) -> int:
+    """Return the bytes that a directory can take until a fifth of its disk is left."""
+    if log_dir.failure is not None or log_dir.cordoned or log_dir.usable_bytes < 0:
+        return 0
+    return max(0, log_dir.usable_bytes - log_dir.total_bytes // 5)
 
 
 def _what_else(observations: Observations, places: list[Place]) -> str:
@@ -456,12 +502,13 @@ def _voter(observations: Observations) -> Iterator[cause.Claim]:
         broker = symptom.subject.broker
         if quorum is None:
             continue
-        lag = next(voter.lag for voter in quorum.voters if voter.id == broker)
+        voter = next(each for each in quorum.voters if each.id == broker)
+        lag = voter.lag
         leader = "the end of the log" if quorum.leader_id < 0 else f"leader {quorum.leader_id}"
         yield cause.Claim(
             cause="voter-lagging",
             subject=symptom.subject,
-            severity=Severity.HIGH,
+            severity=Severity.INFO if _may_restart(observations, quorum, voter) else Severity.HIGH,
             certainty=Certainty.CERTAIN,
             title=f"controller {broker} is behind the metadata log",
             since=observations.since(symptom),
@@ -469,6 +516,22 @@ def _voter(observations: Observations) -> Iterator[cause.Claim]:
             predicted=cause.predict(triage_symptoms.VOTER_BEHIND, subject=symptom.subject),
             next=(cause.Next(f"look at controller {broker}: whether it runs, its disk, its network"),),
         )
+
+
+RESTARTS = 60_000
+"""Milliseconds for which a controller that restarts may be behind the metadata log."""
+
+
+def _may_restart(observations: Observations, quorum: Quorum, voter: QuorumReplica) -> bool:
+    """Return whether a voter that is behind may only restart: for less than a minute, as the only one, and as a
+    controller that is no running broker. No API reports whether a controller of its own answers.
+    """
+    poll = observations.last
+    away = triage_symptoms.gone(poll.snapshot) | poll.silent
+    runs = {each.id for each in poll.snapshot.cluster.brokers} - away
+    now = leaders_clock(quorum) or int(poll.at.timestamp() * 1000)
+    is_alone = len(observations.of(triage_symptoms.VOTER_BEHIND)) == 1
+    return is_alone and voter.id not in runs and now - voter.last_caught_up_ms < RESTARTS
 
 
 def _quorum_stands(observations: Observations) -> str:
@@ -505,7 +568,10 @@ QUORUM = (
         "voter-lagging",
         _voter,
         reads="DescribeQuorum; times by the active controller's clock",
-        takes="certain: a voter has been behind the end of the metadata log for 10 s",
+        takes=(
+            "certain: a voter has been behind the end of the metadata log for 10 s. Information for a minute if it is "
+            "the only one and no running broker: it may restart"
+        ),
         since="3.3",
     ),
 )
@@ -521,7 +587,10 @@ CAUSES = (
         "disk-filling",
         _filling,
         reads="DescribeLogDirs: usable bytes and their trend",
-        takes="certain if less than a tenth is free, likely by the trend. Directories of one file system count once",
+        takes=(
+            "certain if less than a tenth is free, likely by the trend. Directories of one file system count once. A "
+            "warning while 50 GB are free and no trend fills them within a day"
+        ),
         since="3.3",
     ),
     cause.CauseRule(

@@ -87,7 +87,7 @@ class AnalysisView(View):
         return [(clean(unparse(run.statement) if run is not None else self.topic, 200), "strong")]
 
     def status(self) -> Line:
-        """Return the time of the analysis, and whether contents are hidden."""
+        """Return the time of the analysis, and whether contents are hidden; empty before the analysis."""
         run = self.run
         if run is None or run.found is None:
             return []
@@ -105,7 +105,7 @@ class AnalysisView(View):
         return [(stopped_line(run.found.facts), "pending")] if progress.stopped else super().note()
 
     def target(self) -> ConfigResource | None:
-        """Return the topic's configs."""
+        """Return the resource of the topic's configs; None without a topic."""
         return topic_resource(self.topic) if self.topic else None
 
     def copied(self) -> str:

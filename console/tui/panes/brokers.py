@@ -59,7 +59,7 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
         )
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the broker under the cursor."""
+        """Return the broker under the cursor; None on the cluster default."""
         row = self.row()
         return ("broker", str(row.broker.id)) if row is not None and row.broker is not None else None
 
@@ -85,7 +85,7 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
         await session.read_configs([CLUSTER_DEFAULT, *map(broker_resource, self.cluster.answering())])
 
     def rows(self) -> list[present_brokers.BrokerRow]:
-        """Return the cluster default, then the brokers."""
+        """Return the cluster default, then the brokers; empty before the first read."""
         if not self.known():
             return []
         loads = self._loads.of((self.snapshot.topics,), lambda: present_brokers.broker_loads(self.snapshot))
@@ -120,7 +120,7 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
         return row.resource
 
     def copied_of(self, row: present_brokers.BrokerRow) -> str:
-        """Return ``host:port``."""
+        """Return ``host:port``; ``""`` for the cluster default."""
         return f"{row.broker.host}:{row.broker.port}" if row.broker else ""
 
     async def enter(self, row: present_brokers.BrokerRow) -> None:
@@ -138,12 +138,16 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
             self._editing.begin(f"unregister broker {row.broker.id}")
 
     def do_drain(self) -> None:
-        """Begin the command that drains the marked brokers; on the cluster default, the command that balances all."""
+        """Begin the command that drains the marked brokers, or the broker under the cursor; on the cluster default, the
+        command that balances all.
+        """
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]
         self._editing.begin(f"drain broker {commas(brokers)} throttle " if brokers else "balance throttle ")
 
     def do_elect(self) -> None:
-        """Stage elections of the marked brokers as preferred leaders; on the cluster default, of all."""
+        """Stage elections of the marked brokers, or of the broker under the cursor, as preferred leaders; on the
+        cluster default, of all brokers.
+        """
         from console.tui.electing import elect_leaders
 
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]

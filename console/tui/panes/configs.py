@@ -41,7 +41,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
 
     @property
     def resource(self) -> ConfigResource:
-        """The resource of the configs."""
+        """The resource whose configs are shown; the cluster default if the place has none."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else CLUSTER_DEFAULT
 
@@ -78,7 +78,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         await self.session.read_configs([resource], documentation=asks)
 
     async def read_more(self) -> None:
-        """Read the brokers' configs, from which a topic inherits."""
+        """Read the brokers' configs, from which a topic inherits; nothing for other entities."""
         if self.resource.type == TOPIC:
             await self.session.read_configs([*map(broker_resource, self.cluster.answering())])
 
@@ -151,7 +151,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
     # -- actions -------------------------------------------------------------------------------------------------------
 
     def target(self) -> ConfigResource | None:
-        """Return the entity."""
+        """Return the entity whose configs are shown."""
         return self.resource
 
     def on_list_key(self) -> bool:

@@ -68,7 +68,9 @@ class ConnectorsView(_OfConnect[connectors.ConnectorRow]):
     EMPTY = "no connectors: n creates one"
 
     async def read_more(self) -> None:
-        """Read the lag of the sinks' groups, and the records in the topics of dead letters."""
+        """Read the lag of the sinks' groups, and the records in the topics of dead letters, if the context names a
+        Connect cluster.
+        """
         session = self.session
         if not self.is_named:
             return
@@ -182,7 +184,7 @@ class ConnectorView(_OfOne[connect.Task]):
     EMPTY = "it has no tasks"
 
     def rows(self) -> Sequence[connect.Task]:
-        """Return the connector itself, and its tasks."""
+        """Return the connector itself, and its tasks; empty if the connector does not exist."""
         row = self.found()
         if row is None:
             return []
@@ -255,7 +257,7 @@ class _Asked(_OfConnect[Row]):
         return self._answer, self._failure, self.place
 
     async def read(self) -> None:
-        """Ask the workers; a refusal is shown in the table's place."""
+        """Ask the workers, if the context names a Connect cluster; a refusal is shown in the table's place."""
         if not self.is_named:
             return
         place = self._place()

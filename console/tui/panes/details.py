@@ -167,7 +167,7 @@ class GraphedView(TableView[Row]):
         return None
 
     def readers(self) -> Collection[str]:
-        """Return the reading groups; the one with the highest lag gets a graph."""
+        """Return the groups that read the subject, none by default; the group with the highest lag gets a graph."""
         return ()
 
     def own_samples(self) -> Sequence[OwnSample]:
@@ -207,7 +207,8 @@ class Graphs:
         self._view = view
 
     def left(self, width: int, height: int) -> DrawnLines:
-        """Return the graphs below a table that stands next to its details.
+        """Return the graphs below a table that stands next to its details; none if fewer than `LEAST_LEFT` lines are
+        free there.
 
         Args:
             height: the height of the table and the graphs.
@@ -218,7 +219,7 @@ class Graphs:
         return [*([(titled(about, width), None)] if about is not None else []), *found] if found else ()
 
     def below(self, width: int, room: int) -> Sequence[Line]:
-        """Return the graphs below the details."""
+        """Return the graphs below the details; none if they are drawn below the table."""
         view = self._view
         return [] if view.is_left_drawn else [line for line, _ in view.own_graphs(width, room)]
 
@@ -342,8 +343,8 @@ class DetailsView(GraphedView[Row]):
         self.below.set(*lines)
 
     def _lines(self, row: Row) -> Sequence[Line]:
-        """Return the details, the cells that the table leaves out of the row, and the graphs, as many lines as there
-        are.
+        """Return the details, the cells that the table leaves out of the row, and the graphs, as far as they fit; only
+        graphs, if there are any, where there is little room.
         """
         (width, height), text_width = self.room, self.text_width
         if height < LEAST_BELOW and (few := self.own_graphs(width, height)):

@@ -61,7 +61,9 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return lake_rows.drift_rows(drift(tables, cluster, self._scope), self._scope)
 
     async def without(self) -> None:
-        """Show the current differences between brokers, or the changes since the console began."""
+        """Show the current differences between brokers, or the changes since the console began; nothing changes while
+        their inputs are the same.
+        """
         record = self._journal.events.record
         of = (self._scope, self.snapshot.configs, self.snapshot.cluster, record, self.is_without)
         # Without a lake there are no versions of tables: compare the inputs.

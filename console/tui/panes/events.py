@@ -57,7 +57,9 @@ class EventsView(LakeView[Row]):
         return self.place.about, record.began if record is not None else None
 
     def find(self, tables: Tables) -> Sequence[Row]:
-        """Return the latest changes before the console began. Raises LakeError."""
+        """Return the latest changes before the console began; empty before the events are recorded. Raises
+        LakeError.
+        """
         record, about = self._journal.events.record, self.place.about
         if record is None:
             return ()
@@ -132,7 +134,7 @@ class EventsView(LakeView[Row]):
         return [*line, (f"  {present_events.GROUPS[self._kinds][0]}", "muted" if not self._kinds else "pending")]
 
     def status(self) -> Line:
-        """Return the unobserved parts, the number of events, and the number of dropped ones."""
+        """Return the parts that are not watched, the number of events, and the number of dropped ones."""
         record = self._journal.events.record
         line = super().status()
         if record is not None and record.dropped:

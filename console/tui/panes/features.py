@@ -39,7 +39,7 @@ class FeaturesView(DetailsView[FeatureRow]):
         return row.name
 
     def status(self) -> Line:
-        """Return the number of queried nodes, and the nodes that could not be queried."""
+        """Return the number of queried nodes, and the nodes that could not be queried; empty before the first read."""
         features = self.snapshot.features
         if features is None:
             return []

@@ -176,7 +176,7 @@ class FindView(DetailsView[present_find.Hit]):
         self._put_cursor(self._navigator.view, key)
 
     def _put_cursor(self, view: View, key: Hashable) -> None:
-        """Move a view's cursor to a row."""
+        """Move a view's cursor to a row, without the view's filters. If the view does not list the row, say so."""
         # Remove the former filter, which could hide the row.
         if view.filter_text:
             view.take_filter("")

@@ -56,7 +56,7 @@ class GroupsView(DetailsView[Group]):
         return self.snapshot.groups, self.snapshot.lags, self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the group under the cursor."""
+        """Return the group under the cursor; None without rows."""
         group = self.row()
         return ("group", group.name) if group is not None else None
 
@@ -185,7 +185,7 @@ class GroupView(DetailsView[PartitionLag]):
         return row.topic, row.partition
 
     def words(self, row: PartitionLag) -> str:
-        """Return topic, partition, member, client and trend."""
+        """Return topic, partition, member, the first `MOST_NAMED` clients, and trend."""
         shown = self.shown()(row)
         owners = " ".join(f"{member.client_id}@{member.host}" for member in shown.owners[:MOST_NAMED])
         return f"{row.topic} {row.partition} {row.member} {owners} {shown.word or ''}"
@@ -197,7 +197,7 @@ class GroupView(DetailsView[PartitionLag]):
         return grows or (self.group, row.topic, row.partition) in self.trouble.found.group_partitions
 
     def details(self, row: PartitionLag) -> list[Line]:
-        """Return the partition, and the task of a streams group that reads it."""
+        """Return the task of a streams group that reads the partition; for another group, only the partition."""
         task = groups.task_lines(self.snapshot.groups.get(self.group), row.topic, row.partition)
         return task or [[(f"{clean(row.topic)}-{row.partition}", "")]]
 

@@ -23,7 +23,7 @@ class HiddenContents:
         self.are_shown = False
 
     def do_reveal(self) -> None:
-        """Show hidden contents, or hide them again."""
+        """Show hidden contents, or hide them again; in a context that hides none, only say so."""
         if self._view.session.context.records != HIDDEN:
             self._message.say("nothing is hidden in this context", "muted")
             return

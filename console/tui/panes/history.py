@@ -90,7 +90,9 @@ class HistoryView(LakeView[PastRow]):
             await super().ask()
 
     async def without(self) -> None:
-        """Show the cluster's changes in this host's journal, and the events that this console saw."""
+        """Show the cluster's changes in this host's journal, if it can be read, and the events that this console
+        saw.
+        """
         from console.admin.errors import AdminError
         from console.session.journal_changes import read_history_table
         from console.session.snapshot_reader import Refused
@@ -253,7 +255,7 @@ class HistoryView(LakeView[PastRow]):
         self.stage([lake_wish(row, row.change, self.session.snapshot)], ())
 
     async def _take_back(self, number: int) -> None:
-        """Stage the edits that revert a change of the journal."""
+        """Stage the edits that revert a change of the journal, or show the reason why not."""
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
 

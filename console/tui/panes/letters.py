@@ -195,7 +195,7 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         return f"{topic} has no letters: no record is in it"
 
     def status(self) -> Line:
-        """Return the number of letters, and whether contents are hidden."""
+        """Return the number of letters, and whether contents are hidden; empty before the first read."""
         if self._reading.found is None:
             return []
         line: Line = [(dead_letters.count_text(self._reading.found), "muted")]
@@ -218,7 +218,7 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         return [(clean("; ".join(lines), 400), "muted")] if lines else super().note()
 
     def target(self) -> ConfigResource | None:
-        """Return the topic's configs."""
+        """Return the resource of the topic's configs; None without a topic."""
         return topic_resource(self.topic) if self.topic else None
 
     def details(self, row: dead_letters.PileRow) -> list[Line]:

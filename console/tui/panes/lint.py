@@ -58,7 +58,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
             self._looking = start(self, self.cluster.lint.read, group="lint", name="lint")
 
     def rows(self) -> Sequence[lint_rows.LintRow]:
-        """Return the findings, the accepted ones last."""
+        """Return the findings, the accepted ones last; empty before the first report."""
         report = self.cluster.lint.report
         if report is None:
             return ()
@@ -113,14 +113,16 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return wrapped(lint_rows.nothing_found(report, self.cluster.lint.missing), self.app.size.width)
 
     def details(self, row: lint_rows.LintRow) -> list[Line]:
-        """Return the finding's reason and remedy, and the rules that could not run."""
+        """Return the finding's reason and remedy, the effect of the key that stages the remedy, and the rules that
+        could not run; empty before the first report.
+        """
         report = self.cluster.lint.report
         if report is None:
             return []
         return lint_rows.lint_details(row, report, None if row.accepted else self._steps.staging(row.next))
 
     def target_of(self, row: lint_rows.LintRow) -> ConfigResource | QuotaEntity | None:
-        """Return the entity of the finding if it has configs or quotas."""
+        """Return the entity of the finding if it has configs or quotas, else None."""
         subject: Target = row.finding.found.subject
         return subject if isinstance(subject, ConfigResource | QuotaEntity) else None
 

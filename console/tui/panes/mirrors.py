@@ -64,7 +64,9 @@ class MirrorsView(DetailsView[mirrors.MirrorRow]):
         return row.state == mirrors.SILENT
 
     def status(self) -> Line:
-        """Return the number of silent flows, and the time of the read."""
+        """Return the number of silent flows, the number of rows, and the time of the read; empty before the first
+        read.
+        """
         if not self.known():
             return []
         silent = sum(map(self.in_trouble, self.rows()))

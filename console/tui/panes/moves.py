@@ -1,4 +1,4 @@
-"""Moves in progress, and the operations that they belong to: progress, rate, and causes of delay."""
+"""Moves in progress and the operations that make them: progress, rate, and causes of delay."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
             self.redraw()
 
     def rows(self) -> Sequence[present_moves.MoveRow]:
-        """Return operations first, then stuck moves, then the other moves."""
+        """Return operations first, then stuck moves, then the other moves; empty before the first read."""
         if not self._was_read:
             return ()
         known = self._operations
@@ -146,7 +146,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         return present_moves.detail_lines(row, self.snapshot)
 
     def target(self) -> ConfigResource | None:
-        """Return the topic of the partition under the cursor."""
+        """Return the topic of the partition under the cursor; None on an operation, and without rows."""
         row = self.row()
         return topic_resource(row.place[0]) if row is not None and row.place is not None else None
 

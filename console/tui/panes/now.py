@@ -188,7 +188,9 @@ class NowView(DetailsView[present_triage.CauseRow]):
         await self.cluster.triage.first()
 
     def rows(self) -> Sequence[present_triage.CauseRow]:
-        """Return the causes, muted ones last."""
+        """Return the causes, muted ones last, then the summary of lint if there is one; empty before the first
+        verdict.
+        """
         watch = self.cluster.triage
         if watch.verdict is None:
             return ()
@@ -225,8 +227,8 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return present_triage.counts(watch.verdict, watch.muted) if watch.verdict is not None else [("now", "strong")]
 
     def status(self) -> Line:
-        """Return the time for which triage has observed the cluster, or the time since which the cluster does not
-        answer.
+        """Return the time for which triage has observed the cluster; if the cluster does not answer, the time of the
+        last observation. Empty before the first poll.
         """
         watch = self.cluster.triage
         if watch.observations is None:

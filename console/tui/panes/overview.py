@@ -54,7 +54,7 @@ class GraphTable(RowTable, inherit_bindings=False):
     """The column of the cursor in time; None without one."""
 
     def header(self, width: int) -> Sequence[Span] | None:
-        """Return the axis."""
+        """Return the axis of the chart; None without a chart."""
         return [(" ", ""), *graphs.axis_line(self.chart, width, self.moment)] if self.chart is not None else None
 
     def spans(self, index: int, width: int) -> Sequence[Span]:

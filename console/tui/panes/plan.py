@@ -75,7 +75,9 @@ class PlanView(View):
         return self.plan, self.session.applied, known.configs, known.quotas, known.acls, known.topics
 
     async def read(self) -> None:
-        """Read the entities that the plan changes, so that other clients' changes are visible. Raises AdminError."""
+        """Read the configs and quotas that the plan changes, so that other clients' changes are visible. Raises
+        AdminError.
+        """
         resources = {t for s in self.plan.staged if isinstance(t := s.edit.target, ConfigResource)}
         if CLUSTER_DEFAULT in resources:  # the rows show whether brokers inherit the value
             resources |= set(map(broker_resource, self.cluster.answering()))
@@ -152,7 +154,7 @@ class PlanView(View):
         self.below.set(*([(" ", ""), *line] for line in clipped([title, *wrap_all(lines, width - 2, 2)], height)))
 
     def _applied(self) -> list[DiffGroup]:
-        """Return the edits of the last apply; they are shown until another edit is staged."""
+        """Return the edits of the last apply, which are shown until another edit is staged; empty without an apply."""
         applied = self.session.applied
         if applied is None:
             return []
@@ -186,7 +188,7 @@ class PlanView(View):
 
     @property
     def about(self) -> Target | None:
-        """The entity of the line under the cursor."""
+        """The entity of the line under the cursor; None for a line without an entity."""
         key = self.list.cursor_key
         if isinstance(key, AppliedKey):
             key = key.staged
@@ -200,7 +202,9 @@ class PlanView(View):
         return about if isinstance(about, ConfigResource | QuotaEntity) else None
 
     def do_drop(self) -> None:
-        """Discard the edit under the cursor; on a title, all edits of the entity."""
+        """Discard the edit under the cursor; on a title, all edits of the entity; for an applied edit, only say how to
+        take it back.
+        """
         about, slot = self.about, self.slot
         if about is None:
             return
@@ -218,7 +222,9 @@ class PlanView(View):
         self._message.say(f"taken out of the plan: {plural(count, 'edit')}; `u` puts back")
 
     def do_edit(self) -> None:
-        """Begin the command that sets the same key to another value."""
+        """Begin the command that sets the same key of a config or a quota to another value; for another edit, say what
+        to do instead.
+        """
         about, slot = self.target(), self.slot
         if about is None:
             self._message.say("this is changed by taking it out and staging it again", "muted")
@@ -245,7 +251,7 @@ class PlanView(View):
         self.do_go_to()
 
     def copied(self) -> str:
-        """Return the entity in the syntax of commands."""
+        """Return the entity under the cursor in the syntax of commands; ``""`` if a command can't omit it."""
         about = self.target()
         return subject_text(about) if about is not None else ""
 

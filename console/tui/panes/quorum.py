@@ -57,7 +57,7 @@ class QuorumView(DetailsView[QuorumRow]):
         return row.replica.directory_id or row.endpoint
 
     def do_add_voter(self) -> None:
-        """Begin the command that makes the controller a voter."""
+        """Begin the command that makes the controller a voter; for a voter, only say so."""
         row = self.row()
         if row is None:
             return
@@ -67,7 +67,7 @@ class QuorumView(DetailsView[QuorumRow]):
         self._editing.begin(f"add voter {row.replica.id} directory={row.replica.directory_id}")
 
     def do_remove_voter(self) -> None:
-        """Begin the command that removes the controller from the voters."""
+        """Begin the command that removes the controller from the voters; for an observer, only say so."""
         row = self.row()
         if row is None:
             return

@@ -263,7 +263,9 @@ class QuotasView(View):
         self.cluster.reading.tick()
 
     def draw(self) -> None:
-        """Draw the tree of quotas and staged edits."""
+        """Draw the tree of quotas and staged edits; if many have to be put in order, they are drawn once that is
+        done.
+        """
         if not self._listed.take():
             if self._orders is None or self._orders.is_finished:
                 self._orders = start(self, self._take_many, group="quotas", name="quotas")
@@ -285,7 +287,9 @@ class QuotasView(View):
             self.entities.set_source(_Source(self._listed, self.cluster.changed, kept))
 
     def status(self) -> Line:
-        """Return the number of entities, and a reminder that limits hold per broker."""
+        """Return the number of entities, and a reminder that limits hold per broker if there are several; empty before
+        the first read.
+        """
         brokers = len(self.snapshot.cluster.brokers)
         each = f"  limits hold per broker, ×{brokers}" if brokers > 1 else ""
         if not self.known():
@@ -332,7 +336,7 @@ class QuotasView(View):
     # -- actions -------------------------------------------------------------------------------------------------------
 
     def target(self) -> quota.QuotaEntity | None:
-        """Return the entity under the cursor."""
+        """Return the entity under the cursor; None on any other line."""
         key = self.entities.cursor_key
         return key if isinstance(key, quota.QuotaEntity) else None
 

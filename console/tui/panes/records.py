@@ -43,7 +43,7 @@ class RecordKeys:
         return row.item
 
     async def do_at_time(self) -> None:
-        """Show the records of all partitions from the time of the record under the cursor on."""
+        """Show the records of all partitions from the time of the record under the cursor on, if it has a time."""
         row = self._view.row()
         at = None if row is None or isinstance(row.item, Undecodable) else time_of(row.item.timestamp)
         if row is None or at is None:
@@ -53,7 +53,7 @@ class RecordKeys:
         await self._goto(Records(self._asked.wanted.topics, start=Bound("time", time), form=self._view.form))
 
     async def do_key_history(self) -> None:
-        """Show every record with the key under the cursor, from the start of the log on."""
+        """Show every record with the key under the cursor, if that is text, from the start of the log on."""
         record = self._record()
         if record is None:
             return
@@ -87,7 +87,9 @@ class RecordKeys:
         await self._tools.navigator.goto(records_in(self._tools.navigator.place, wanted))
 
     def do_write_again(self) -> None:
-        """Begin the command that writes the record under the cursor again, for the operator to edit."""
+        """Begin the command that writes the record under the cursor again, for the operator to edit, if a command can
+        hold the record.
+        """
         from console.language.unparse import unparse
         from console.language.verbs.produce import NotTyped, again
 
@@ -100,7 +102,9 @@ class RecordKeys:
             self._tools.message.say(f"{problem}: kac records --output jsonl and kac produce write it", "muted")
 
     async def do_letters(self) -> None:
-        """Show the dead letters of the topic."""
+        """Show the dead letters of the topic of the record under the cursor, else of the only topic of the search;
+        without either, say so.
+        """
         target = self._view.target()
         if target is None:
             self._tools.message.say("records of several topics, and none under the cursor", "muted")
@@ -115,7 +119,9 @@ class RecordKeys:
             self._tools.editing.begin(f"delete records {place} before {row.offset}")
 
     def do_skip_record(self) -> None:
-        """Begin the command that moves the group's offset past the record under the cursor."""
+        """Begin the command that moves the group's offset past the record under the cursor, if the view begins at a
+        group's offset in a partition.
+        """
         row = self._view.row()
         if row is None or self._asked.answer is None:
             return
@@ -229,7 +235,7 @@ class RecordsView(DetailsView[records.RecordRow]):
         return f"{row.item.partition} {row.offset} {records.key_text(row)} {records.value_text(row)}"
 
     def in_trouble(self, row: records.RecordRow) -> bool:
-        """Return whether the record looks different from the others, or can't be decoded."""
+        """Return whether the record's kind differs from that of the others, or the record can't be decoded."""
         return row.is_odd
 
     def empty_text(self) -> str:
@@ -245,7 +251,7 @@ class RecordsView(DetailsView[records.RecordRow]):
         return super().empty_text()
 
     def status(self) -> Line:
-        """Return the number of records read, the range read, and their form."""
+        """Return the number of records read, the range read, and their form; empty before the first read."""
         if self._asked.answer is None:
             return []
         line: Line = [*self.newest.unseen()]
@@ -303,7 +309,9 @@ class RecordsView(DetailsView[records.RecordRow]):
         return [("its value looks unlike those of the others", "failed")] if row.odd else []
 
     def target(self) -> ConfigResource | None:
-        """Return the resource of the topic's configs."""
+        """Return the config resource of the topic of the record under the cursor; without records, that of the only
+        topic of the search; None if the search has several topics and no records.
+        """
         row, topics = self.row(), self._asked.wanted.topics
         topic = row.item.topic if row is not None else topics[0] if len(topics) == 1 else ""
         return topic_resource(topic) if topic else None

@@ -77,7 +77,9 @@ class SchemasView(DetailsView[schemas.SchemaRow]):
         return [("schemas", "strong")]
 
     def status(self) -> Line:
-        """Return the number of unchecked subjects, and the time of the read."""
+        """Return the number of unchecked subjects, the number of rows, and the time of the read; empty before the first
+        read.
+        """
         if not self.known():
             return []
         unchecked = sum(map(self.in_trouble, self.rows()))

@@ -127,7 +127,7 @@ class NewestOnTop:
         self.newest_first, self.seen, self.has_followed = newest_first, None, False
 
     def show(self, rows: RowSource) -> None:
-        """Show other rows, and move the cursor to the newest if it was on the newest."""
+        """Show other rows, and move the cursor to the newest row if it was on the newest one."""
         table = self._table
         follows = self.newest_first and table.sort is None and table.is_first_chosen
         before = table.cursor_key
@@ -148,7 +148,9 @@ class NewestOnTop:
         self.note_newest()
 
     def unseen(self) -> Line:
-        """Return ``17 newer ↑``: the number of rows above the screen that are newer than the last seen first row."""
+        """Return ``17 newer ↑``: the number of rows above the screen that are newer than the last seen first row. Empty
+        without such rows, and in a table that is sorted or not in order of time.
+        """
         hidden = self._table.visible_range.start
         if not self.newest_first or not hidden or self._table.sort is not None:
             return []
@@ -323,7 +325,7 @@ class TableView(ShownRows[Row]):
         return self._all.row_of(self.table.cursor_key)
 
     def target(self) -> ConfigResource | QuotaEntity | None:
-        """Return the entity under the cursor."""
+        """Return the entity under the cursor; None without rows, and for a row that stands for no entity."""
         row = self.row()
         return None if row is None else self.target_of(row)
 

@@ -59,7 +59,9 @@ class TokensView(DetailsView[DelegationToken]):
         return [("delegation tokens", "strong")]
 
     def status(self) -> Line:
-        """Return the number of tokens that expire within an hour, and the time of the read."""
+        """Return the number of tokens that expire within an hour, the number of rows, and the time of the read; empty
+        before the first read.
+        """
         if not self.known():
             return []
         soon = sum(map(self.in_trouble, self.rows()))

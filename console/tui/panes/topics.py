@@ -168,7 +168,7 @@ class TopicsView(DetailsView[Topic]):
         )
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the topic under the cursor."""
+        """Return the topic under the cursor; None without rows."""
         topic = self.row()
         return ("topic", topic.name) if topic is not None else None
 
@@ -282,8 +282,9 @@ class TopicsView(DetailsView[Topic]):
         self.begin_command(lambda row: f"grow topic {quote(row.name)} partitions=")
 
     def do_delete(self) -> None:
-        """Stage the deletion of the marked topics; without marks, begin the command that deletes one by its typed
-        name."""
+        """Stage the deletion of several marked topics, except for internal ones. For a single topic, begin the command
+        that deletes a topic by its typed name.
+        """
         from console.plan.edits import DeleteTopic
 
         topics, hidden = self.rows_meant(), self.left_out()
@@ -354,7 +355,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
         return self.topic, known.reassignments, known.rates, known.tiered, self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the topic as the subject of the graphs."""
+        """Return the topic as the subject of the graphs; None without a topic."""
         return ("topic", self.place.topic) if self.place.topic is not None else None
 
     def readers(self) -> Collection[str]:
@@ -417,7 +418,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
         ) or super().note()
 
     def target(self) -> ConfigResource | None:
-        """Return the topic's config resource."""
+        """Return the topic's config resource; None without a topic."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
 
@@ -460,7 +461,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
             elect_one(self._editing, topic, row.partition)
 
     def do_cancel_move(self) -> None:
-        """Stage the cancellation of the partition's move."""
+        """Stage the cancellation of the partition's move; without a move, only say so."""
         row = self.row()
         if row is None or self.place.topic is None:
             return

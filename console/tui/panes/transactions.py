@@ -116,7 +116,9 @@ class TransactionsView(DetailsView[TransactionRow]):
         return [*line, (f"  topic {clean(self.place.topic)}", "strong")] if self.place.topic is not None else line
 
     def status(self) -> Line:
-        """Return the numbers of hanging transactions and of partitions left out, and the time of the read."""
+        """Return the numbers of hanging transactions, of partitions left out and of rows, and the time of the read;
+        empty before the first read.
+        """
         if not self.known():
             return []
         counts = Counter(row.word for row in self.rows())
@@ -129,7 +131,7 @@ class TransactionsView(DetailsView[TransactionRow]):
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
     def target(self) -> ConfigResource | None:
-        """Return the topic of the row under the cursor."""
+        """Return the topic of the row under the cursor; None without rows."""
         row = self.row()
         return topic_resource(row.place[0]) if row is not None else None
 

@@ -139,7 +139,9 @@ class UsageView(LakeView[Usage]):
         self.filter_text = shown
 
     async def enter(self, row: Usage) -> None:  # noqa: ARG002
-        """Stage the suggested quotas of the marked pairs, or of the pair under the cursor."""
+        """Stage the suggested quotas of the marked pairs, or of the pair under the cursor; without a lake there are
+        none.
+        """
         if self.is_without:
             self._message.say("what to suggest is not known without a lake; 4 edits quotas", "muted")
             return
@@ -147,7 +149,7 @@ class UsageView(LakeView[Usage]):
         self.table.set_marks(())
 
     def do_plot(self) -> None:
-        """Plot the pair's usage over time."""
+        """Plot the pair's usage over time, if there is a lake."""
         row = self.row()
         if self.is_without:
             self._message.say("no rates over time are known without a lake", "muted")
@@ -171,7 +173,9 @@ class UsageView(LakeView[Usage]):
         self.show_text(title, lambda width: [*plot(row, rates, width, height), [], *usage_lines(row)])
 
     def target_of(self, row: Usage) -> QuotaEntity | None:
-        """Return the pair's own quota entity."""
+        """Return the entity of the shown quota without a lake; else the pair's own entity, even if no quota is set on
+        it; None if the pair has neither a user nor a client id.
+        """
         if self.is_without:
             return self._entities.get(row)
         edit = suggested(row._replace(suggested_value=1.0))

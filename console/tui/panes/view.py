@@ -200,7 +200,7 @@ class View(Widget):
         return unread_text(self.cluster.contact, bool(self.note()), self.app.size.width, self.session.front_end)
 
     def status(self) -> Line:
-        """Return the text to the right of the breadcrumbs, such as counts and ages."""
+        """Return the text to the right of the breadcrumbs, such as counts and ages; empty by default."""
         return []
 
     def age(self, what: str, at: datetime | None) -> Line:
@@ -232,12 +232,14 @@ class View(Widget):
         return None
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """Return the entities that a command without one applies to: all marked ones, or the one under the cursor."""
+        """Return the entities that a command without one applies to: the entity under the cursor by default; in a table
+        with marks, all marked ones.
+        """
         target = self.target()
         return [] if target is None else [target]
 
     def left_out(self) -> list[str]:
-        """Return the names of marked rows that a command skips because they are hidden."""
+        """Return the names of marked rows that a command skips because they are hidden; none by default."""
         return []
 
     def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:

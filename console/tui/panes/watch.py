@@ -33,12 +33,14 @@ MOST_PLACES = 500
 
 
 class WatchTable(RowTable):
-    """A table whose rows have graphs of the last half hour, which need the width that details would take."""
+    """A table whose rows have graphs of the last half hour. The graphs need the width that details next to the table
+    would take.
+    """
 
     KEEPS_COLUMNS = True
 
     def hides_columns(self, width: int) -> bool:
-        """Return whether the lines would be shorter, or columns would not fit."""
+        """Return whether, at a width in cells, the rows lose the long form of their graphs, or columns do not fit."""
         return width < present_watched.WIDE or super().hides_columns(width)
 
 
@@ -71,7 +73,9 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         return self.size.width - (self.room[0] + GAP if self.has_class("wide") else 0) >= present_watched.WIDE
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the topic, the group or the broker under the cursor."""
+        """Return the topic, the group or the broker under the cursor; None for other entities, and for an entity that
+        does not exist.
+        """
         row = self.row()
         of = present_watched.LINES.get(row.subject.kind) if row is not None and row.is_found else None
         return (of[0], row.name) if row is not None and of is not None else None
@@ -219,7 +223,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         return f"watch {subjects_text(self._watching.subjects)}" if self._watching.subjects else ""
 
     async def enter(self, row: present_watched.WatchRow) -> None:
-        """Open the entity in its own pane."""
+        """Open the entity in its own pane; for a subject that matches none, only say so."""
         if not row.is_found:
             self._message.say(f"{subject_text(row.subject)}: {clean(row.state, 300)}", "muted")
             return

@@ -1,0 +1,84 @@
+"""Samples of how many records were written to a group's partitions, and how many it committed: the rates of before a
+lag grew. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from console.model.cluster import GroupLag
+
+APART, OLDER_APART = 10.0, 30.0
+"""Minimum seconds between two samples, and between two that are older than `RECENT`."""
+RECENT, KEPT = 60.0, 300.0
+"""Seconds for which samples are kept, all of them and at all."""
+
+
+class Sample(NamedTuple):
+    """The sums over a group's partitions at one time, Unix seconds."""
+
+    at: float
+    written: int
+    """The sum of the ends of the logs."""
+    read: int
+    """The sum of the committed offsets."""
+    partitions: int
+    """The number of partitions."""
+
+
+class Rates(NamedTuple):
+    """Records a second over a time."""
+
+    written: float
+    read: float
+
+
+def sampled(known: Sequence[Sample], lag: GroupLag, before: float, at: float) -> Sequence[Sample]:
+    """Return the samples after one more poll.
+
+    Args:
+        known: the samples so far; empty before the first poll.
+        before, at: the times of the last poll and of this one, Unix seconds.
+
+    Returns:
+        The same object if the sums did not change, or the last sample is younger than `APART`. The samples start over
+        if an offset was set back, or other partitions are read.
+    """
+    if known and 0 <= at - known[-1].at < APART:
+        return known
+    rows = [each for each in lag.partitions if each.committed >= 0 and each.end >= 0]
+    now = Sample(at, sum(each.end for each in rows), sum(each.committed for each in rows), len(rows))
+    if not known:
+        return (now,)
+    last = known[-1]
+    if now.partitions != last.partitions or now.read < last.read or now.written < last.written:
+        return (now,)
+    if now[1:] == last[1:]:
+        return known
+    # The sums at the last poll, if it was late enough for a sample, were those of the last one: else it would be one.
+    rested = (last._replace(at=before),) if before - last.at >= APART else ()
+    return _thinned((*known, *rested, now), at)
+
+
+def _thinned(samples: Sequence[Sample], at: float) -> Sequence[Sample]:
+    kept: list[Sample] = []
+    for each in samples:
+        age = at - each.at
+        if age < KEPT and (age <= RECENT or not kept or each.at - kept[-1].at >= OLDER_APART):
+            kept.append(each)
+    return tuple(kept)
+
+
+def rates_between(samples: Sequence[Sample], first: float, last: float, least: float) -> Rates | None:
+    """Return the rates between two times, Unix seconds, by the samples within them; None if these are less than `least`
+    seconds apart.
+    """
+    within = [each for each in samples if first <= each.at <= last]
+    if len(within) < 2 or within[-1].at - within[0].at < least:
+        return None
+    seconds = within[-1].at - within[0].at
+    return Rates(
+        (within[-1].written - within[0].written) / seconds,
+        (within[-1].read - within[0].read) / seconds,
+    )

@@ -1,0 +1,160 @@
+"""A slow group: whether the writes or the reads changed, and where in the group it lags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from console.model.config import text_in, topic_resource
+from console.model.lag_trend import LagTrend, Place
+from console.model.numbers import first_few, long_number, time_of_day
+from console.model.severity import Certainty
+from console.model.snapshot import Snapshot
+from console.plan.amounts import measured_time
+from console.triage import cause
+from console.triage.folding import FEW
+from console.triage.lag_shares import Changed, Part, growing_part, loaded_member, what_changed
+from console.triage.past import Past
+from console.triage.readers import Reading
+
+BURST = 60.0
+"""Seconds for which more records than before may be a burst that ends."""
+NEAR = 0.7
+"""The share of a topic's retention for which a record has waited and is soon deleted."""
+CREATED = timedelta(minutes=5)
+"""Maximum time between the creation of a source connector and a rise of the writes to its topics."""
+
+_LOOK_AT_WRITERS = cause.Next(
+    "look at what writes to its topics: a replay, retries, a new producer or connector. Its consumers read no slower "
+    "than before"
+)
+_SPREAD = cause.Next(
+    "set partition.assignment.strategy of its members to cooperative-sticky: range gives the first member the first "
+    "partitions of each topic, and so all topics of one partition"
+)
+_STEPS = {
+    "member": "look at {}: its CPU limit, its log, its way to what it calls; the other members keep up",
+    "host": "look at the host {}: its load and its network; the members on other hosts keep up",
+    "leader": "look at the way from the consumers to broker {}, and at its load",
+    "topic": "look at the work of the consumers on a record of {}; its other topics keep up",
+}
+_PLACES = {
+    "member": "at member {}",
+    "host": "at the members on {}",
+    "leader": "in partitions that broker {} leads",
+    "topic": "in topic {}",
+}
+
+
+def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, past: Past, watched: datetime) -> cause.Claim:
+    """Return the claim that a group is slow, with what changed when that began, and with the part of the group whose
+    lag grows, as far as they are known.
+
+    Args:
+        watched: time of the first poll, UTC.
+    """
+    group, trend = reading.group, reading.trend
+    if trend is None:
+        return claim
+    began = claim.since or watched
+    changed = what_changed(trend, began.timestamp())
+    if changed is not None:
+        claim = _with_change(claim, changed, began, is_young=trend.last.at - began.timestamp() < BURST)
+        if changed.writes:
+            topics = {each.topic for each in trend.last.lag.partitions}
+            claim = replace(claim, evidence=(*claim.evidence, *_new_sources(past, topics, began)))
+    reached = _reached(trend, snapshot)
+    if reached is not None:
+        claim = _with_retention(claim, reached)
+    loaded = loaded_member(group)
+    if loaded is not None:
+        how = f" (assignor {group.protocol})" if group.protocol else ""
+        has = f"{loaded.name} has {loaded.partitions} of its {loaded.of} partitions"
+        fact = cause.Evidence(f"{has}{how}; other members have none", "DescribeGroups")
+        return _with(claim, has, fact, _SPREAD)
+    part = growing_part(group, trend, snapshot.topics)
+    if part is None:
+        return claim
+    fact = cause.Evidence(
+        f"{part.share:.0%} of the growth is in {part.partitions} of {part.of} partitions, which get at most half of "
+        "the new records",
+        "OffsetFetch, ListOffsets",
+    )
+    where = _PLACES[part.kind].format(part.name)
+    return _with(claim, f"{part.share:.0%} of it {where}", fact, _step(part))
+
+
+class _Reached(NamedTuple):
+    """The partition of a group whose next record retention deletes first."""
+
+    place: Place
+    waits: float
+    """The seconds for which the record has waited."""
+    retention: int
+    """The topic's retention.ms."""
+
+
+def _reached(trend: LagTrend, snapshot: Snapshot) -> _Reached | None:
+    """Return the partition whose next record retention deletes first, if most of its time is over; else None."""
+    found = []
+    for place, behind in trend.behind.items():
+        configs = snapshot.configs.get(topic_resource(place[0]))
+        if behind.seconds is None or configs is None or "delete" not in (text_in(configs, "cleanup.policy") or ""):
+            continue
+        retention = long_number(text_in(configs, "retention.ms"))
+        if retention is not None and 0 < NEAR * retention <= 1000 * behind.seconds:
+            found.append(_Reached(place, behind.seconds, retention))
+    return max(found, key=lambda each: 1000 * each.waits / each.retention, default=None)
+
+
+def _with_retention(claim: cause.Claim, reached: _Reached) -> cause.Claim:
+    topic, number = reached.place
+    left = reached.retention / 1000 - reached.waits
+    when = f"in {measured_time(left)}" if left > 0 else "now"
+    fact = cause.Evidence(
+        f"the next record of {topic}/{number} has waited for {measured_time(reached.waits)}; retention.ms is "
+        f"{reached.retention:,}. Segments are deleted as a whole, so it may stay a little longer",
+        "ListOffsets, DescribeConfigs",
+    )
+    step = cause.Next(
+        "keep its records for longer until it has read them, if the disks have space",
+        f"set topic {topic} retention.ms={2 * reached.retention}",
+    )
+    return _with(claim, f"retention deletes its next records {when}", fact, step)
+
+
+def _new_sources(past: Past, topics: Set[str], began: datetime) -> Iterator[cause.Evidence]:
+    """Yield the source connectors that were created before the writes rose, as evidence."""
+    for each in past.sources:
+        both = sorted(topics & {*each.topics})
+        if each.created and both and began - CREATED <= each.at <= began + CREATED:
+            fact = f"source connector {each.connector}, which writes to {first_few(both, FEW)}, was created"
+            yield cause.Evidence(f"{fact} at {time_of_day(each.at)}", "GET /connectors over time")
+
+
+def _step(part: Part) -> cause.Next:
+    return cause.Next(_STEPS[part.kind].format(part.name))
+
+
+def _with(claim: cause.Claim, says: str, fact: cause.Evidence, step: cause.Next) -> cause.Claim:
+    return replace(claim, title=f"{claim.title}: {says}", evidence=(*claim.evidence, fact), next=(step, *claim.next))
+
+
+def _with_change(claim: cause.Claim, changed: Changed, began: datetime, *, is_young: bool) -> cause.Claim:
+    """Return the claim with the rate that changed. is_young: whether more records may be a burst that ends."""
+    what = "written" if changed.writes else "read"
+    rest = "the group reads no slower than before" if changed.writes else "about as many are written as before"
+    fact = cause.Evidence(
+        f"{changed.now:,.0f} records/s are {what}, and {changed.was:,.0f} before {time_of_day(began)}; {rest}",
+        "OffsetFetch, ListOffsets over time",
+    )
+    since = f" since {time_of_day(began)}"
+    if not changed.writes:
+        says = f"it reads {changed.now:,.0f} records/s{since}, and read {changed.was:,.0f}"
+        return replace(claim, title=f"{claim.title}: {says}", evidence=(*claim.evidence, fact))
+    times = f"{changed.now / changed.was:,.1f} times as many" if changed.was >= 1 else f"{changed.now:,.0f} records/s"
+    claim = _with(claim, f"{times} are written{since}", fact, _LOOK_AT_WRITERS)
+    return replace(claim, certainty=Certainty.POSSIBLE) if is_young else claim

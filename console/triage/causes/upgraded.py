@@ -1,0 +1,43 @@
+"""The evidence that brokers were upgraded to a release that refuses old clients, and the step for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from console.model.numbers import first_few, time_of_day
+from console.triage import cause
+from console.triage.folding import FEW
+from console.triage.upgrades import KEPT, Upgrade
+
+SETTLES = timedelta(seconds=90)
+"""The time for which an upgraded broker may already refuse clients before kac reads its versions: it reads them twice a
+minute, once all brokers answer."""
+
+
+def upgraded(known: Sequence[Upgrade], since: datetime) -> cause.Evidence | None:
+    """Return, as evidence, the upgrades within the hour before clients stopped; None if there are none.
+
+    Args:
+        since: the time at which the clients stopped, UTC.
+    """
+    found = [each for each in known if since - KEPT <= each.at <= since + SETTLES]
+    if not found:
+        return None
+    first = found[0]
+    who = f"broker {first.broker} runs" if len(found) == 1 else f"brokers {_numbers(found)} run"
+    return cause.Evidence(
+        f"{who} {first.became} since {time_of_day(first.at)}, before that {first.was}: 4.0 and later refuse clients "
+        "older than 2.1",
+        "ApiVersions over time, KIP-896",
+    )
+
+
+def _numbers(some: Sequence[Upgrade]) -> str:
+    return first_few([str(each.broker) for each in some], FEW)
+
+
+LOOK = cause.Next(
+    "upgrade the clients if their library is older than Kafka 2.1 (of 2018 or before): the brokers' request logs name "
+    "them"
+)

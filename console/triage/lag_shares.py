@@ -1,0 +1,124 @@
+"""The part of a group whose lag grows: a member, a host, a leader or a topic; and whether the writes or the reads
+changed before. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from console.model.cluster import Group, Topic, partition_in
+from console.model.lag_trend import LagTrend, Place, place
+from console.model.rate_samples import rates_between
+
+MOST_OF, AT_MOST, FEWEST = 0.8, 0.5, 4
+"""The minimum share of the growth of a lag that is in one part; the maximum share of the new records and of the
+partitions in that part, as a part with most of them has most of any lag; and the minimum number of partitions."""
+MEAN_TIMES = 3.0
+"""Factor of the mean number of partitions of a member; one with more has an uneven assignment."""
+WRITES_TIMES, READS_SHARE, STEADY = 2.5, 0.5, 1.5
+"""The minimum factor by which the writes rose, the maximum share to which the reads fell, and the maximum factor by
+which the other one changed."""
+BEFORE, NOW, SETTLES = 20.0, 18.0, 15.0
+"""Seconds: the minimum for the rates of before, and of now; the time until a growing lag is seen."""
+EVER_BEFORE = 300.0
+"""Seconds before the growth for which samples count."""
+COMMITS = 10.0
+"""Maximum seconds between two commits of a group whose rate of reading can be measured."""
+
+
+class Part(NamedTuple):
+    """A part of a group's partitions."""
+
+    kind: str
+    """``member``, ``host``, ``leader`` or ``topic``."""
+    name: str
+    """The client id and host of the member, the host, the broker's number, or the topic."""
+    share: float
+    """Its share of the growth of the lag, from 0 to 1."""
+    partitions: int
+    """The number of its partitions."""
+    of: int
+    """The number of the group's partitions."""
+
+
+def growing_part(group: Group, trend: LagTrend, topics: Mapping[str, Topic]) -> Part | None:
+    """Return the smallest part of a group that has most of the growth of its lag, and at most half of the new records;
+    None if there is none.
+    """
+    before = {place(each): each.end for each in trend.base.lag.partitions}
+    grows: dict[Place, float] = {}
+    came: dict[Place, int] = {}
+    parts: dict[tuple[str, str], list[Place]] = {}
+    members = {each.member_id: each for each in group.members or ()}
+    for row in trend.last.lag.partitions:
+        where = place(row)
+        known, was = trend.partitions.get(where), before.get(where, -1)
+        if known is None or was < 0:
+            continue
+        grows[where], came[where] = max(0.0, known.rate or 0.0), max(0, row.end - was)
+        if (member := members.get(row.member)) is not None:
+            host = member.host.removeprefix("/")
+            parts.setdefault(("member", f"{member.client_id}@{host}"), []).append(where)
+            parts.setdefault(("host", host), []).append(where)
+        led = partition_in(topics.get(row.topic), row.partition)
+        if led is not None and led.leader >= 0:
+            parts.setdefault(("leader", str(led.leader)), []).append(where)
+        parts.setdefault(("topic", row.topic), []).append(where)
+    growth, records, count = sum(grows.values()), sum(came.values()), len(grows)
+    if count < FEWEST or growth <= 0 or records <= 0:
+        return None
+    found = [
+        Part(kind, name, sum(grows[each] for each in mine) / growth, len(mine), count)
+        for (kind, name), mine in parts.items()
+        if len(mine) <= AT_MOST * count and sum(came[each] for each in mine) <= AT_MOST * records
+    ]
+    return min((each for each in found if each.share >= MOST_OF), key=lambda each: each.partitions, default=None)
+
+
+def loaded_member(group: Group) -> Part | None:
+    """Return the member that has most of a group's partitions while others have none; None if there is none."""
+    held = [(len(each.assignment), each) for each in group.members or ()]
+    count, idle = sum(number for number, _ in held), sum(not number for number, _ in held)
+    if count < FEWEST or group.type == "share":
+        return None
+    most, member = max(held, key=lambda each: each[0])
+    if most < MOST_OF * count or most * len(held) < MEAN_TIMES * count or not idle:
+        return None
+    return Part("member", f"{member.client_id}@{member.host.removeprefix('/')}", 1.0, most, count)
+
+
+class Changed(NamedTuple):
+    """The side whose rate changed when a lag began to grow."""
+
+    writes: bool
+    """Whether more records are written; otherwise fewer are read."""
+    was: float
+    """The records a second of before."""
+    now: float
+
+
+def what_changed(trend: LagTrend, since: float) -> Changed | None:
+    """Return whether the writes rose, or the reads fell, when a lag began to grow; None if that is unknown, or both
+    changed.
+
+    Args:
+        since: the time at which the growth was first seen, Unix seconds.
+    """
+    before = rates_between(trend.samples, since - EVER_BEFORE, since - SETTLES, BEFORE)
+    now = rates_between(trend.samples, trend.last.at - 2 * NOW, trend.last.at, NOW)
+    if before is None or now is None:
+        return None
+    if now.written >= max(1.0, WRITES_TIMES * before.written) and now.read * STEADY >= before.read:
+        return Changed(True, before.written, now.written)
+    if (
+        now.read <= READS_SHARE * before.read
+        and before.written / STEADY <= now.written <= STEADY * before.written
+        and min(_intervals(trend), default=COMMITS + 1) <= COMMITS
+    ):
+        return Changed(False, before.read, now.read)
+    return None
+
+
+def _intervals(trend: LagTrend) -> Iterator[float]:
+    return (each.interval for each in trend.standing.values() if each.interval is not None)

@@ -1,0 +1,120 @@
+"""Topics of dead letters, by their names, and those that suddenly get many records. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple
+
+from console.model.cluster import Topic
+from console.model.observed_logs import ObservedLogs
+from console.model.rates import Rates
+from console.triage.remembered import remembered
+
+_STEMS = ("dlt", "dlq", "dead")
+_WORDS = tuple(
+    f"{word}{more}"
+    for word in ("dlt", "dlq", "dead-letter", "dead_letter", "dead.letter", "deadletter")
+    for more in ("", "s", "-queue", "_queue", ".queue", "queue", "-topic", "_topic", ".topic")
+)
+"""Usual words in the names of dead letter topics: Spring's ``orders-dlt`` and ``orders.DLT``, ``dlq.orders``."""
+FEWEST, SHARE, TIMES, WATCHED = 20, 0.03, 5.0, 30.0
+"""Limits for a topic that suddenly gets many letters: the number of the latest ones; their share of the records of the
+original topic; their rate as a multiple of the one before; and the seconds for which that was seen."""
+MOST_PARTITIONS, MOST_TOPICS = 5_000, 10_000
+"""Maximum number of partitions, and of topics, of a cluster whose dead letters are counted at each poll."""
+KEPT = timedelta(minutes=30)
+
+
+@lru_cache(10_000)
+def original_of(topic: str) -> str | None:
+    """Return the topic whose dead letters a topic contains, judged by its name; None for a name of another form."""
+    lower = topic.lower()
+    if not any(each in lower for each in _STEMS):
+        return None
+    for word in _WORDS:
+        for apart in (".", "-", "_"):
+            if lower.endswith(f"{apart}{word}") and len(topic) > len(word) + 1:
+                return topic[: -len(word) - 1]
+            if lower.startswith(f"{word}{apart}") and len(topic) > len(word) + 1:
+                return topic[len(word) + 1 :]
+    return None
+
+
+class Letters(NamedTuple):
+    """A topic of dead letters that suddenly gets many."""
+
+    topic: str
+    original: str
+    """The topic whose dead letters it has."""
+    rate: float
+    """Its records a second, as of the last poll."""
+    was: float
+    """Its records a second before."""
+    share: float
+    """Its records as a share of those of the original topic, as of the last poll."""
+    at: datetime
+    """The time of the first poll that shows it, UTC."""
+
+
+def letters_after(
+    known: Sequence[Letters], logs: ObservedLogs, topics: Mapping[str, Topic], rates: Rates, before: Rates, at: datetime
+) -> Sequence[Letters]:
+    """Return the topics that get many dead letters, after one more poll.
+
+    Args:
+        known: those of the last poll. They stay while they get more than the share of the original's records.
+        rates, before: of this poll and of the last one.
+        at: the time of this poll, UTC.
+    """
+    if rates.ends is before.ends or len(rates.ends) > MOST_PARTITIONS:
+        return known
+    had, found = {each.topic: each for each in known}, []
+    for name, original in _dead(topics).items():
+        letters, others = _grown(topics[name], logs, rates), _grown(topics[original], logs, rates)
+        share = letters.rate / others.rate if others.rate > 0 else 1.0
+        if letters.recent < FEWEST or share < SHARE:
+            continue
+        first = had.get(name)
+        if first is not None and at - first.at < KEPT:
+            found.append(first._replace(rate=letters.rate, share=share))
+        elif first is None and letters.watched >= WATCHED and letters.rate >= TIMES * letters.was:
+            found.append(Letters(name, original, letters.rate, letters.was, share, at))
+    return tuple(found)
+
+
+@remembered
+def _dead(topics: Mapping[str, Topic]) -> Mapping[str, str]:
+    """Return the topics of dead letters, each with the topic whose letters it has."""
+    if len(topics) > MOST_TOPICS:
+        return {}
+    return {name: other for name in topics if (other := original_of(name)) is not None and other in topics}
+
+
+class _Grown(NamedTuple):
+    """The records that a topic got.
+
+    Attributes:
+        recent: the number of the latest ones.
+        rate: of these, a second.
+        was: records a second before.
+        watched: the seconds of that.
+    """
+
+    recent: int
+    rate: float
+    was: float
+    watched: float
+
+
+def _grown(topic: Topic, logs: ObservedLogs, rates: Rates) -> _Grown:
+    recent = former = 0
+    watched = lately = 0.0
+    for each in topic.partitions:
+        end, log = rates.ends.get((topic.name, each.number)), logs.logs.get((topic.name, each.number))
+        if end is None or log is None or end.base < log.first_end:
+            continue
+        recent, former = recent + end.value - end.base, former + end.base - log.first_end
+        watched, lately = max(watched, end.base_at - log.first_at), max(lately, end.at - end.base_at)
+    return _Grown(recent, recent / max(1.0, lately), former / max(1.0, watched), watched)

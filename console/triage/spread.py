@@ -1,0 +1,94 @@
+"""Topics whose records were spread over their partitions, and then go to one of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from console.model.cluster import Topic
+from console.model.observed_logs import ObservedLogs
+from console.model.rates import Counter, Rates
+
+MOST_OF, AT_MOST, RECORDS, WATCHED, LESS, FEWEST = 0.8, 2.0, 100, 30.0, 0.5, 3
+"""Limits for a topic whose records go to one partition: the partition's share of the latest records; its former share,
+as a multiple of an even one; the minimum number of records, then and now, and of seconds before; the share to which the
+writes to the other partitions fell, as more records of one tenant leave the others as they were; and the minimum number
+of partitions."""
+BRIEF = 8.0
+"""Maximum seconds without a record in any partition before. Producers without keys may stay with a partition for longer
+(KIP-794): their records are uneven at any time."""
+MOST_PARTITIONS = 5_000
+"""Maximum number of partitions that are examined at each poll."""
+KEPT = timedelta(minutes=30)
+
+
+class Collapsed(NamedTuple):
+    """A topic whose records were spread over its partitions, and now go to one."""
+
+    topic: str
+    number: int
+    share: float
+    """The share of the partition in the latest records when that was seen, from 0 to 1."""
+    was: float
+    """Its share before."""
+    of: int
+    """The number of the topic's partitions."""
+    at: datetime
+    """The time of the first poll that shows it, UTC."""
+
+
+def collapsed_after(
+    known: Sequence[Collapsed],
+    logs: ObservedLogs,
+    topics: Mapping[str, Topic],
+    rates: Rates,
+    before: Rates,
+    at: datetime,
+) -> Sequence[Collapsed]:
+    """Return the topics whose records go to one partition, after one more poll.
+
+    Args:
+        known: those of the last poll. They stay while their partition has most of the records.
+        rates, before: of this poll and of the last one.
+        at: the time of this poll, UTC.
+    """
+    if rates.ends is before.ends or len(rates.ends) > MOST_PARTITIONS:
+        return known
+    grown: dict[str, dict[int, Counter]] = {}
+    for (name, number), end in rates.ends.items():
+        if end.value > end.base:
+            grown.setdefault(name, {})[number] = end
+    found = {each.topic: each for each in known if _lasts(each, grown.get(each.topic, {}), at)}
+    for name in grown:
+        topic = topics.get(name)
+        if name not in found and topic is not None and not topic.internal and len(topic.partitions) >= FEWEST:
+            found |= {each.topic: each for each in _examined(topic, logs, rates, at)}
+    return tuple(found.values())
+
+
+def _lasts(known: Collapsed, grown: Mapping[int, Counter], at: datetime) -> bool:
+    recent = {number: end.value - end.base for number, end in grown.items()}
+    return at - known.at < KEPT and recent.get(known.number, 0) >= MOST_OF * sum(recent.values())
+
+
+def _examined(topic: Topic, logs: ObservedLogs, rates: Rates, at: datetime) -> Iterator[Collapsed]:
+    """Yield the collapse of a topic, if its latest records show one."""
+    now: dict[int, int] = {}
+    before: dict[int, int] = {}
+    earlier = lately = 0.0
+    for each in topic.partitions:
+        place = topic.name, each.number
+        end, log = rates.ends.get(place), logs.logs.get(place)
+        if end is None or log is None or end.base < log.first_end or log.grew_at is None or log.pause > BRIEF:
+            return
+        now[each.number], before[each.number] = end.value - end.base, end.base - log.first_end
+        earlier, lately = max(earlier, end.base_at - log.first_at), max(lately, end.at - end.base_at)
+    recent, former = sum(now.values()), sum(before.values())
+    if min(recent, former) < RECORDS or earlier < WATCHED:
+        return
+    number = max(now, key=lambda each: now[each])
+    share, was = now[number] / recent, before[number] / former
+    rest, then = (recent - now[number]) / max(1.0, lately), (former - before[number]) / earlier
+    if share >= MOST_OF and was <= AT_MOST / len(topic.partitions) and rest <= LESS * then:
+        yield Collapsed(topic.name, number, share, was, len(topic.partitions), at)

@@ -1,0 +1,46 @@
+"""Brokers that were upgraded to a release that refuses old clients, while kac watched. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from console.model.cluster import BrokerVersion
+from console.model.releases import release_number
+
+KEPT = timedelta(hours=1)
+"""The period for which an upgrade is kept."""
+REFUSES = (4, 0)
+"""The first release that refuses requests of clients older than 2.1 (KIP-896)."""
+
+
+class Upgrade(NamedTuple):
+    """A broker that refuses old clients since its upgrade."""
+
+    broker: int
+    was: str
+    """Its former release."""
+    became: str
+    """Its present release."""
+    at: datetime
+    """The time of the first poll with the new release, UTC."""
+
+
+def upgrades_after(
+    known: Sequence[Upgrade], before: Mapping[int, BrokerVersion], now: Mapping[int, BrokerVersion], at: datetime
+) -> Sequence[Upgrade]:
+    """Return the upgrades after one more poll; the same object if nothing changed.
+
+    Args:
+        before, now: broker -> its versions, at the last poll and at this one.
+        at: the time of this poll, UTC.
+    """
+    if before is now and not (known and known[0].at <= at - KEPT):
+        return known
+    new = [
+        Upgrade(broker, before[broker].release, version.release, at)
+        for broker, version in now.items()
+        if broker in before and release_number(before[broker].release) < REFUSES <= release_number(version.release)
+    ]
+    return (*(each for each in known if each.at > at - KEPT), *new)
