@@ -53,7 +53,10 @@ def period_ms(brokers: Iterable[Broker], configs: Mapping[ConfigResource, Config
 
 
 def ends_soon(token: DelegationToken, now: int, period: int) -> bool:
-    """Return whether a token ends within a day, and is past the time at which programs renew it."""
+    """Return whether a token ends within a day, and is past the time at which programs renew it: in the last quarter of
+    its lifetime, or in the last twentieth if it has a renewer or was renewed before. If the token can't be renewed any
+    further, this is the last quarter of its whole lifetime. False for a token that has ended.
+    """
     left = token.expires - now
     if token.expires >= token.max_time:  # it can't be renewed any further
         return 0 < left < min(_DAY, (token.max_time - token.issued) // UNATTENDED)

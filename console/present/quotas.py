@@ -307,7 +307,7 @@ def effective_ip_line(quotas: Mapping[QuotaEntity, QuotaValues], address: str, b
     Args:
         quotas: all known quotas.
         address: an IP address as brokers print it.
-        brokers: the number of brokers, as in `effective_lines`.
+        brokers: the number of brokers, see `effective_lines`.
     """
     return _effective_line(CONNECTION_CREATION_RATE, effective_ip(quotas, address), brokers)
 

@@ -115,7 +115,7 @@ class Turns:
         self.turn = self.turn.hurried()
 
     def note(self, age: float | None) -> None:
-        """Note that another part read the same data, `age` seconds ago; None if none did."""
+        """Note that another part read the same data, `age` seconds ago; None if no part did."""
         if age is not None:
             self.turn = self.turn.known(self.pace, time.monotonic(), age)
 

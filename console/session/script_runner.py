@@ -211,8 +211,9 @@ class Runner(Struct):
         """Return the exit code, and report edits left unapplied.
 
         Returns:
-            FAILED if anything failed, except for warnings that are not accepted; else UNAPPLIED if edits are staged,
-            else FAILED if requested data could not be read, else DONE.
+            FAILED if anything failed for another reason than a warning that is not accepted. UNAPPLIED if only such
+                warnings stopped edits, or if edits are still staged. Otherwise FAILED if requested data could not be
+                read, and DONE if all was read.
         """
         if self.failed:
             return FAILED if self.failed > self.warned else UNAPPLIED

@@ -246,7 +246,7 @@ class Poller(Scheduler):
         try:
             silence = await self._silence_within()
         except AdminError as error:
-            # If the cluster answered another part meanwhile, it is not lost.
+            # A cluster that answered the request for another part meanwhile is not lost.
             if self._answered_at < began:
                 if self._lost is None:
                     self._noticed.set()
@@ -276,8 +276,9 @@ class Poller(Scheduler):
                     self.hurry(name)
 
     async def _silence_within(self) -> Silence:
-        """Return the brokers that do not answer in time. If all are late at once, this host may be the slow one: they
-        are asked once more, with more time. Raises AdminError if no broker answers."""
+        """Return the brokers that do not answer in time. If all are late at once, this host may be the slow one: ask
+        them once more, with up to 5 s in all (`FIRST_ANSWER_SECONDS`). Raises AdminError if no broker answers.
+        """
         from console.admin import cluster
 
         client = self._session.client

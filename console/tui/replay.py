@@ -252,7 +252,9 @@ class ReplayConsole(Console):
         )
 
     def do_pause(self) -> None:
-        """Start to play; when playing, play ten times as fast; then stop."""
+        """Change the speed of the replay to the next one: from the pause to normal, to ten times as fast, and to the
+        pause again.
+        """
         self._speed = SPEEDS[(SPEEDS.index(self._speed) + 1) % len(SPEEDS)]
         self._played_ms = self.at_ms
         self._write_time()
@@ -329,8 +331,8 @@ class ReplayConsole(Console):
         self._write_time()
 
     def _show(self, moment: Moment, *, playing: bool = False) -> None:
-        """Show the cluster as of a moment. The visible pane then reads the data that the snapshot lacks, as of that
-        moment.
+        """Show the cluster at a moment of the record. The visible pane then reads the data that the snapshot lacks,
+        from the same moment.
         """
         self._shown = moment
         self.record.client.at_ms = moment.at_ms
