@@ -420,7 +420,7 @@ VERBS = (
         ("copy records NAME[,GLOB…] {OPTION} to topic NAME",),
         "Stage copies of records, with their headers and times",
         "The options are those of `records`, and select the records to copy. If you do not say where to begin, kac "
-        "copies from the start of the logs on. It copies bytes unchanged. Java's partitioner chooses the partition of "
+        "copies from the start of the logs. It copies bytes unchanged. Java's partitioner chooses the partition of "
         "each record by its key.",
         (
             "copy records orders key order-77 to topic orders-test",
