@@ -459,7 +459,7 @@ class Sieve:
 def look(scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sieve) -> Iterator[Sequence[model.Record]]:
     """Search the batches of an answer from the scan's position on, and move the position.
 
-    Yields parts of the records that pass, empty ones now and then; the position is behind each part when it is yielded.
+    Yield the records that pass in parts, some of them empty. When a part is yielded, the position is behind it.
 
     Args:
         aborted: producer id and first offset of each aborted transaction in this range (read_committed only).

@@ -94,7 +94,7 @@ class Halt:
     def __init__(self) -> None:
         self.asked = False
         self.wake: Callable[[], object] = lambda: None
-        """Called on the thread that ends the search: the search itself checks the switch only now and then."""
+        """Called on the thread that ends the search: the search itself checks the switch only from time to time."""
 
     def ask(self) -> None:
         """End the search soon."""

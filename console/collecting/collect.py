@@ -615,7 +615,7 @@ def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
     return Landed(cluster_id, (at - EPOCH) // timedelta(microseconds=1), [*rows])
 
 
-# -- the rows of one poll. Pure.
+# -- the rows of one poll ----------------------------------------------------------------------------------------------
 
 
 def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:

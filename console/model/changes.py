@@ -60,7 +60,7 @@ class ChangeRequest(Struct, frozen=True):
 
 
 class AlterConfigs(ChangeRequest, frozen=True):
-    """One IncrementalAlterConfigs for any number of resources."""
+    """An IncrementalAlterConfigs request for any number of resources."""
 
     kafka_name: ClassVar[str] = "IncrementalAlterConfigs"
 
@@ -253,7 +253,7 @@ class VoterTarget(OwnTarget, frozen=True):
 
 
 class CreateTopics(ChangeRequest, frozen=True):
-    """One CreateTopics. timeout_ms is the broker's own limit for the call."""
+    """A CreateTopics request. timeout_ms: milliseconds that the broker may take."""
 
     counted: ClassVar[tuple[str, ...]] = ("topics", "topic")
 
@@ -262,7 +262,7 @@ class CreateTopics(ChangeRequest, frozen=True):
 
 
 class DeleteTopics(ChangeRequest, frozen=True):
-    """One DeleteTopics; the protocol has no validate-only for it."""
+    """A DeleteTopics request. Its API has no validate-only mode."""
 
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("names", "topic")
@@ -283,7 +283,7 @@ class CreatePartitions(ChangeRequest, frozen=True):
 
 
 class CreateAcls(ChangeRequest, frozen=True):
-    """One CreateAcls; the protocol has no validate-only for it."""
+    """A CreateAcls request. Its API has no validate-only mode."""
 
     counted: ClassVar[tuple[str, ...]] = ("acls", "ACL")
 
@@ -309,7 +309,7 @@ class ScramUser(OwnTarget, frozen=True):
 
 
 class AlterScram(ChangeRequest, frozen=True):
-    """One AlterUserScramCredentials; the protocol has no validate-only for it."""
+    """An AlterUserScramCredentials request. Its API has no validate-only mode."""
 
     kafka_name: ClassVar[str] = "AlterUserScramCredentials"
 
@@ -324,7 +324,7 @@ class AlterScram(ChangeRequest, frozen=True):
 
 
 class ElectLeaders(ChangeRequest, frozen=True):
-    """One ElectLeaders for these partitions; unclean elects a replica that is not in sync, losing data."""
+    """An ElectLeaders request. unclean: whether to elect replicas that are not in sync, which loses records."""
 
     counted: ClassVar[tuple[str, ...]] = ("partitions", "partition")
 
@@ -381,7 +381,7 @@ class _OfGroup(ChangeRequest, frozen=True):
 
 
 class CommitOffsets(_OfGroup, frozen=True):
-    """One OffsetCommit for a group without members."""
+    """An OffsetCommit request for a group without members."""
 
     kafka_name: ClassVar[str] = "OffsetCommit"
     counted: ClassVar[tuple[str, ...]] = ("offsets", "offset")
@@ -392,7 +392,7 @@ class CommitOffsets(_OfGroup, frozen=True):
 
 
 class DeleteOffsets(_OfGroup, frozen=True):
-    """One OffsetDelete for the offsets of a group."""
+    """An OffsetDelete request for offsets of a group."""
 
     kafka_name: ClassVar[str] = "OffsetDelete"
     counted: ClassVar[tuple[str, ...]] = ("targets", "offset")
@@ -455,7 +455,7 @@ class ProduceRecords(ChangeRequest, frozen=True):
 
 
 class UnregisterBroker(ChangeRequest, frozen=True):
-    """One UnregisterBroker; the protocol has no validate-only for it."""
+    """An UnregisterBroker request. Its API has no validate-only mode."""
 
     about: ClassVar[str] = "broker {0.broker_id}"
 
@@ -481,7 +481,7 @@ class _OfVoter(ChangeRequest, frozen=True):
 
 
 class AddVoter(_OfVoter, frozen=True):
-    """One AddRaftVoter; the protocol has no validate-only for it."""
+    """An AddRaftVoter request. Its API has no validate-only mode."""
 
     kafka_name: ClassVar[str] = "AddRaftVoter"
 
@@ -495,7 +495,7 @@ class AddVoter(_OfVoter, frozen=True):
 
 
 class RemoveVoter(_OfVoter, frozen=True):
-    """One RemoveRaftVoter; the protocol has no validate-only for it."""
+    """A RemoveRaftVoter request. Its API has no validate-only mode."""
 
     kafka_name: ClassVar[str] = "RemoveRaftVoter"
 

@@ -466,7 +466,7 @@ async def _send_next(
         return run.kept_back(next((CONFLICT for each in overtaken if not each.is_unknown), NOT_READ))
     if work.stopping:
         return run.kept_back(INTERRUPTED)
-    # Up to here a stop holds the request back; from here it waits for the answer.
+    # Before this line, a stop holds the request back; after it, a stop waits for the answer.
     work.in_flight = plan_reconcile.InFlight(run.change, api_name(step.request, run.facts), len(step.staged), _now())
     try:
         outcomes = await _send(client, progress, step)

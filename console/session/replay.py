@@ -43,7 +43,7 @@ MOST_MEMORIES = 512
 
 
 class _Memory(NamedTuple):
-    """The result of an operation."""
+    """The remembered result of an operation, or its error."""
 
     changes: Mapping[int, int]
     """API key -> the number of different answers to it at that time."""

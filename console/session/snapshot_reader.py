@@ -161,7 +161,7 @@ class SnapshotReader:
         """Call a listener for each event, on the thread that changes the snapshot.
 
         Args:
-            listener: must not raise; it may read the snapshot, which is already the new one.
+            listener: a function that must not raise; it may read the snapshot, which is already the new one.
 
         Returns:
             A function that unsubscribes the listener.

@@ -401,9 +401,10 @@ class Poller(Scheduler):
             self._own.take(())
 
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the failures of parts that could not be read. The session's own snapshot stays
-        without them, as no other reader would remove them. Failures of parts that only a pane reads are left out: they
-        may be of long ago."""
+        """Return the snapshot with the failures of parts that could not be read, without those of parts that only a
+        pane reads, which may be old. The session's own snapshot stays without these failures, because no other reader
+        would remove them.
+        """
         if any(each.part in _NOT_POLLED for each in snapshot.failures):
             kept = tuple(each for each in snapshot.failures if each.part not in _NOT_POLLED)
             snapshot = replace(snapshot, failures=kept)

@@ -1,4 +1,4 @@
-"""The console on a flight record: every pane as of a chosen time, with keys to step, jump and play."""
+"""The console on a flight record: every pane at a chosen time, with keys to step, jump and play."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ScreenClient:
         self.at_ms = 0
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Return the operation's result as of the current time. Raises the operation's errors."""
+        """Return the result that the operation had at the current time of the replay. Raises the operation's errors."""
         while True:
             at_ms = self.at_ms
             try:

@@ -72,7 +72,7 @@ class Watch:
     so that each cause has a start time.
 
     Attributes:
-        observations, verdict: the state as of the last poll; None before the first.
+        observations, verdict: the state after the last poll; None before the first.
         lost: the reason why no broker answers; None while one does.
         muted: cause (`cause_id`) -> the end of its mute, UTC.
         seen: cause in the verdict -> the time when it was first seen, UTC.

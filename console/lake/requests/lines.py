@@ -99,7 +99,9 @@ def _is_bare(before: bytes) -> bool:
 
 @lru_cache(64)
 def _is_of_pieces(before: bytes) -> bool:
-    """Return whether a text with one digit in place of all is made of `_PIECES`: such texts are few in a log."""
+    """Return whether a text consists of `_PIECES`. before: the text with one digit in place of all digits, so that a
+    log has few different ones.
+    """
     return not _PIECES.sub(b"", before)
 
 
