@@ -15,8 +15,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model import changes
+from console.model import cluster as model_cluster
 from console.model.acl import Acl
-from console.model.cluster import Broker, Group, GroupLag, Topic, destination, original
+from console.model.cluster import Broker, Group, GroupLag, Topic
 from console.model.codes import BROKER, STATIC_BROKER_CONFIG, TOPIC
 from console.model.config import ConfigResource, entry_in, is_override, min_isr
 from console.model.differing import differing
@@ -443,10 +444,10 @@ def _moved(name: str, was: Topic, became: Topic, old: Snapshot, new: Snapshot) -
     for one, two in zip(was.partitions, became.partitions, strict=False):
         if one.replicas == two.replicas or one.number != two.number:
             continue
-        if two.number in listed and destination(listed[two.number]) != two.replicas:
+        if two.number in listed and model_cluster.destination(listed[two.number]) != two.replicas:
             continue
         if one.number in begun:
-            yield one.number, original(begun[one.number]), two.replicas
+            yield one.number, model_cluster.original(begun[one.number]), two.replicas
         elif set(one.isr) == set(one.replicas):
             yield one.number, one.replicas, two.replicas
 

@@ -1422,10 +1422,7 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
         case changes.TopicTarget(name=topic):
             return _way_back_of_topic(made, topic, observations.last.snapshot)
         case changes.MoveTarget(topic=topic):
-            was, became = (len((each or "").split(",")) for each in (first.was, first.became))
-            if became < was:
-                return cause.Next("give it the former number of replicas", f"replication topic {topic} {was}")
-            return cause.Next(f"move its replicas back to brokers of several racks, as {first.was}")
+            return _placed_back(first, topic)
         case TokenTarget():
             from console.plan.kinds.tokens import MakeToken  # imported late, as the kinds take a megabyte
 
@@ -1442,6 +1439,14 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
         case changes.GroupTarget(name=group) if first.again or first.ahead or first.is_lost:
             return _offsets_back(first, group, observations)
     return None
+
+
+def _placed_back(change: JudgedChange, topic: str) -> cause.Next:
+    """Return the step for a topic that has fewer replicas, or all of them in one rack."""
+    was, became = (len((each or "").split(",")) for each in (change.was, change.became))
+    if became < was:
+        return cause.Next("give it the former number of replicas", f"replication topic {topic} {was}")
+    return cause.Next(f"move its replicas back to brokers of several racks, as {change.was}")
 
 
 def _way_back_of_topic(made: _Made, topic: str, snapshot: Snapshot) -> cause.Next | None:

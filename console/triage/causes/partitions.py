@@ -159,10 +159,17 @@ def _from(entry: config.ConfigEntry | None) -> str:
     return f", from {entry.source.name.lower().replace('_', ' ')}" if entry is not None else ""
 
 
+GIVEN_UP = timedelta(minutes=5)
+"""The time for which a partition has to be without a leader before an unclean election is offered, unless the brokers
+of its ISR were unregistered: a broker that restarts is back by then."""
+
+
 def _leaderless(observations: Observations) -> Iterator[cause.Claim]:
     """Yield partitions without a leader: replicas are alive, so a single broker's absence does not explain it, or the
     last ISR is away.
     """
+    cluster = observations.last.snapshot.cluster
+    listed = {each.id for each in cluster.brokers}
     for symptom in observations.of(triage_symptoms.LEADERLESS):
         topic, number = symptom.subject.topic, symptom.subject.partition
         if topic is None or number is None:
@@ -172,14 +179,16 @@ def _leaderless(observations: Observations) -> Iterator[cause.Claim]:
             continue
         alive = [broker for broker in partition.replicas if broker not in partition.offline]
         isr = ", ".join(map(str, partition.isr)) or "empty"
-        unclean = f"elect unclean topic {topic} partition {number}"
+        unclean, since = f"elect unclean topic {topic} partition {number}", observations.since(symptom)
+        is_unregistered = cluster.shows_fenced and bool(partition.isr) and listed.isdisjoint(partition.isr)
+        is_given_up = is_unregistered or observations.last.at - (since or observations.began) >= GIVEN_UP
         yield cause.Claim(
             cause="leaderless",
             subject=symptom.subject,
             severity=Severity.CRITICAL,
             certainty=Certainty.CERTAIN,
             title=f"{topic}/{number} has no leader",
-            since=observations.since(symptom),
+            since=since,
             times=observations.times((symptom.name, symptom.subject)),
             evidence=(
                 cause.Evidence(f"replicas {_list(partition.replicas)}, ISR {isr}, alive {_list(alive)}", "Metadata"),
@@ -190,26 +199,11 @@ def _leaderless(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Next(f"bring back broker {_list(partition.isr) or _list(partition.replicas)}"),
                 None
                 if not alive
-                else cause.Next(f"if it does not come back within minutes, accept the loss of records ({unclean})")
-                if not _is_given_up(observations, symptom, partition)
-                else cause.Next("accept the loss of records", unclean),
+                else cause.Next("accept the loss of records", unclean)
+                if is_given_up
+                else cause.Next(f"if it does not come back within minutes, accept the loss of records ({unclean})"),
             ),
         )
-
-
-GIVEN_UP = timedelta(minutes=5)
-"""The time for which a partition has to be without a leader before an unclean election is offered: a broker that
-restarts is back by then."""
-
-
-def _is_given_up(
-    observations: Observations, symptom: triage_symptoms.Symptom, partition: model_cluster.Partition
-) -> bool:
-    """Return whether the ISR of a partition without a leader may be lost: it is away for long, or was unregistered."""
-    cluster = observations.last.snapshot.cluster
-    listed = {each.id for each in cluster.brokers}
-    is_unregistered = cluster.shows_fenced and bool(partition.isr) and listed.isdisjoint(partition.isr)
-    return is_unregistered or observations.lasts(symptom.name, symptom.subject, GIVEN_UP)
 
 
 def _held_by_replicas(logs: model_cluster.ReplicaLogs | None) -> Iterator[cause.Evidence]:
