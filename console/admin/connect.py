@@ -435,8 +435,8 @@ async def _described(
 
 
 async def _read_slowly(cluster: _Cluster, expanded: Mapping[str, _Expanded]) -> None:
-    """Read the data that rarely change, if they are due: plugins, definitions of used classes, topics of connectors.
-    Each may be missing: older workers have none of them.
+    """Read the data that rarely change: plugins and the topics of connectors, if their last read is a minute ago
+    (`SLOW_SECONDS`), and definitions of used classes. Each may be missing: older workers have none of them.
     """
     now = time.monotonic()
     if now - cluster.plugins_at >= SLOW_SECONDS:

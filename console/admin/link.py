@@ -881,7 +881,7 @@ LONG = 1 << 20
 
 
 async def aside(size: int, decoding: Callable[[], T]) -> T:
-    """Run a decoding function, in a thread if the response is large, and return its result."""
+    """Run a decoding function, in another thread for a response of at least 1 MiB (`LONG`), and return its result."""
     return decoding() if size < LONG else await asyncio.to_thread(decoding)
 
 

@@ -147,7 +147,9 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
 
 
 def make_room(state: ClusterState) -> None:
-    """Halve the largest logs until all logs together are within the limit."""
+    """If all logs together have more than 64 MiB (`MAX_TOTAL_BYTES`), halve the largest ones until nine tenths of the
+    limit are left.
+    """
     total = sum(log.size for log in state.logs.values())
     if total <= MAX_TOTAL_BYTES:
         return

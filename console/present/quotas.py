@@ -60,8 +60,9 @@ class QuotaTree:
         }
 
     def after(self, quotas: Mapping[QuotaEntity, QuotaValues], staged: Iterable[QuotaEntity]) -> QuotaTree:
-        """Return the tree for other quotas and staged entities. If few entities were added or removed, only these are
-        updated."""
+        """Return the tree for other quotas and staged entities. If at most 1,000 entities (`MOST_MOVED`) were added or
+        removed, update only these.
+        """
         now = frozenset(staged)
         moved = {entity for entity, had, has in differing(self.quotas, quotas) if had is None or has is None}
         # A staged entity has a node before the cluster has its quota, and loses the node if the edit is discarded.

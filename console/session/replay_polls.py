@@ -178,8 +178,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
 
 @lru_cache(4096)
 def _topics_named(asked: Asked) -> tuple[ConfigResource, ...]:
-    """Return the resources of a request for all configs of a few topics, or of a few groups; empty for any other
-    request."""
+    """Return the resources of a request for all configs of at most 50 topics or groups (`MOST_NAMED`); empty for any
+    other request.
+    """
     parts = asked_parts(asked.api_key, asked.version, asked.request) or ()
     items = [part[1] for part in parts if isinstance(part, tuple)]
     if len(items) > MOST_NAMED or any(

@@ -115,7 +115,7 @@ def run_script(
 
 
 def refuse_long_lines(text: str) -> None:
-    """Raise ParseError for a line of a script that is too long."""
+    """Raise ParseError for a line of a script of more than about a million characters (`LONGEST_LINE`)."""
     start = 0
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:

@@ -152,7 +152,9 @@ class Poller(Scheduler):
         return self._seen(datetime.now(UTC))
 
     async def _look_at_throttles(self) -> None:
-        """Note the time by which brokers delayed this console within the last seconds."""
+        """Note the time by which brokers delayed this console, in ms per second over the last 10 s
+        (`THROTTLED_WITHIN`).
+        """
         from console.admin import cluster
 
         now, context = time.monotonic(), self._session.context

@@ -210,7 +210,7 @@ class LogBytes:
         return at
 
     def _check_line(self, begin: int, size: int) -> None:
-        """Raise OSError for a line that is longer than the limit."""
+        """Raise OSError for a line of more than 64 MiB (`LONGEST_LINE`)."""
         if size > LONGEST_LINE:
             where = f"from byte {begin} on"
             raise OSError(f"{self.path}: no end of a line in {LONGEST_LINE >> 20} MiB {where}: no log")
