@@ -22,7 +22,9 @@ from tests.unit import test_triage as triage
 
 @pytest.mark.parametrize("fenced", [True, False])
 def test_a_rack_is_known_when_its_brokers_are_listed_no_more(*, fenced: bool) -> None:
-    """Kafka before 4.0 does not list brokers that are down; a broker that was never listed has no rack."""
+    """Triage names a rack as down even if its brokers are no longer listed, as before Kafka 4.0. If a broker was never
+    listed, its rack is unknown, and triage names the brokers.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return triage.without_broker(snapshot, [2, 4, 6], fenced=fenced) if tick >= 2 else snapshot
@@ -70,7 +72,9 @@ def test_a_broker_with_the_only_complete_copy_is_started_and_not_drained(
 
 @pytest.mark.parametrize(("ticks", "is_slow"), [(5, False), (7, True)])
 def test_a_lag_after_a_broker_went_is_a_consumers_only_if_it_stays(ticks: int, is_slow: bool) -> None:
-    """The broker goes at the second poll, with a poll every 5 s; 20 s later the lag still grows."""
+    """Triage names a slow consumer only if the lag still grows more than 20 s after a broker went. The broker goes at
+    the second poll; polls are 5 s apart.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         lagging = triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
@@ -95,7 +99,9 @@ def test_a_broker_that_was_away_from_the_first_poll_holds_back_no_lag() -> None:
     ("ticks", "cause", "severity"), [(6, "broker-restarting", Severity.INFO), (70, "replication-broken", Severity.HIGH)]
 )
 def test_a_broker_that_came_back_may_be_catching_up(ticks: int, cause: str, severity: Severity) -> None:
-    """The broker is away for two polls, and then up but out of the ISRs; polls are 5 s apart."""
+    """A broker that came back and is out of the ISRs is restarting at first; its replication is broken if that lasts
+    for minutes. It is away for two polls, which are 5 s apart.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = triage.without_broker(snapshot, [3])
@@ -204,7 +210,9 @@ def test_a_quorum_that_was_never_described_is_lost_if_it_was_asked_about(seconds
 
 @pytest.mark.parametrize(("seconds", "is_healthy"), [(4, True), (7, False)])
 def test_brokers_that_wait_for_a_leader_are_not_called_healthy(seconds: int, *, is_healthy: bool) -> None:
-    """An election takes one or two seconds."""
+    """If brokers do not answer about the quorum, the verdict is healthy only for the first seconds, because an election
+    takes one or two seconds.
+    """
     late = {**triage.healthy().read_at, "cluster": triage.START + timedelta(seconds=seconds)}
     known = with_failures(
         replace(triage.healthy(), read_at=late), "quorum", [("quorum", Failure("TIMED_OUT", "no answer"))]
@@ -350,7 +358,9 @@ def test_a_lag_in_partitions_that_stand_still_is_possibly_slowness_until_they_ar
 def test_who_is_written_more_than_its_quota_is_throttled_and_not_stuck(
     quota: float | None, cause: str, certainty: Certainty
 ) -> None:
-    """Fifty records of 100 bytes are written every 5 s."""
+    """A group whose commits stand still is throttled if its quota is below the bytes that are written for it, here
+    fifty records of 100 bytes every 5 s; otherwise it is stuck.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         sized = triage._at_its_quota(snapshot, tick)
@@ -391,8 +401,8 @@ def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, gr
 
 @pytest.mark.parametrize(("ended", "is_stopped"), [(6, True), (8, False)])
 def test_a_group_without_members_is_stopped_once_its_commits_rest(ended: int, *, is_stopped: bool) -> None:
-    """The group commits at each poll, every 5 s, up to the poll `ended` of eight. It has no members from the fifth poll
-    on, but a program may commit without being a member.
+    """A group without members is stopped once its commits rest, because a program may commit without being a member.
+    The group commits every 5 s up to the poll `ended` of eight, and has no members from the fifth poll on.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -440,7 +450,9 @@ def test_elections_of_a_rolling_restart_are_announced_with_it_and_lost_candidaci
 
 
 def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
-    """The broker that leads the quorum goes and comes back, then the next leader does, and then the third."""
+    """Triage names a restless quorum only after a third failover: its leader goes and comes back, then the next leader
+    does, and then the third.
+    """
 
     def crashes(snapshot: Snapshot, tick: int) -> Snapshot:
         times = tick // 10
