@@ -179,8 +179,8 @@ class _Cluster:
         self.slots = asyncio.Semaphore(AT_ONCE)
 
     async def read(self, path: str, form: type[T], *, method: str = "GET", body: object = None) -> T:
-        """Return the answer of the first worker that gives one; a status of 500 or more counts only from the last
-        worker.
+        """Return the answer of the first worker that gives one. After a status of 500 or more, ask the next worker, and
+        return it only from the last one.
 
         Raises:
             Unreachable: no worker is reached.

@@ -346,7 +346,7 @@ def settle(found: Iterable[Marker], first_offset: int) -> Settled:
     Records between a BeginTransactionRecord and an AbortTransactionRecord never take effect; those behind a
     BeginTransactionRecord without an end do not yet. If the broker has deleted the beginning of a transaction, only its
     end is left. If the end of a transaction is damaged, only its beginning is left; nothing proves that the transaction
-    counts, so its records are left out.
+    was committed, so its records are left out.
     """
     aborted: list[Range] = []
     begun: int | None = None

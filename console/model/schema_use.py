@@ -44,9 +44,7 @@ def id_uses(snapshot: Snapshot, subject: Subject) -> list[IdUse]:
 
 
 def subjects_in(snapshot: Snapshot, topic: str) -> list[tuple[str, IdUse]]:
-    """Return the subjects that the newest records of a topic name by ids. An id counts for every subject
-    that has it.
-    """
+    """Return the subjects that the newest records of a topic name by ids: for each id all subjects that have it."""
     return [
         (name, use)
         for name in sorted(snapshot.schemas)

@@ -98,7 +98,7 @@ class TokenTarget(OwnTarget, frozen=True):
 
 
 class CreateToken(ChangeRequest, frozen=True):
-    """One CreateDelegationToken request."""
+    """A CreateDelegationToken request."""
 
     kafka_name: ClassVar[str] = "CreateDelegationToken"
 
@@ -124,12 +124,12 @@ class TokenChange(ChangeRequest, frozen=True):
 
 
 class RenewToken(TokenChange, frozen=True):
-    """One RenewDelegationToken request. period_ms: -1 for the broker's configured period."""
+    """A RenewDelegationToken request. period_ms: -1 for the broker's configured period."""
 
     kafka_name: ClassVar[str] = "RenewDelegationToken"
 
 
 class ExpireToken(TokenChange, frozen=True):
-    """One ExpireDelegationToken request. period_ms: -1 to expire it immediately."""
+    """An ExpireDelegationToken request. period_ms: -1 to expire it immediately."""
 
     kafka_name: ClassVar[str] = "ExpireDelegationToken"

@@ -138,8 +138,9 @@ def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
 
 
 def _indented(data: bytes) -> bytes:
-    """Return JSON with each member in its own line; unchanged if it is invalid, has more than
-    `LARGEST_PRETTY` bytes, or is deeper than `DEEPEST_PRETTY` levels."""
+    """Return JSON with each member in its own line; unchanged if it is invalid, has more than `LARGEST_PRETTY` bytes,
+    or is deeper than `DEEPEST_PRETTY` levels.
+    """
     if len(data) > LARGEST_PRETTY or deeper_than(data, DEEPEST_PRETTY):
         return data[:IN_FULL]
     try:

@@ -242,8 +242,8 @@ class Replay:
 
 
 def context_of(header: Header, tape: Tape, name: str) -> Context:
-    """Return the context of a record, which can't send changes. name: the name of its file, which counts if the record
-    names no context.
+    """Return the context of a record, which can't send changes. name: the name of its file, for a record that names no
+    context.
     """
     settings = ConnectionSettings(
         tuple(tape.addresses()[:1]) or ((name, 0),), read_only=True, connect=tuple(_connect_of(tape))

@@ -194,8 +194,8 @@ class Scheduler:
         self._woken = asyncio.Event()
 
     def late(self) -> tuple[str, ...]:
-        """Return the parts whose last successful read is older than their interval and `LATE`; parts that were never
-        read do not count.
+        """Return the parts whose last successful read is older than their interval and `LATE`, without parts that were
+        never read.
         """
         oldest = time.monotonic() - LATE
         return tuple(each.name for each in self.parts if self._fresh_until.get(each.name, inf) < oldest)

@@ -63,7 +63,7 @@ def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
 
     Args:
         texts: the texts of ``-e`` options, a line each; None without any.
-        file: a path, ``-`` for standard input; it counts only without texts.
+        file: a path, ``-`` for standard input; ignored if there are texts.
 
     Returns:
         None if the file can't be read, is larger than LARGEST_SCRIPT, or is not in UTF-8.
