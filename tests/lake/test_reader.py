@@ -687,7 +687,9 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def test_bytes_that_are_no_parquet_are_an_error_with_words(
     good: Lake, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Bytes are changed, cut off or replaced at the end of the file, where Parquet has the places of all parts."""
+    """If bytes of a Parquet file are changed, cut off or replaced, also at the end with the places of all parts, the
+    reader returns rows or raises an error with a message.
+    """
     where = tmp_path_factory.mktemp("bad") / "lake"
     shutil.copytree(good.where, where)
     lake = Lake.open(str(where))
