@@ -53,7 +53,9 @@ COPY = ", and no broker that is up has all records of orders/0"
 def test_a_broker_with_the_only_complete_copy_is_started_and_not_drained(
     isr: tuple[int, ...], logs: cluster.ReplicaLogs | None, said: str, *, is_needed: bool
 ) -> None:
-    """A partition on brokers 2 and 3 has no leader, and broker 3 is down."""
+    """If a broker that is down has the only complete copy of a partition, triage asks to start it, and not to drain it.
+    The partition is on brokers 2 and 3 and has no leader; broker 3 is down.
+    """
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         known = triage.without_broker(snapshot, [3])
@@ -118,7 +120,9 @@ def test_a_broker_that_came_back_may_be_catching_up(ticks: int, cause: str, seve
 
 @pytest.mark.parametrize(("a_poll", "is_named"), [(2, False), (20, True)])
 def test_a_trend_of_a_disk_is_believed_for_a_while(a_poll: int, *, is_named: bool) -> None:
-    """With a poll every 5 s, a disk that loses 2 bytes a poll has more than half an hour left after 40 s."""
+    """Triage names a disk as filling only if it fills within 30 times the time of its trend. With a poll every 5 s for
+    40 s, a disk that loses 2 bytes a poll has more than half an hour left.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         shrunk = cluster.LogDir("/data", cluster.ReplicaSizes(), 1_000, 900 - a_poll * tick)
@@ -393,7 +397,9 @@ def test_a_lag_is_slowness_only_where_commits_go_on(*, commits: bool, is_slow: b
     ids=["noise", "8 s behind", "20 s behind"],
 )
 def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, grows: bool, is_trouble: bool) -> None:
-    """A hundred records a poll are written, for 40 s."""
+    """A group that reads 97 of a hundred records a poll is not slow. If it reads 80, it is slow, and if it reads 50, it
+    is also a trouble. It reads for 40 s, with a poll every 5 s.
+    """
     verdict = diagnose(triage.watched(lambda s, t: triage.moved(s, {0: (100 + read * t, 100 + 100 * t)})))
     assert (("consumer-slow", Subject(group="billing")) in triage.named(verdict)) is grows
     assert verdict.is_healthy is not is_trouble

@@ -579,9 +579,8 @@ def test_members_of_different_services_are_told_apart() -> None:
 
 @pytest.mark.parametrize(("stands", "cause"), [(True, "consumer-stuck"), (False, "group-rebalancing")])
 def test_a_record_that_ends_its_readers_is_named_rather_than_their_rebalances(*, stands: bool, cause: str) -> None:
-    """Polls are 5 s apart, and rebalances 25 s.
-
-    stands: whether one of two partitions stands still through all rebalances.
+    """If a partition stands still through all rebalances, triage names its record instead of the rebalances. Polls are
+    5 s apart, and rebalances 25 s. stands: whether one of two partitions stands still.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -712,7 +711,9 @@ def test_names_that_change_at_each_start_are_no_release() -> None:
 def test_a_share_group_stands_at_a_record_until_its_deliveries_are_used_up(
     type_: str, ticks: int, *, is_stuck: bool
 ) -> None:
-    """The start offset of a share group moves once the first record is done, while members work on later records."""
+    """A share group is stuck only after its deliveries of a record are used up: its start offset moves once the first
+    record is done, while members work on later records.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         now = moved(snapshot, {0: (100, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})

@@ -159,9 +159,8 @@ def test_a_partition_without_a_leader_is_no_unclean_way_back() -> None:
 
 @pytest.mark.parametrize(("set_at", "is_named"), [(0, True), (4, False)])
 def test_a_throttle_is_left_behind_only_once_its_tool_had_time_for_it(set_at: int, *, is_named: bool) -> None:
-    """Polls are 5 s apart. A tool sets the throttle before its moves, and removes it after them.
-
-    set_at: the tick from which the throttle exists.
+    """Triage names a throttle as left behind only some polls after a tool has set it, because a tool sets it before its
+    moves and removes it after them. Polls are 5 s apart. set_at: the tick from which the throttle exists.
     """
     resource, key = broker_resource(2), "leader.replication.throttled.rate"
 
