@@ -69,6 +69,12 @@ class PrivateLog(logging.Handler):
         """Write a record; the first one opens the file."""
         self._rotated.emit(record)
 
+    def close(self) -> None:
+        """Close the file, if a record opened it."""
+        if "_rotated" in vars(self):
+            self._rotated.close()
+        super().close()
+
 
 def keep_from_stderr() -> None:
     """Log exceptions that a thread or a destructor could not raise, instead of printing them over the screen: their

@@ -4,7 +4,9 @@ which run from their first test to their last one.
 
 from __future__ import annotations
 
+import fcntl
 import gc
+import logging
 import os
 import signal
 from collections.abc import Callable, Generator, Iterator
@@ -16,6 +18,7 @@ import pytest
 from _pytest.nodeid import NodeId
 from hypothesis import settings
 
+from console.log_file import PrivateLog
 from tests.support import real_clusters
 from tests.support.cached_folder import cache_home
 from tests.support.children import end_children
@@ -85,6 +88,16 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, object, object]:
+    """Let one of xdist's workers at a time import a file: it compiles modules, and the others read what it wrote."""
+    if not isinstance(collector, pytest.Module) or "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    with collector.path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return (yield)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Put tests that share a cluster into one process, with `--dist loadgroup`, and let the longest begin first."""
@@ -149,6 +162,18 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     return home
+
+
+@pytest.fixture(autouse=True)
+def closed_log() -> Iterator[None]:
+    """Close the log of a command after its test: else the logs of all earlier tests would get each record of later
+    ones.
+    """
+    yield
+    root = logging.getLogger()
+    for log in [each for each in root.handlers if isinstance(each, PrivateLog)]:
+        root.removeHandler(log)
+        log.close()
 
 
 @pytest.fixture(autouse=True)

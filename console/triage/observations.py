@@ -306,7 +306,7 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
 
 
 def _took(observations: Observations, poll: symptoms.Poll) -> Mapping[int, Took]:
-    """Return the times of brokers' answers after a poll. A broker that did not answer begins anew: it may start."""
+    """Return the times of brokers' answers after a poll. A broker that did not answer begins again: it may start."""
     if poll.took is observations.last.took and observations.took:  # several polls may follow one round of probes
         return observations.took
     return {

@@ -158,16 +158,10 @@ def test_every_log_is_private_also_once_rotated(tmp_path: Path, monkeypatch: pyt
     folder.mkdir(mode=0o755)
     (folder / "kac.log").write_text("of a former version\n")
     (folder / "kac.log.1").write_text("of a former version\n")
-    before = logging.getLogger().handlers[:]
-    try:
-        assert open_log({"XDG_STATE_HOME": str(tmp_path)}) is None
-        assert (mode(folder), mode(folder / "kac.log"), mode(folder / "kac.log.1")) == (0o700, 0o600, 0o600)
-        for _ in range(200):
-            logging.getLogger("console.x").warning("x" * 100)
-    finally:
-        for handler in [each for each in logging.getLogger().handlers if each not in before]:
-            logging.getLogger().removeHandler(handler)
-            handler.close()
+    assert open_log({"XDG_STATE_HOME": str(tmp_path)}) is None
+    assert (mode(folder), mode(folder / "kac.log"), mode(folder / "kac.log.1")) == (0o700, 0o600, 0o600)
+    for _ in range(200):
+        logging.getLogger("console.x").warning("x" * 100)
     files = sorted(each.name for each in folder.iterdir())
     assert files == ["kac.log", *(f"kac.log.{number}" for number in range(1, KEPT + 1))]
     assert {mode(folder / name) for name in files} == {0o600}

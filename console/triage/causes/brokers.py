@@ -639,7 +639,7 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
             next=(
                 cause.Next(
                     f"look at {_address(observations, broker)}: its disk, its processors, garbage collection, and the "
-                    "network to it: no API tells which of them is slow"
+                    "network to it: no API reports which of them is slow"
                 ),
             ),
         )

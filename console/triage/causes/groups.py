@@ -200,7 +200,7 @@ def _is_over(members: memberships.Memberships, reading: Reading, trend: LagTrend
 
 def _may_yet_start(observations: Observations, group: str, left: Left | None, trend: LagTrend) -> bool:
     """Return whether something may start consumers for the records that have just begun to arrive: the group had no
-    member before, as one that an autoscaler keeps at zero, and nobody committed for it.
+    member before, as one that an autoscaler keeps at zero, and no client committed for it.
     """
     since = observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group)))
     if since is None or observations.last.at - since >= STARTS:
