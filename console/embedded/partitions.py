@@ -147,8 +147,8 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
 
 
 def make_room(state: ClusterState) -> None:
-    """If all logs together have more than 64 MiB (`MAX_TOTAL_BYTES`), halve the largest ones until nine tenths of the
-    limit are left.
+    """Halve the largest logs until nine tenths of 64 MiB (`MAX_TOTAL_BYTES`) are left. Do nothing if all logs together
+    have at most 64 MiB.
     """
     total = sum(log.size for log in state.logs.values())
     if total <= MAX_TOTAL_BYTES:

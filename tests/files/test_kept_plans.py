@@ -1,4 +1,6 @@
-"""Tests of kept plans on an unchanged cluster: for each kind of edit, kac reads the state again and finds it unchanged."""
+"""Tests of kept plans on an unchanged cluster: kac reads the state of each kind of edit again and finds it
+unchanged.
+"""
 
 from __future__ import annotations
 
