@@ -99,7 +99,9 @@ def until(is_so: Callable[[], bool], running: Watched) -> None:
 
 
 def while_it_runs(growing: Growing, rounds: int) -> None:
-    """Measure five changes, again and again, in one session of `kac lake run`."""
+    """Report the seconds until a reader sees five changes, and the CPU time of their batch, in one session of `kac lake
+    run`: the median of `rounds` times.
+    """
     seconds: list[float] = []
     batches: list[Cost] = []
     with watched(kac("lake", "run", "--lake", growing.lake.where, "--master", "local[2]")) as running:

@@ -148,7 +148,9 @@ def proportional(pid: int) -> float:
 
 
 def ssh(count: int, rounds: int) -> None:
-    """Measure connections through an SSH host."""
+    """Report the seconds, CPU seconds and MiB of one and of `count` connections through an SSH host, by channels of one
+    ssh and by a process ``ssh -W`` for each connection.
+    """
     ways = {"channels of one ssh": by_channels, "a process of ssh -W each": by_processes}
     with ssh_host(), listener() as address:
         way = SshWay(EDGE)

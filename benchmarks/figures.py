@@ -23,7 +23,7 @@ def interleaved(measures: Mapping[str, Measure], rounds: int) -> dict[str, list[
 
 
 def report(what: str, **figures: object) -> None:
-    """Print a line of JSON."""
+    """Print a name and its figures as a line of JSON."""
     print(json.dumps({"what": what, **figures}), flush=True)
 
 
@@ -37,7 +37,9 @@ def report_times(what: str, taken: Mapping[str, list[float]]) -> dict[str, float
 
 
 def report_ratio(what: str, value: float, limit: float, *, at_least: bool = False) -> None:
-    """Print a ratio, or any figure, with its upper limit; with `at_least` its lower limit."""
+    """Print a ratio or another figure with its limit, and whether it is within the limit: at most `limit`; with
+    `at_least`, at least `limit`.
+    """
     report(what, ratio=round(value, 3), limit=limit, ok=value >= limit if at_least else value <= limit)
 
 

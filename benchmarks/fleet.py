@@ -91,7 +91,7 @@ def collect(home: Path, rounds: int, count: int) -> None:
 
 
 def measure(count: int, rounds: int) -> None:
-    """Measure `kac lake collect` over `count` clusters."""
+    """Report the cost of `kac lake collect` over `count` clusters."""
     with tempfile.TemporaryDirectory() as folder, fleet(count) as addresses:
         home = Path(folder)
         (home / "kac").mkdir()

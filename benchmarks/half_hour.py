@@ -53,8 +53,8 @@ def polls(topics: int, busy: int) -> Iterator[Snapshot]:
 
 
 def memory(topics: int, busy: int, limit: float) -> None:
-    """Measure the MiB of half an hour of samples, extrapolated from `POLLS` of them. Parts that samples share count
-    once; the names themselves belong to the topics and do not count.
+    """Report the MiB of half an hour of samples, extrapolated from `POLLS` of them. The sum includes parts that samples
+    share once, and omits the names themselves, which belong to the topics.
     """
     known, seconds = HalfHour(), []
     for turn, polled in enumerate(polls(topics, busy)):

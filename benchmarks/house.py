@@ -180,7 +180,7 @@ def long_functions(found: Iterable[Module]) -> list[str]:
 
 
 def with_many_methods(found: Iterable[Module]) -> list[str]:
-    """Return the classes of more than `MANY_METHODS` methods, as ``path: name``; properties and handlers count."""
+    """Return the classes of more than `MANY_METHODS` methods, including properties and handlers, as ``path: name``."""
     return [
         f"{module.path}: {each.name}"
         for module in found

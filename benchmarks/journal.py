@@ -111,7 +111,7 @@ async def measured(what: str, bootstrap: str, change: int) -> dict[str, float]:
 
 
 def in_process(what: str, bootstrap: str, change: int, home: Path) -> dict[str, float]:
-    """Measure in a new process."""
+    """Take a measurement of this module in a new process, and return its figures by name."""
     command = [sys.executable, "-m", "benchmarks.journal", "--measure", what, bootstrap, str(change)]
     environ = {**os.environ, "XDG_STATE_HOME": str(home)}
     found = subprocess.run(command, env=environ, stdout=subprocess.PIPE, text=True, check=True)

@@ -79,7 +79,7 @@ async def searched(session: Session) -> None:
 
 
 async def measured(addresses: Sequence[tuple[str, int]], cluster: int, seconds: float, partitions: int) -> None:
-    """Measure the rates and the searches, and report both. cluster: the process id of the cluster."""
+    """Measure and report the rates and the searches of a cluster. cluster: the process id of the cluster."""
     settings = ConnectionSettings(tuple(addresses), request_timeout=120.0)
     client = AdminClient(settings)
     client.start()

@@ -113,8 +113,8 @@ def kac(bootstrap: str, topic: str, *options: str) -> str:
 
 
 def commands(bootstrap: str, topic: str) -> dict[str, str]:
-    """Return name -> a pipeline that prints the number of found lines. The shell waits for kac, so that kac's memory
-    counts.
+    """Return name -> a pipeline that prints the number of found lines. The shell waits for kac, so its memory includes
+    kac's.
     """
     kcat = KCAT.format(bootstrap=bootstrap, topic=topic)
     return {
@@ -150,7 +150,9 @@ LIMITS = (
 
 
 def measure(bootstrap: str, codec: str, count: int, rounds: int, only: str) -> None:
-    """Measure and print the figures of a topic."""
+    """Report the milliseconds and the MiB of kac and of other tools for the records of a topic. Raises RuntimeError if
+    a tool prints fewer lines than expected.
+    """
     memory: dict[str, float] = {}
 
     def once(name: str, command: str) -> Callable[[], float]:

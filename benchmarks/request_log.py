@@ -42,8 +42,8 @@ def _short(dice: random.Random) -> Logged:
 
 
 def _mixed(dice: random.Random) -> Logged:
-    """Return a request: fetches of many topics, some in an old form; produce requests without a response (acks=0); a
-    few changes that a broker forwards.
+    """Return a random request: a fetch of many topics, possibly in an old form; a produce request, possibly without a
+    response (acks=0); a metadata request; or a rare change, possibly forwarded by a broker.
     """
     kind = dice.random()
     sizes = [dice.randrange(100, 9_000) if dice.random() < 0.3 else 0 for _ in range(dice.randrange(5, 20))]

@@ -119,7 +119,7 @@ def compare(name: str, lines: int, rounds: int, folder: Path, pythons: Mapping[s
 
 
 def margin(name: str, smaller: tuple[int, Mapping[str, Cost]], larger: tuple[int, Mapping[str, Cost]]) -> None:
-    """Print the cost of an additional line between two numbers of lines."""
+    """Print the CPU and wall time, in microseconds, of each additional line between two numbers of lines."""
     (few, before), (many, after) = smaller, larger
     added = {who: after[who] - before[who] for who in after}
     what = f"{name}: a line from {few} to {many}"

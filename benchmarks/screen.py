@@ -101,7 +101,9 @@ def alter(address: str, operation: ConfigOp) -> None:
 
 
 def at_rest(command: list[str], address: str) -> None:
-    """Measure idle bytes, a cursor key, keys of the command bar, a changed value, and memory."""
+    """Report the bytes that the console writes at rest, for a cursor key, for a key of the command bar and for a
+    changed value; and its memory in MiB. Raises RuntimeError if the changed value is not shown within 15 s.
+    """
     with Terminal(command, columns=100, rows=30) as terminal:
         topics(terminal)
         terminal.settle(quiet=RATES, timeout=60.0)

@@ -90,7 +90,7 @@ def in_turn(measures: dict[str, Callable[[], Taken]], rounds: int) -> dict[str, 
 
 
 def report_counts(what: str, found: start_counts.StartCounts) -> None:
-    """Print the number of modules and classes."""
+    """Print the numbers of modules and classes that a start of kac made."""
     report(
         what,
         modules=len(found.modules),

@@ -30,8 +30,8 @@ PRECISION, RECALL, SECONDS = 0.95, 0.9, 15.0
 
 
 async def run(options: argparse.Namespace) -> list[Trial]:
-    """Run the trials on one cluster, and return them. A trial that the laboratory could not make is reported, and does
-    not count.
+    """Run the trials on one cluster, and return them. Report a trial that the laboratory could not make, and
+    omit it.
     """
     chosen: list[tuple[Fault, ...]] = []
     if not options.no_singles:
@@ -87,7 +87,7 @@ def _told(told: Told) -> str:
 
 
 def report_score(done: Iterable[Trial]) -> None:
-    """Print the figures, with their targets, by version."""
+    """Print the score of the trials for each version, with the targets for false alarms, missed causes and seconds."""
     by_version: dict[str, list[Judged]] = {}
     for trial in done:
         if FAULTS.keys() & set(trial.faults):  # a healthy cluster has no cause: its false alarms are reported

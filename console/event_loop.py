@@ -16,8 +16,8 @@ T = TypeVar("T")
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end in its own loop, and return its result.
 
-    asyncio restores a signal's handler at the end. Before Python 3.12, `signal` looks the handler up in an enum, fails,
-    and puts the handler's repr into an error that is dropped; the handler holds the main task with its whole result.
+    asyncio restores a signal's handler at the end. Before Python 3.12, `signal` then looks the handler up in an enum,
+    fails, and makes the handler's repr for an error that it ignores; the handler holds the main task with its result.
     For a snapshot of 4,000 topics that takes half a second of CPU time, so the task that asyncio runs has no result.
     """
     results: list[T] = []

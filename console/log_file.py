@@ -33,7 +33,7 @@ class WithoutSecrets(logging.Formatter):
     """Removes secrets of a command that a broker's message or a traceback may repeat."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as lines, without secrets, of at most LONGEST_RECORD characters."""
+        """Return the record as lines, without secrets, of at most 65,536 characters (`LONGEST_RECORD`)."""
         from console.sensitive import without_secrets
 
         return without_secrets(indented(super().format(record)[:LONGEST_RECORD]), "…")

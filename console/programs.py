@@ -69,8 +69,9 @@ class Program(NamedTuple):
 
 
 def safe_path(environ: Mapping[str, str]) -> str:
-    """Return PATH with only the folders in which no other user may put a program, as `require_own` checks. Relative
-    folders are dropped, since they depend on the working directory."""
+    """Return PATH with only the folders in which no other user may put a program, as `require_own` checks. Omit
+    relative folders, since they depend on the working directory.
+    """
     # Some shells search their working directory if PATH is empty, so never return an empty path.
     return os.pathsep.join(each for each in _folders(environ) if not _danger(Path(each))) or os.defpath
 

@@ -44,7 +44,7 @@ def stale_pages(root: Path) -> Iterator[str]:
 
 
 def stale_pictures(root: Path) -> str:
-    """Return the pictures that differ from the console; ``""`` if none do."""
+    """Return a message if pictures differ from the console; ``""`` if all are equal."""
     try:
         inputs.run([sys.executable, "-m", "screenshots.take", "--check"], root)
     except RuntimeError as error:

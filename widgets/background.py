@@ -17,7 +17,9 @@ _LIGHT = frozenset({"7", *map(str, range(9, 16))})
 
 
 def from_environment(environ: Mapping[str, str]) -> bool | None:
-    """Return whether ``COLORFGBG`` (rxvt and Konsole set it: ``0;15``) has a light background; None if it has none."""
+    """Return whether ``COLORFGBG`` has a light background (rxvt and Konsole set it, for example to ``0;15``); None if
+    it has no background.
+    """
     last = environ.get("COLORFGBG", "").rpartition(";")[2].strip()
     return last in _LIGHT if last.isdecimal() and int(last) < 16 else None
 

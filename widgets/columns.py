@@ -236,7 +236,9 @@ class ColumnView(LineView):
         return 0
 
     def is_cut(self, width: int) -> bool:
-        """Return whether a column of texts is narrower than its texts, so that they are folded."""
+        """Return whether a left-aligned column of at least `FOLDED_FROM` (8) cells is narrower than its texts, so that
+        they are folded.
+        """
         placed = self._layout_for(width).placed
         return self.folds and any(
             place.width < self._natural[place.column]

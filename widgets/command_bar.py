@@ -384,7 +384,9 @@ class CommandBar(BarRows):
         """The text changed; never sent for a masked line."""
 
         def can_replace(self, message: Message) -> bool:
-            """Return whether this message replaces the one before: only the last of several counts."""
+            """Return whether this message replaces the one before: of several changes of the bar, handlers need only
+            the last.
+            """
             return isinstance(message, CommandBar.Changed) and message.bar is self.bar
 
     class Closed(BarMessage):

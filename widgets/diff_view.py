@@ -150,7 +150,7 @@ class DiffView(LineView):
         return [whole, *_beside(start, rest)]
 
     def is_cut(self, width: int) -> bool:
-        """Return whether a name or title is too long for the line."""
+        """Return whether a line is too narrow for its name or title, which is then folded."""
         return any(len(self.pieces(index, width, MOST_LINES)) > 1 for index in range(self.line_count()))
 
     # -- places ---------------------------------------------------------------------------------------------------

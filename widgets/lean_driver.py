@@ -122,7 +122,7 @@ class Background(Message):
 
 
 class MayGoAway:
-    """A terminal that may disappear. Later writes are dropped.
+    """A terminal that may disappear, and then ignores later writes.
 
     Otherwise the error would end Textual's writer thread, and the program would block forever once that thread's queue
     is full (30 writes), or at its end.

@@ -104,7 +104,7 @@ class LinePainter:
 class MovedWidgets(Compositor):
     """A compositor that also repaints a widget whose move was seen before the layout of the screen.
 
-    A read of a widget's size, as by each repaint of a part of it, may make the map of the screen again while a layout
+    Each repaint of a part of a widget reads the widget's size. That may make the map of the screen again while a layout
     is due. Textual's layout then finds no difference from that map, and paints nothing at the new places.
     """
 

@@ -37,7 +37,9 @@ class Highlighted(LineMessage, namespace="line_view"):
     """The cursor has moved to another key."""
 
     def can_replace(self, message: Message) -> bool:
-        """Return whether this message replaces the one before: only the last of several counts."""
+        """Return whether this message replaces the one before: of several moves of the cursor, handlers need only the
+        last.
+        """
         return isinstance(message, Highlighted) and message.view is self.view
 
 

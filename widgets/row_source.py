@@ -35,8 +35,9 @@ class Column(NamedTuple):
     """One column of a table.
 
     `width` is in cells; None measures a sample of the rows. A column with `flex` takes a share of the remaining space.
-    If not everything fits, the columns with the lowest `priority` are dropped first; the first column, and `gutter`
-    columns (state letters, without a gap after them), always stay. `sort_key` is the key that sorts by this column.
+    If not everything fits, the table omits the columns with the lowest `priority` first; it always keeps the first
+    column, and `gutter` columns (state letters, without a gap after them). `sort_key` is the key that sorts by this
+    column.
     """
 
     id: str

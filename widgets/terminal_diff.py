@@ -187,7 +187,7 @@ class TerminalDiff:
         """Return the output that makes the terminal show a frame; often ``""``.
 
         Args:
-            frame: text with cursor positions, SGR sequences and line feeds. Hyperlinks in it are dropped.
+            frame: text with cursor positions, SGR sequences and line feeds. The output omits its hyperlinks.
 
         Raises:
             UnreadableFrame: the frame has any other sequence. The content of the terminal is unknown then.

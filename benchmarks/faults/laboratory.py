@@ -233,8 +233,8 @@ class Laboratory:
             yield
 
     async def trial(self, *faults: Fault, record: Path | None = None) -> Trial:
-        """Make faults at once in a healthy cluster, poll until all causes are named or the time is over, and undo the
-        faults. record: the file for the responses to the console; None for none.
+        """Make faults at once in a healthy cluster, poll until triage has named all causes or the time is over, and
+        undo the faults. record: the file for the responses to the console; None for no file.
         """
         await self.green()
         async with self.load(), contextlib.AsyncExitStack() as stack:
@@ -308,25 +308,29 @@ class Watch(watch.Watch):
             self._names.add(verdict, time.monotonic() - self._clock)
 
     def start(self) -> float:
-        """Note the beginning of the faults: causes that are named from now on count, with the seconds since now."""
+        """Note the beginning of the faults, and return it: from now on, collect the causes that triage names, with the
+        seconds since now.
+        """
         self._names = Names()
         self._began_ms = now_ms()
         self._clock = time.monotonic()
         return self._clock
 
     async def poll_until(self, wanted: Iterable[Name], within: float, making: asyncio.Future[Any]) -> None:
-        """Poll until the faults are made and all these causes were named, or until `within` seconds have passed."""
+        """Poll until the faults are made and triage has named all of these causes, or until `within` seconds have
+        passed.
+        """
         assert self._clock is not None
         wanted = tuple(wanted)
         while time.monotonic() - self._clock < within and not (making.done() and self.has_all(wanted)):
             await self.poll_again()
 
     def has_all(self, wanted: Iterable[Name]) -> bool:
-        """Return whether each of these causes was named since the faults began."""
+        """Return whether triage has named each of these causes since the faults began."""
         return all(any(name.fits(told.cause, told.subject) for told in self._names.told) for name in wanted)
 
     def trial(self, faults: tuple[str, ...], version: str) -> Trial:
-        """Return the causes that were named since the faults began."""
+        """Return the trial, with the causes that triage has named since the faults began."""
         assert self._clock is not None
         return Trial(
             faults=faults,

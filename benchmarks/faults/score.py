@@ -1,4 +1,4 @@
-"""Judges the verdicts of a trial: causes that were named, missed, or named without reason."""
+"""Judges the verdicts of a trial: the causes that triage named, missed, or named without reason."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _POSSIBLE, _INFO = Certainty.POSSIBLE.value, Severity.INFO.value
 
 
 class Judged(Struct, frozen=True):
-    """The judgement of a trial. named: the causes of its faults that were named. alarms: false causes above `possible`.
-    guesses: false causes that are `possible`.
+    """The judgement of a trial. named: the causes of its faults that triage named. missed: those that it did not name.
+    alarms: false causes above `possible`. guesses: false causes that are `possible`.
     """
 
     trial: Trial
@@ -51,9 +51,9 @@ def _is_one(told: Told, names: Iterable[Name]) -> bool:
 class Score(Struct, frozen=True):
     """The figures over all trials, counted by (cause, subject).
 
-    precision, strict: the share of true causes among the named ones, without and with those that are only `possible`.
-    recall: the share of named causes among those that had to be named. median, worst: seconds until a cause was named,
-    for single faults.
+    precision, strict: the share of true causes among those that triage named, without and with those that are only
+    `possible`. recall: the share of causes that triage named among those that it had to name. median, worst: seconds
+    until triage named a cause, for single faults.
     """
 
     wanted: int

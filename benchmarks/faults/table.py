@@ -23,8 +23,8 @@ VERSIONS = {"4.3": "4.3.0", "3.9": "3.9.1"}
 
 
 def table(done: Sequence[Trial], beside: Sequence[Trial] = (), real: Sequence[Trial] = ()) -> str:
-    """Return the section: how each fault is made and which causes were named on each version, scores, missed causes,
-    and the causes named for neighbours.
+    """Return the section: how each fault is made and which causes triage named on each version, scores, missed causes,
+    and the causes that triage named for neighbours.
 
     beside: trials of neighbours. real: trials of neighbours on real brokers.
     """

@@ -31,7 +31,7 @@ class Told(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """The causes that were named while faults were present.
+    """The causes that triage named while faults were present.
 
     load: the load average at the end. seconds: the duration. began_ms: the time at which the faults began, in ms since
     1970. commit: of the rules, with ``+`` if files had changed since.
@@ -70,7 +70,7 @@ class Names:
 
     @property
     def told(self) -> tuple[Told, ...]:
-        """Every cause that was named."""
+        """Every cause that a verdict named."""
         return tuple(self._told.values())
 
     @property

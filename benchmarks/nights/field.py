@@ -218,7 +218,7 @@ class Field:
         on: Sequence[Sequence[int]] = (),
         configs: Mapping[str, str] = {},
     ) -> None:
-        """Create a topic, and wait until its partitions have leaders.
+        """Create a topic, and wait until its partitions have leaders. Raises TimeoutError after `PATIENCE` seconds.
 
         Args:
             on: the brokers of each partition, the preferred leader first; by default they are spread evenly.
@@ -403,7 +403,7 @@ class Field:
         }
 
     async def reads(self, group: str, topic: str) -> None:
-        """Wait until a group has committed offsets of a topic."""
+        """Wait until a group has committed offsets of a topic. Raises TimeoutError after `PATIENCE` (120 s)."""
 
         async def has_committed() -> bool:
             return bool(await other_client.committed(self._admin, group, topic))
@@ -457,12 +457,14 @@ class Field:
     # -- waiting -------------------------------------------------------------------------------------------------------
 
     async def settled(self) -> None:
-        """Wait until every replica is in sync and led by its preferred replica, electing leaders if necessary."""
+        """Wait until every replica is in sync and led by its preferred replica, electing leaders if necessary. Raises
+        TimeoutError after `PATIENCE` (120 s).
+        """
 
         await self.until(lambda: other_client.is_settled(self._admin), "the cluster is settled", PATIENCE)
 
     async def until(self, is_so: Callable[[], Awaitable[bool]], what: str, within: float = 60) -> None:
-        """Wait until a condition holds. Raises TimeoutError."""
+        """Wait until a condition holds. Raises TimeoutError after `within` seconds."""
         await other_client.until(is_so, what, within)
 
     async def _send(self, change: changes.ChangeRequest) -> None:

@@ -28,7 +28,7 @@ def summary(figures: Average) -> str:
     """Return the averages, with the required ones."""
     return (
         f"{figures.nights} nights: named {figures.named} (wanted {NAMED}), step {figures.step}, "
-        f"{figures.harmful} with a harmful one (wanted 0), twins {figures.twin} (wanted {TWINS}), "
+        f"{figures.harmful} with a harmful step (wanted 0), twins {figures.twin} (wanted {TWINS}), "
         f"median to the first row {_seconds(figures.first)} (wanted {FIRST_ROW:.0f} s)"
     )
 
@@ -53,8 +53,8 @@ def _section(nights: Mapping[str, Night], scores: Sequence[Score], live: Sequenc
     ]
     for version in sorted({each.version for each in scores}):
         now, then = (average([each for each in some if each.version == version]) for some in (scores, live))
-        lines += [f"- Records of {version}, judged by the present rules: {summary(now)}."]
-        lines += [f"- While they were made on {version}, by the rules of then: {summary(then)}."]
+        lines += [f"- Kafka {version}, scored from the records by the present rules: {summary(now)}."]
+        lines += [f"- Kafka {version}, scored while the nights ran, by the rules at that time: {summary(then)}."]
     return "\n".join(lines)
 
 

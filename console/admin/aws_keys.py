@@ -286,7 +286,9 @@ def _sent(limit: float, request: Any, **_event: Any) -> Any:
 
 
 class _Http(URLLib3Session):  # type: ignore[misc]
-    """botocore's own client, without redirects. Reads at most LARGEST_ANSWER bytes of a response, within a timeout."""
+    """botocore's own client, without redirects. It reads at most 1 MiB (`LARGEST_ANSWER`) of a response, within a
+    timeout.
+    """
 
     def __init__(self, seconds: float, proxies: dict[str, str] | None = None) -> None:
         self._seconds = seconds

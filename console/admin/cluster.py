@@ -188,7 +188,7 @@ async def throttled_ms(link: Link) -> int:
 
 
 async def reconnect(link: Link) -> None:
-    """Open new connections from now on: an open one may wait forever, as after a frame with a wrong length."""
+    """Open new connections from now on: an open one may wait forever, for example after a frame with a wrong length."""
     link.reconnect()
 
 

@@ -141,7 +141,7 @@ def _exchanged(process: subprocess.Popen[bytes], request: bytes, ends: float, al
 
     Raises:
         TimeoutError: the process sends no line until `ends`, or the read was cancelled.
-        EOFError: it has ended, or its line is too long; the text says which.
+        EOFError: it has ended, or its line has more than 16 MiB (`LARGEST_MADE`); the text says which.
     """
     assert process.stdin is not None
     assert process.stdout is not None

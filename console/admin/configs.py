@@ -84,7 +84,7 @@ async def describe_configs(
     The broker that a resource names describes it; if it is unreachable, the resource has a failure. One broker
     describes all other resources, always the same one while it is alive, since inherited values differ by broker:
     `described_by` is its id. If the describing broker is lost midway, another one describes all again, so a resource
-    may appear twice; the later part counts.
+    may appear twice; use the later part.
 
     Args:
         keys: the names to describe, None for all; unknown ones are left out.

@@ -179,8 +179,8 @@ class _Cluster:
         self.slots = asyncio.Semaphore(AT_ONCE)
 
     async def read(self, path: str, form: type[T], *, method: str = "GET", body: object = None) -> T:
-        """Return the answer of the first worker that gives one; a status of 500 or more counts only from the last
-        worker.
+        """Return the answer of the first worker that gives one. After a status of 500 or more, ask the next worker, and
+        return it only from the last one.
 
         Raises:
             Unreachable: no worker is reached.
@@ -435,8 +435,8 @@ async def _described(
 
 
 async def _read_slowly(cluster: _Cluster, expanded: Mapping[str, _Expanded]) -> None:
-    """Read the data that rarely change, if they are due: plugins, definitions of used classes, topics of connectors.
-    Each may be missing: older workers have none of them.
+    """Read the data that rarely change: plugins and the topics of connectors, if their last read is a minute ago
+    (`SLOW_SECONDS`), and definitions of used classes. Each may be missing: older workers have none of them.
     """
     now = time.monotonic()
     if now - cluster.plugins_at >= SLOW_SECONDS:
@@ -827,8 +827,8 @@ class _AlteringLoggers(_ConnectSender[connect.AlterConnectLoggers, model_config.
 def _of_all(
     cluster: _Cluster, target: model_config.ConfigResource, answers: Sequence[tuple[RestClient, Answer | RestFailed]]
 ) -> Outcome:
-    """Return the outcome of a change that each worker applies for itself: APPLIED if all workers did, FAILED if surely
-    none did, else UNKNOWN.
+    """Return the outcome of a change that each worker applies for itself: APPLIED if all workers applied it, FAILED if
+    certainly no worker applied it, UNKNOWN otherwise.
     """
     problems, may_be_applied = [], False
     for worker, answer in answers:

@@ -82,8 +82,8 @@ def not_a_broker(address: Address) -> admin_errors.AdminError:
 
 
 def not_a_controller(address: Address, *, older: bool) -> admin_errors.AdminError:
-    """Return the error of a peer that is named as a controller but does not answer as one. older: whether it is a
-    controller of a release without KIP-919.
+    """Return the error of a peer that the settings name as a controller but that does not answer as one. older: whether
+    it is a controller of a release without KIP-919.
     """
     if older:
         message = f"{show_address(address)} is a controller of a Kafka before 3.7, which answers no client"

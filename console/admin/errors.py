@@ -376,7 +376,9 @@ MOST_WORDS = 4_000
 
 
 def in_bounds(message: str) -> str:
-    """Return a broker's own message, cut if it is longer than any that Kafka writes."""
+    """Return a broker's own message, cut after 4,000 characters (`MOST_WORDS`), which is longer than any that Kafka
+    writes.
+    """
     return message if len(message) <= MOST_WORDS else message[:MOST_WORDS] + "…"
 
 

@@ -91,8 +91,8 @@ def _count() -> None:
 def _collect_frozen() -> None:
     """Collect garbage among the frozen objects as well, and freeze those that are left.
 
-    Their number determines when the next collection is due. It is counted here alone: between two collections garbage
-    counts too, so that much garbage would put off the collection that frees it.
+    Their number determines when the next collection is due, and is counted only here. Between two collections the
+    number would include garbage, and much garbage would put off the collection that frees it.
     """
     global _freezes, _due
     _freezes = 0

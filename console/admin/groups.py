@@ -141,7 +141,9 @@ def _unled(topic: cluster.Topic | None) -> dict[str, Failure]:
 
 
 async def listed_at(link: Link, api: str, fields: Fields, broker_id: int) -> Any:
-    """Return the listing of one coordinator; retry for a while as long as coordinators move."""
+    """Return the listing of one coordinator; repeat the request for at most 10 s (`SETTLE_SECONDS`) while coordinators
+    move.
+    """
     return await until_settled(
         lambda: link.call(api, fields, to=broker(broker_id)),
         lambda answer: answer.error_code in COORDINATOR_MOVES,

@@ -504,9 +504,9 @@ class Link:
         return response
 
     async def ask_controller(self, api: str, asked: Asked) -> Any:
-        """Send a read that brokers forward to the controller, and return its decoded response, as `call` does. If one
-        broker does not answer soon, ask another one too. If kac connects to controllers directly, ask them for the
-        leader again while the known one does not answer.
+        """Send a read that brokers forward to the controller, and return its decoded response, as `call` does. After
+        each second (`ELSEWHERE_SECONDS`) without an answer, ask another broker too, at most four (`WAYS`). If kac
+        connects to controllers directly, ask them for the leader again while the known one does not answer.
         """
         if self.settings.controllers:
             return await self._ask_leader(api, asked)
@@ -597,12 +597,12 @@ class Link:
         return await self.routes.nodes()
 
     async def silence(self, within: float) -> Probed:
-        """Return how the known brokers answer ApiVersions within so many seconds. After the first answer the others get
-        far less time.
+        """Return how the known brokers answer ApiVersions within `within` seconds. After the first answer the others
+        get less time, see `silent_nodes`.
 
-        Each broker gets it on a new connection, all concurrently. On a very large cluster only the first CONCURRENCY
-        brokers are asked, which suffices to see whether the cluster is up. Connections to silent brokers are retired.
-        Raises AdminError if the brokers are unknown, or none answers.
+        kac asks all brokers at once, each on a new connection; on a very large cluster only the first 64
+        (`CONCURRENCY`), which suffices to see whether the cluster is up. It retires the connections to silent brokers.
+        Raises AdminError if the brokers are unknown, or if no broker answers.
         """
         try:
             async with asyncio.timeout(within):
@@ -839,8 +839,8 @@ async def silent_nodes(
     *,
     asked: str,
 ) -> Probed:
-    """Return the errors of nodes that do not answer within so many seconds, or far sooner once another has answered,
-    and the times of the others.
+    """Return the errors of nodes that do not answer within `within` seconds, and the times of the others. Once a node
+    has answered, the others have three times the time that it took (`OTHERS_TIMES`), at least 2.5 s (`OTHERS_SECONDS`).
 
     Args:
         ask: sends to one node, and returns the seconds until its answer; raises AdminError.
@@ -881,7 +881,7 @@ LONG = 1 << 20
 
 
 async def aside(size: int, decoding: Callable[[], T]) -> T:
-    """Run a decoding function, in a thread if the response is large, and return its result."""
+    """Run a decoding function, in another thread for a response of at least 1 MiB (`LONG`), and return its result."""
     return decoding() if size < LONG else await asyncio.to_thread(decoding)
 
 

@@ -50,7 +50,9 @@ def timed_out(api: str, connection: Connection, change: bool, *, asked: str, is_
 
 
 def flood(api: str, connection: Connection, error: Exception, *, asked: str) -> Failure | None:
-    """Return the failure of an answer that was too long; None if the connection was lost for another reason."""
+    """Return the failure of an answer of more than 100 MiB (`MAX_FRAME`); None if the connection was lost for another
+    reason.
+    """
     from console.wire.connection import MAX_FRAME, too_long
 
     frame = too_long(error)

@@ -240,8 +240,8 @@ class ControllerLog:
         return found
 
     async def _snapshot(self, wanted: _SnapshotId, within: float) -> Snapshot | None:
-        """Return the snapshot; None if it no longer exists. Raises BadAnswer if it is too large or incomplete, and
-        other AdminErrors.
+        """Return the snapshot; None if it no longer exists. Raises BadAnswer if it has more than 2 GiB
+        (`MOST_SNAPSHOT_BYTES`) or is incomplete, and other AdminErrors.
         """
         pieces: list[bytes] = []
         position = size = 0

@@ -167,7 +167,9 @@ class QuotaSender(Sender[AlterQuotas, QuotaEntity]):
         }
 
     async def describe_again(self, targets: Sequence[QuotaEntity]) -> dict[QuotaEntity, Status]:
-        """Return whether the entities' values are as requested."""
+        """Return whether the entities' values are as requested. For more than 16 entities (`_FEW`), read the quotas of
+        all entities in one request.
+        """
         few = len(targets) <= _FEW
         known = await _quotas_of(self.link, targets) if few else await describe_quotas(self.link)
         return {entity: quota_verdict(self.request.ops[entity], known.get(entity, {})) for entity in targets}

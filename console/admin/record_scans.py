@@ -459,7 +459,7 @@ class Sieve:
 def look(scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sieve) -> Iterator[Sequence[model.Record]]:
     """Search the batches of an answer from the scan's position on, and move the position.
 
-    Yields parts of the records that pass, empty ones now and then; the position is behind each part when it is yielded.
+    Yield the records that pass in parts, some of them empty. When a part is yielded, the position is behind it.
 
     Args:
         aborted: producer id and first offset of each aborted transaction in this range (read_committed only).
@@ -547,7 +547,9 @@ class _Looking:
                 return
 
     def _after(self, size: int) -> Iterator[Sequence[model.Record]]:
-        """Yield a part if it is large, or the last one is long ago. size: bytes that were found since the last call."""
+        """Yield the found records if they are at least `CHUNK_RECORDS` or `CHUNK_BYTES`, or if the last part was
+        yielded more than `SLICE` (0.1 s) ago. size: bytes that were found since the last call.
+        """
         self._size += size
         if len(self._found) >= CHUNK_RECORDS or self._size >= CHUNK_BYTES or time.monotonic() - self._since > SLICE:
             yield self.rest()

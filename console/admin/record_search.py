@@ -94,7 +94,7 @@ class Halt:
     def __init__(self) -> None:
         self.asked = False
         self.wake: Callable[[], object] = lambda: None
-        """Called on the thread that ends the search: the search itself checks the switch only now and then."""
+        """Called on the thread that ends the search: the search itself checks the switch only from time to time."""
 
     def ask(self) -> None:
         """End the search soon."""
@@ -162,7 +162,7 @@ async def end(_link: Link, portions: AsyncGenerator[model.Portion, None]) -> Non
 
 
 async def _topics(link: Link, search: model.Search) -> tuple[dict[str, Topic], list[Failure]]:
-    """Return the topics that exist, and the failures of the others. Raises BrokerError if none does."""
+    """Return the topics that exist, and the failures of the others. Raises BrokerError if no topic exists."""
     listing = await describe_topics(link, search.topics)
     problems = []
     for name in search.topics:
@@ -252,8 +252,9 @@ async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topic
 
 
 def _is_merged(search: model.Search, wanted: RecordFilter, partitions: int) -> bool:
-    """Return whether the first records of all partitions are merged by time. They are not with a filter, since each
-    partition would be searched for that many records: a search with a filter ends with the first records that it finds.
+    """Return whether a search merges the first records of all partitions by time: if it has several partitions, a limit
+    of at most `MOST_MERGED` (10,000) records and no filter, and does not follow. With a filter, each partition would be
+    searched for that many records.
     """
     return bool(0 < search.limit <= MOST_MERGED and not wanted and not search.follow and partitions > 1)
 
@@ -440,8 +441,8 @@ class _Waits:
         self.sieve: Sieve | None = None
 
     def await_schemas(self, record: model.Record) -> None:
-        """Wait for the unknown schemas of a record, without which the filter can't judge it, until the search has
-        waited long enough or asked for `MOST_SCHEMAS`.
+        """Wait for the unknown schemas of a record, without which the filter can't judge it. Do nothing once all waits
+        of the search together have taken `WAITS_FOR_SCHEMAS` seconds, or it has asked for `MOST_SCHEMAS`.
         """
         if self._decoder is None or self._left <= 0 or len(self._asked) >= MOST_SCHEMAS:
             return
@@ -603,7 +604,7 @@ class _Searching:
             yield portion
 
     async def _next(self) -> Sequence[model.Record]:
-        """Return the next part of the results; an empty one after some time without any."""
+        """Return the next part of the results; an empty one after 0.25 s (`BEAT`) without results."""
         try:
             async with asyncio.timeout(BEAT):
                 return await self._found.get()
@@ -741,7 +742,7 @@ class _Searching:
             await asyncio.gather(*self._lanes.values(), return_exceptions=True)
 
     async def _one_ends(self) -> None:
-        """Wait until the task of a leader ends, or for a short time."""
+        """Wait until the task of a leader ends, at most `_GLANCE` (0.1 s), and raise its error."""
         if not self._lanes:
             await asyncio.sleep(_GLANCE)
             return
@@ -871,7 +872,8 @@ class _Searching:
             self._give_up(reader, _failure(reader.scan, code))
 
     def _again(self, reader: _Reader, why: Failure | None) -> None:
-        """Note an answer without records, and try again after a pause; give up the partition after some time.
+        """Note an answer without records, and try again after a pause; give up the partition after 30 s (`PATIENCE`)
+        without records.
 
         Args:
             why: the reason; None if the leader returned none.

@@ -1,8 +1,8 @@
 """The timestamps of the records at some offsets: a small Fetch for each, of which kac keeps only the timestamp.
 
 It reads as a consumer without a group would (read_uncommitted, so that an open transaction hides nothing). If the
-record at an offset is gone (compaction, a transaction's marker) the next one counts, as it does for a consumer at that
-offset.
+record at an offset is gone (compaction, a transaction's marker) it reads the next one, as a consumer at that
+offset does.
 """
 
 from __future__ import annotations

@@ -296,7 +296,9 @@ def _require_own(control: socket.socket) -> None:
 
 
 def _remove_left(place: Path) -> None:
-    """Remove kac's leftover folders of killed processes: without a socket ssh has ended, and its log is old."""
+    """Remove the folders that killed processes of kac left: those without a socket, whose ssh has ended, and whose
+    files are older than an hour (`LEFT_SECONDS`).
+    """
     for folder in place.glob("kac-ssh-*"):
         with suppress(OSError):
             if folder.stat().st_uid != os.getuid() or (folder / "s").exists():

@@ -292,8 +292,8 @@ def _legacy(der: bytes) -> str:
 
 
 def _checksum_fits(data: bytes, password: str) -> bool | None:
-    """Return whether the store's checksum matches the password; None if its checksum is missing or unknown. Raises
-    JksError for an incorrect encoding.
+    """Return whether the store's checksum matches the password; None if the store has no checksum, or one with an
+    unknown hash or more than `_MOST_ROUNDS` rounds. Raises JksError for an incorrect encoding.
     """
     store = _Der(_Der(data).take(_SEQUENCE))
     store.take(_INTEGER)

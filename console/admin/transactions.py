@@ -1,5 +1,5 @@
-"""Transactions (KIP-98, KIP-664): the open ones, by leaders and coordinators, with the gaps in these reads; the end of
-a hanging one; and the listing and description of all.
+"""Transactions (KIP-98, KIP-664): reads the open ones from leaders and coordinators, with the gaps in these reads; ends
+a hanging one; lists and describes all.
 """
 
 from __future__ import annotations
@@ -153,7 +153,8 @@ async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
 def _unled(
     before: Mapping[int, tuple[int, int]] | Failure, after: Mapping[int, tuple[int, int]] | Failure
 ) -> list[Failure]:
-    """Return the reason why coordinators may be missing from the listing; empty if all were asked.
+    """Return the reason why the listing may lack the transactions of some coordinators; empty if all coordinators have
+    answered.
 
     Args:
         before, after: partition -> its leader and epoch, before and after the listing; or the failure to describe them.

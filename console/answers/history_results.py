@@ -69,7 +69,9 @@ def open_lines(change: Change) -> Iterable[str]:
 
 
 def ahead_lines(changes: Iterable[Change], now: datetime) -> list[str]:
-    """Return a line if changes have later times than this host's clock: it was wrong then, or was set back later."""
+    """Return a line if changes have times more than 5 s (`CLOCK_SLACK`) ahead of this host's clock: it was wrong then,
+    or was set back later.
+    """
     ahead = [change for change in changes if change.intent.at - now > CLOCK_SLACK]
     if not ahead:
         return []

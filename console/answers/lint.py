@@ -158,9 +158,10 @@ def finding_data(finding: Finding) -> dict[str, Data]:
 
 
 def junit_text(report: Report, missing: Sequence[str], where: Where, cluster: str) -> str:
-    """Return the report as JUnit's XML: one suite, a test case for each rule, a failure for each finding that counts.
+    """Return the report as JUnit's XML: one suite, a test case for each rule, a failure for each finding that is not
+    accepted.
 
-    A rule that could not run is reported as skipped. Accepted findings are output of their test case.
+    A test case has the accepted findings as its output. A rule that could not run is reported as skipped.
 
     Args:
         missing: lines on members that were not read.

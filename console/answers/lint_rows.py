@@ -112,10 +112,10 @@ def _answer(finding: Finding) -> str:
 
 
 def lint_details(row: LintRow, report: Report, staging: present_triage.Staging | None) -> list[Line]:
-    """Return the details of a finding, its title first.
+    """Return the details of a finding, its title first, and the rules that could not run.
 
     Args:
-        report: the report of the finding; its rules that could not run are named.
+        report: the report of the finding.
         staging: the edits that the key of the finding's step would stage; None without a step.
     """
     rule, found, by = row.finding

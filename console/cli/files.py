@@ -74,7 +74,7 @@ def read(names: list[str], context: str | None = None, *, described: bool = Fals
 
     Args:
         context: the context that the operator names. If files are for several clusters, those for this one are used.
-        described: the clusters that files describe, as in `read_files`.
+        described: whether to accept files that only describe a cluster of a Kubernetes operator, see `read_files`.
     """
     from console.files.read import for_cluster
     from console.files.reading import read_files
@@ -96,8 +96,9 @@ def read(names: list[str], context: str | None = None, *, described: bool = Fals
 
 
 def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
-    """Return the options; if the operator names no cluster, with the context that the files name. If the files name a
-    cluster and the options do not name the same context, print which one counts.
+    """Return the options. If the files name a cluster and the operator names none, return the options with the context
+    of the files' cluster. If the operator names another cluster, that one is used. In both cases, print the cluster
+    that is used.
     """
     names = ("context", "bootstrap_server", "bootstrap_controller", "command_config")
     given = {name: getattr(options, name, None) for name in names}

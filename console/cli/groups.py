@@ -196,10 +196,10 @@ def _of_each(
     """Return the change of groups.
 
     Args:
-        names: the names of the groups; empty for all of the kind. Those of share and streams groups are first looked
-            up, and groups of another kind are refused.
+        names: the names of the groups; empty for all of the kind. The change first looks up share and streams groups,
+            and refuses groups of another kind.
         texts: the name of a group -> its statements.
-        to, lines: the offsets and the lines, as in `Change`.
+        to, lines: see `Change`.
     """
     if names and kind is CONSUMERS and to == "apply":
         return tuple(text for name in names for text in texts(name))

@@ -26,7 +26,9 @@ def release() -> str:
 
 
 def commit() -> str:
-    """Return the commit of the build; ``""`` if unknown; for a checkout with changes it ends in ``-dirty``."""
+    """Return the commit of the build, or of the checkout, which ends in ``-dirty`` if the checkout has changes. Return
+    ``""`` if the commit is unknown.
+    """
     packages = Path(__file__).resolve().parents[1]
     try:
         return (packages / "commit.txt").read_text().strip()

@@ -275,7 +275,7 @@ def names_of() -> frozenset[str]:
 
 def seconds_between(text: str | None) -> float | None:
     """Parse ``--every`` into seconds; None without the option. Raises ValueError for a text that is not a duration, or
-    is too short.
+    is shorter than 5 s (`LEAST_SECONDS`).
     """
     if text is None:
         return None

@@ -75,7 +75,7 @@ class Lines:
         self._write(text, text)
 
     def step(self, at: Progress) -> None:
-        """Write the end of a step with its rows; while the step lasts, now and then the number of its tasks."""
+        """Write the end of a step with its rows. While it lasts, write the number of its tasks from time to time."""
         if at.number != self._number:
             self._number, self._began = at.number, time.monotonic()
         name = f"{at.job} {at.number}/{at.steps} {at.step}"

@@ -1,5 +1,5 @@
-"""``kac moves``: plans moves of replicas for a goal, with their cost; runs the operation for them, from its start to
-its last throttle; and lists all operations and moves.
+"""``kac moves``: plans moves of replicas for a goal, with their cost; starts and continues the operation that moves
+them; lists all operations and moves.
 """
 
 from __future__ import annotations
@@ -215,9 +215,9 @@ def _show(planned: _Planned, output: str) -> None:
 
 
 def _show_or_write(planned: _Planned, options: argparse.Namespace, begin: str, moves: int) -> int:
-    """Print the moves in the form of the options, and return the exit code: `WAITING` if partitions can't move now or
-    have to wait; 0 if the goal is reached, and for a script or Kafka's JSON; else `moves`. begin, moves: see
-    `run_goal`.
+    """Print the moves in the form of the options, and return the exit code. This is `WAITING` if partitions can't move
+    now or have to wait. Otherwise it is 0 for a script, for Kafka's JSON and if the goal is reached, and else `moves`.
+    begin, moves: see `run_goal`.
     """
     from console.answers.moves import held_lines, moves_json, moves_script
 

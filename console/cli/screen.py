@@ -38,7 +38,7 @@ def is_plain(options: argparse.Namespace) -> bool:
 
 
 def not_a_terminal() -> str:
-    """Return the standard streams that are not terminals, as a message; ``""`` if all are."""
+    """Return a message that names the standard streams that are not terminals; ``""`` if all are terminals."""
     streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
     missing = [name for name, stream in streams.items() if stream is None or not stream.isatty()]
     if not missing:

@@ -117,8 +117,8 @@ def run_triage(options: argparse.Namespace) -> int:
     """Print the verdict on a cluster or a flight record.
 
     Returns:
-        The exit code: 0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered, or a part is
-        unread, 2 no context or not understood; `REFUSED`, `ENDED`.
+        The exit code: 0 if the cluster is healthy, 1 if no broker answered or a part is unread, 2 without a context or
+            for wrong options, 4 if triage names causes, 5 if a symptom has no cause; `REFUSED`, `ENDED`.
     """
     if options.replay is not None and options.request_logs:
         return leave(USAGE, "--request-log is of now: a flight record of the past can't be judged with it")

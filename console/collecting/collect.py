@@ -240,13 +240,13 @@ class Claim(NamedTuple):
 def refused_claims(
     owners: Mapping[str, Owner], claims: Sequence[Claim], names: Collection[str] | None = None
 ) -> dict[str, Failure]:
-    """Return context -> error for each context whose poll is dropped, because its cluster answered with an id that
+    """Return context -> error for each context whose poll kac drops, because its cluster answered with an id that
     belongs to another context. Pure.
 
-    Several contexts may poll one cluster if each of them declares its id, or if they have the same addresses and are
-    polled in one run. Among several new contexts, those that declare the id go first; if none declares it, all are
-    refused, since nothing shows which one is right. A context that declares the id replaces an owner that is no longer
-    configured.
+    Several contexts may poll one cluster if each of them declares its id, or if they have the same addresses and one
+    run polls them. Among several new contexts, those that declare the id go first. If no new context declares it, kac
+    refuses all of them, since nothing shows which one is right. A context that declares the id replaces an owner that
+    is no longer configured.
 
     Args:
         owners: the context of each cluster's last poll.
@@ -409,8 +409,9 @@ def _unlisted(version: int | None) -> dict[codes.ResourceType, Failure]:
 
 
 async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
-    """Return the missing topics that brokers do not report as unknown: a listing silently omits topics that the
-    principal may not describe.
+    """Return topic -> failure for those of `names` that are not certain to be deleted: a listing omits topics that the
+    principal may not describe, and a topic may have been created since the listing. names: the topics of the last state
+    that the listing lacks.
     """
     unsure: dict[str, Failure] = {}
     for start in range(0, len(names), BY_NAME):
@@ -421,11 +422,11 @@ async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
     return unsure
 
 
-# -- resources with their own values, and their rows of `snapshot`. The own values of a topic or group are its
-# overrides; those of a broker are the values set on it at run time, else the values in its file. The common defaults of
-# brokers belong to `broker <default>`. Inherited values are left out, as a topic's depend on the broker that answers.
-# `:endpoints` is the endpoint of the listener that the client uses (*measured*, 3.9 and 4.3), so always poll a cluster
-# through the same listener.
+# -- resources with their own values, as rows of `snapshot` ------------------------------------------------------------
+
+# The own values of a topic or group are its overrides. Those of a broker are the values that were set on it at run
+# time, else the values in its file. The common defaults of brokers belong to `broker <default>`. Polls omit inherited
+# values, because the value that a topic inherits depends on the broker that answers.
 
 TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
 """The entity types in every cluster that a poll reads."""
@@ -539,6 +540,8 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
             ]
     for broker in snapshot.cluster.brokers:
         found[Resource("broker", str(broker.id))] = [
+            # The endpoint of the listener that the client uses (*measured*, 3.9 and 4.3): poll a cluster always through
+            # the same listener.
             Value(":endpoints", f"{broker.host}:{broker.port}"),
             Value(":fenced", str(broker.fenced).lower()),
             *((Value(":rack", broker.rack),) if broker.rack else ()),
@@ -612,7 +615,7 @@ def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
     return Landed(cluster_id, (at - EPOCH) // timedelta(microseconds=1), [*rows])
 
 
-# -- the rows of one poll. Pure.
+# -- the rows of one poll ----------------------------------------------------------------------------------------------
 
 
 def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
@@ -640,8 +643,10 @@ def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
     return [*state_rows(changed), *gone], now
 
 
-# -- the last states, and the context of each cluster's last poll. With a last state, a poll delivers only the changed
-# rows; without one, the whole cluster is delivered again, which adds no change.
+# -- the last states, and the context of each cluster's last poll ------------------------------------------------------
+
+# With a last state, a poll delivers only the changed rows. Without one, it delivers the whole cluster again, which adds
+# no change to the history.
 
 OWNERS = "collect/owners.json"
 

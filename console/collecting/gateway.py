@@ -152,8 +152,8 @@ _SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 
 
 def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str]:
-    """Return Java's options for Spark: its class path, and the packages that it needs open. A class archive fits only
-    equal options; with folders in the class path none does.
+    """Return Java's options for Spark: its class path, and the packages that it needs open. A class archive works only
+    with the options with which it was made, and with no folder in the class path.
     """
     [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]
     own = sorted(Path(spark, "jars").glob("*.jar"))
@@ -162,7 +162,9 @@ def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str
 
 
 def _conf_folders() -> list[Path]:
-    """Return the folders of a cluster's own files, as in Spark's launcher."""
+    """Return the folders with a cluster's own configuration files, which Spark's launcher also adds to the
+    class path.
+    """
     named = (os.environ.get(name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"))
     return [Path(each).absolute() for each in named if each]
 
@@ -242,8 +244,8 @@ def _gateway(process: subprocess.Popen[bytes], told: Path) -> Mapping[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for Java, which ends when its standard input is closed; kill it if it takes too long or the run was
-    interrupted.
+    """Wait for Java, which ends when its standard input is closed. Kill it if it takes more than 20 s
+    (`SECONDS_TO_END`), or if the run was interrupted.
     """
     pyspark: Any = sys.modules.get("pyspark")
     if pyspark is not None:

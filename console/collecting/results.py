@@ -130,7 +130,7 @@ def _run(about: Mapping[str, Any]) -> Report | None:
 
 
 def _shown(runs: Iterable[Report]) -> Iterator[Report]:
-    """Yield the newest runs, and for each job the newest one with each outcome."""
+    """Yield the newest runs (`LAST_RUNS`), and for each job the newest one with each outcome."""
     seen = set()
     for place, run in enumerate(runs):
         if place < LAST_RUNS or (run.job, run.status) not in seen:

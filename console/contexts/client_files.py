@@ -76,7 +76,7 @@ def from_properties(
     """Return the settings of a file of client properties, and warnings about it.
 
     Args:
-        path: relative paths in the file start in the working folder, as with Kafka's tools, else in the file's folder.
+        path: relative paths in the file are in the working folder, as for Kafka's tools, else in the file's folder.
         bootstrap: addresses that replace those of the file.
 
     Raises:

@@ -91,7 +91,9 @@ class Provider(Struct, frozen=True):
         return path, key
 
     def check_path(self, path: str) -> None:
-        """Raise ValueError for a path that it may not read. Links are not followed, as in Kafka's AllowedPaths."""
+        """Raise ValueError for a path outside of the allowed folders. Like Kafka's AllowedPaths, do not
+        follow links.
+        """
         wanted = Path(os.path.normpath(path))
         if self.allowed is not None and not any(wanted.is_relative_to(folder) for folder in self.allowed):
             raise ValueError(f"{path} is not below {PROVIDERS}.{self.name}.param.allowed.paths")

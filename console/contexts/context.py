@@ -245,8 +245,9 @@ LAKE_VARIABLE = "KAC_LAKE"
 
 
 def lake_place(flag: str | None, environ: Mapping[str, str], setting: str | None, home: Path) -> str:
-    """Return the path or URI of the lake: from ``--lake``, ``KAC_LAKE``, the context's `lake`, else ``kac/lake`` in
-    ``$XDG_DATA_HOME`` if that is an absolute path, or in ``~/.local/share``.
+    """Return the path or URI of the lake: the first of ``--lake``, ``KAC_LAKE`` and the context's `lake` that is set.
+    By default, it is ``kac/lake`` in ``$XDG_DATA_HOME``, or in ``~/.local/share`` if that variable has no absolute
+    path.
     """
     named = flag or environ.get(LAKE_VARIABLE) or setting
     if named:

@@ -5,7 +5,7 @@
 payments.value = { avro = "payment.avsc" }
 legacy.value = { command = ["/usr/local/bin/legacy-to-json", "--strict"] }
 
-The first topic that fits counts, for keys and for values. Files are relative to the folder of the configuration.
+For a key or a value, kac uses the first entry whose topic fits. Files are relative to the folder of the configuration.
 """
 
 from __future__ import annotations

@@ -356,8 +356,8 @@ _CLIENT_ID, _CLIENT_SECRET = (f"{_CREDENTIALS}client.{each}" for each in ("id", 
 
 
 def bearer_settings(values: Values) -> admin_settings.SaslSettings | None:
-    """Return the source of tokens for a service next to the brokers; None without one. ``ssl.*`` count for the token
-    endpoint too. Raises ContextError.
+    """Return the source of tokens for a service next to the brokers; None without one. ``ssl.*`` also apply to the
+    token endpoint. Raises ContextError.
     """
     given = sorted(BEARER_KEYS & set(values))
     if not given:

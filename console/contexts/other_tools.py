@@ -112,8 +112,8 @@ def _kafkactl_folders(surroundings: Surroundings) -> tuple[Path, ...]:
 
 
 def _kafkactl_current(surroundings: Surroundings, config: Path, table: tool_file.Table) -> str:
-    """Return the current context's name: from the environment, else the file ``current-context.yml``, else the config
-    itself, as in old versions.
+    """Return the current context's name: from the environment, from the file ``current-context.yml`` or, as old
+    versions of kafkactl wrote it, from the config itself.
     """
     if named := surroundings.environ.get("CURRENT_CONTEXT"):
         return named

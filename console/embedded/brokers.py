@@ -105,7 +105,9 @@ async def serve(
 
 
 async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float, idle_seconds: float) -> bytes:
-    """Read the next request. Raises CloseConnection if it is too long, or incomplete at the timeout."""
+    """Read the next request. Raises CloseConnection if it is longer than `MAX_REQUEST` bytes, before authentication
+    than `MAX_EARLY_REQUEST`, or if it is incomplete at the timeout.
+    """
     # Limit early requests: an unauthenticated client must not make the broker reserve as much memory as an
     # authenticated one.
     most = MAX_REQUEST if session.authenticated else MAX_EARLY_REQUEST
@@ -416,7 +418,9 @@ class EmbeddedCluster(Cluster):
             self.fence(broker_id)
 
     async def _session_over(self, since: float) -> None:
-        """Wait until a broker that has sent no heartbeat since a time has no session."""
+        """Wait until the session of a broker whose last heartbeat was at `since` ends: ``broker.session.timeout.ms``
+        after it.
+        """
         session = int(self.spec.static_configs.get("broker.session.timeout.ms", _SESSION_MS)) / 1000
         await self.clock.sleep(max(since + session - self.clock.time(), 0.0))
 

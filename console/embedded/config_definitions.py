@@ -431,8 +431,8 @@ class BrokerLayers(Struct, frozen=True):
         return None if definition is None else definition.default
 
     def inherited(self, definition: ConfigDefinition) -> str | None:
-        """Return the value that a topic inherits for a key without an override: the value that the broker's
-        configuration has for a synonym of the key, else the key's default (None if it has no default).
+        """Return the value that a topic without an override inherits for a key: the value of a synonym in the broker's
+        configuration. Without such a value, return the key's default (None if the key has no default).
         """
         key = self.configs.topic_synonyms.get(definition.name)
         if key is None:

@@ -202,7 +202,7 @@ class Group:
         """Add a member, or let a known member join again.
 
         Args:
-            now: current time in Unix seconds, as in all methods.
+            now: current time in Unix seconds.
 
         Returns:
             The response, or a future that the rebalance completes.

@@ -147,7 +147,9 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
 
 
 def make_room(state: ClusterState) -> None:
-    """Halve the largest logs until all logs together are within the limit."""
+    """Halve the largest logs until nine tenths of 64 MiB (`MAX_TOTAL_BYTES`) are left. Do nothing if all logs together
+    have at most 64 MiB.
+    """
     total = sum(log.size for log in state.logs.values())
     if total <= MAX_TOTAL_BYTES:
         return

@@ -103,7 +103,9 @@ _ENTITY_TYPES = (quota.USER, quota.CLIENT_ID, quota.IP)
 
 
 def ordered_parts(parts: Iterable[tuple[str, str | None]]) -> dict[str, str | None]:
-    """Return the components in the order in which a broker validates them. The last one of a repeated type counts."""
+    """Return the components in the order in which a broker validates them. If a type is repeated, its last component is
+    used.
+    """
     named = dict(parts)
     return {type_: named[type_] for type_ in sized_hash_order(tuple(named))}
 

@@ -253,8 +253,8 @@ def marker_batch(producer: int, epoch: int, coordinator_epoch: int, now: int, *,
 
 
 def marker_of(batch: Batch) -> tuple[bool, int] | None:
-    """Return whether a control batch commits, and the coordinator's epoch; None for other batches, or if it is too
-    short.
+    """Return whether a control batch commits, and the coordinator's epoch; None if the batch is no control batch, or
+    too short for a marker.
     """
     at = HEADER_SIZE + 5  # after the record's length, attributes, timestamp, offset delta and length of the key
     if not batch.control or len(batch.data) < at + _MARKER_KEY.size + 1 + _MARKER_VALUE.size:

@@ -46,9 +46,8 @@ def cordoned_dirs(state: ClusterState, broker: int) -> frozenset[str]:
 
 
 def start_copy(cluster: Cluster, topic: Topic, number: int, broker: int, path: str) -> None:
-    """Copy a replica into a directory of its broker. If it is already there, only end its current copy.
-
-    A copy into another directory is dropped.
+    """Start a copy of a replica into a directory of its broker, in place of a copy that runs into another directory. A
+    copy that runs into this directory continues. If the replica is already there, start no copy.
     """
     state, place = cluster.state, (topic.id, number, broker)
     before = state.dir_copies.pop(place, None)
@@ -79,7 +78,7 @@ def _rate(state: ClusterState, broker: int) -> int:
 
 
 async def _copied(cluster: Cluster, place: DirPlace) -> None:
-    """Replace the replica with its copy once that is complete, unless the copy was dropped meanwhile."""
+    """Replace the replica with its copy once that is complete, unless `start_copy` ended the copy meanwhile."""
     state = cluster.state
     copy = path, began, seconds = state.dir_copies[place]
     await cluster.clock.sleep(began + seconds - cluster.clock.time())

@@ -123,8 +123,8 @@ def completed(partition: Partition, alive: Collection[int], *, waits: bool = Fal
 
 
 def _with_leader(partition: Partition, alive: Collection[int]) -> Partition:
-    """Return the partition with a leader from its ISR: the present one, else the first live replica; without a leader
-    if none is alive.
+    """Return the partition with a leader from its ISR. If the present leader is not in the ISR, elect the first live
+    replica that is; without such a replica, the partition has no leader.
     """
     if partition.leader in partition.isr:
         return partition

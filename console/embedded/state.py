@@ -169,7 +169,7 @@ class ClusterState:
         return self.tables.now(self.log.end)
 
     def view_at(self, offset: int) -> View:
-        """Return the state as of an offset, as far back as the log goes.
+        """Return the state at an offset, as far back as the log goes.
 
         Args:
             offset: offset of the last visible change; at the log's end or later, the view follows the state.

@@ -30,7 +30,9 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def is_legal(name: str) -> bool:
-    """Return whether a topic name is legal (org.apache.kafka.common.internals.Topic)."""
+    """Return whether a topic name is legal: at most 249 of the characters ``a-zA-Z0-9._-``, and not ``.`` or ``..``
+    (org.apache.kafka.common.internals.Topic).
+    """
     return name not in (".", "..") and len(name) <= MAX_LENGTH and _LEGAL.fullmatch(name) is not None
 
 

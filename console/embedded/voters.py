@@ -23,7 +23,7 @@ _FORGOTTEN = 300.0
 
 
 def is_dynamic(state: ClusterState) -> bool:
-    """Return whether voters can be added and removed."""
+    """Return whether clients can add and remove voters: from kraft.version 1 on."""
     return state.features.get(KRAFT_VERSION, 0) > 0
 
 
@@ -43,7 +43,9 @@ def voters(state: ClusterState) -> list[int]:
 
 
 def observers(state: ClusterState) -> list[BrokerNode | ControllerNode]:
-    """Return the nodes that follow the metadata log without a vote, by id. The leader drops those that stopped."""
+    """Return the nodes that follow the metadata log without a vote, by id. The leader drops those that stopped more
+    than five minutes ago (`_FORGOTTEN`).
+    """
     brokers = state.brokers if state.controllers else {}
     found = {**brokers, **{each: node for each, node in candidates(state).items() if each in state.no_voters}}
     now = state.clock.time()

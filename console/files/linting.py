@@ -47,7 +47,7 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False
         read: the files of one cluster.
         seen: the present cluster, in which everything that files can list was read.
         rules: the rules of lint that will judge the cluster.
-        alone: whether the cluster is a stand-in, so that only findings on the files' own entities count.
+        alone: whether the cluster is a stand-in, so that only findings on the files' own entities are reported.
     """
     no_registry = Part.SCHEMAS in seen.absent and bool(read.schemas)
     if no_registry:

@@ -198,7 +198,7 @@ def _count(form: type[Any], value: object) -> Any:
     return form(value)
 
 
-# -- all errors: msgspec reports only the first one
+# -- all errors, because msgspec reports only the first one ------------------------------------------------------------
 
 
 class _Wrong(NamedTuple):

@@ -1,6 +1,7 @@
-"""Answers without names: known APIs are decoded, names are replaced by stable pseudonyms, and the rest is dropped.
+"""Answers without names: kac decodes the answers of known APIs, replaces names by stable pseudonyms, and drops the
+rest.
 
-These stay: numbers, ids of brokers and partitions, offsets, times, Kafka's own words, and config values that are
+It keeps numbers, ids of brokers and partitions, offsets, times, Kafka's own words, and config values that are
 numbers, booleans or such words.
 """
 

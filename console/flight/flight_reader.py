@@ -119,7 +119,7 @@ class FlightReader:
 
     @property
     def left_off(self) -> int:
-        """Count of answers that were dropped for lack of room."""
+        """The number of answers that the recorder dropped for lack of room."""
         return sum(header.left_off for header in self.headers)
 
     def require_whole(self) -> None:

@@ -153,7 +153,8 @@ class Memory(Store):
 
     def _make_room(self, now_ms: int) -> None:
         """Delete the oldest answers until three quarters of the limit are left. If the last answers alone take more,
-        drop the largest of them for a while, beginning with those to questions that no client asks any more.
+        drop the largest of them, beginning with those to questions that no client asks any more, and take no new ones
+        of these for five minutes (`PART_MS`).
         """
         began = self.began_ms or now_ms
         # Delete the older half first, then more: if the cluster became busy, most bytes are from the last minutes.
@@ -182,7 +183,9 @@ class Memory(Store):
                 self._delete_unused()
 
     def _is_left_off(self, answer: Answer) -> bool:
-        """Return whether an answer is among those dropped for lack of room a few minutes ago, and count it."""
+        """Return whether the memory has no room for an answer, and count the answer if so: in the last five minutes
+        (`PART_MS`) it dropped an earlier answer to the same question for lack of room.
+        """
         asked = key_of(answer.asked)
         since = self._too_large.get(asked)
         if since is None:

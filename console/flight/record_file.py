@@ -164,7 +164,9 @@ def crc_of(row: tuple[object, ...]) -> int:
 
 
 def is_base(size: int) -> bool:
-    """Return whether a payload of this size can be the base of others."""
+    """Return whether a payload of this size, in bytes, can be the base of others: from 8 bytes (`_SHORTEST_BASE`) to 32
+    MiB (`LARGEST_BASE`).
+    """
     return _SHORTEST_BASE <= size <= LARGEST_BASE
 
 

@@ -258,8 +258,9 @@ class Store:
         known.last, known.digest = payload, digest
 
     def _bases(self, known: Known) -> Iterator[_Payload | None]:
-        """Yield the payloads on which the next answer to a question may be based, the best one first: the last one,
-        unless too many lie between it and the first; then the first, None without one.
+        """Yield the payloads on which the next answer to a question may be based, the best one first. The last payload
+        comes first, if it is at most `_NEAR` payloads behind the first one, or fewer than `CHAIN` if its bytes are
+        cached. Then comes the first payload; None without one.
         """
         last, first = known.last, known.first
         if last is not None and first is not None:

@@ -121,8 +121,8 @@ def still_runs(origin: journal_lines.Origin, *, elsewhere: bool = False) -> bool
 
 
 def _started(pid: int) -> str:
-    """Return the kernel's start time of a process, which distinguishes processes with the same id; ``""`` if unknown,
-    as after the process has ended.
+    """Return the kernel's start time of a process, which distinguishes processes with the same id; ``""`` if it is
+    unknown, for example after the process has ended.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")

@@ -121,8 +121,8 @@ class History(Struct, frozen=True):
         return tuple(change for change in self.changes.values() if change.interrupted and not change.told)
 
     def touched_later(self, number: int, slot: Slot) -> Change | None:
-        """Return the first later change that may have changed the same place; None without such a change. Changes that
-        were reverted there, and reverts of changes after `number`, do not count.
+        """Return the first later change that may have changed the same place; None without such a change. Skip changes
+        that were reverted there, and reverts of changes after `number`.
         """
         for change in self.changes.values():
             if change.number > number:

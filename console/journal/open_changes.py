@@ -1,8 +1,8 @@
 """The open changes and operations of a journal: those that a start has to read. Pure.
 
 A change is open while an edit's outcome is unknown, while a request of it is unanswered and no operator has seen that,
-or until an expiring edit is closed. Later changes of the same places, and those that revert it, are kept as well: so
-`history` makes the same of the open changes alone as of the whole journal.
+or until an expiring edit is closed. Later changes of the same places, and those that revert it, are kept too, so that
+`history` has the same result for these changes alone as for the whole journal.
 """
 
 from __future__ import annotations

@@ -102,7 +102,9 @@ def lines(all_: Sequence[Segment], start: Where, read: int = 0) -> Iterator[Line
 
 
 def lines_backward(all_: Sequence[Segment]) -> Iterator[bytes]:
-    """Yield every whole line without its end, the last one first; skip those that are too long. Raises OSError."""
+    """Yield every whole line without its end, the last one first; skip those of more than 32 MiB (`LONGEST_LINE`).
+    Raises OSError.
+    """
     for segment in reversed(all_):
         with segment.path.open("rb") as file:
             left, whole = segment.size, False
@@ -133,8 +135,8 @@ def _joined(parts: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def line_at(all_: Sequence[Segment], where: Where) -> bytes:
-    """Return the line at a position, without its end; ``b""`` if the segment is gone or the line is too long. Raises
-    OSError.
+    """Return the line at a position, without its end; ``b""`` if the segment is gone or the line has more than 32 MiB
+    (`LONGEST_LINE`). Raises OSError.
     """
     for segment in all_:
         if segment.number == where.segment:

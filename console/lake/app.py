@@ -321,8 +321,8 @@ class Application:
         return self._lake.path(f"checkpoints/{name}.topic")
 
     def _is_small(self, name: str, end: plans.Offset, number: int) -> bool:
-        """Return whether a batch of a source has few rows. Its offsets give an upper bound; the exact count needs a
-        read.
+        """Return whether a batch of a source has at most `MANY` (20,000) rows, by an upper bound from its offsets: only
+        a read would give the exact number. False if the offsets give no bound.
         """
         start = lake_runs.offsets(self._lake, name, number - 1)[0] if number else {}
         most: int | None

@@ -110,8 +110,8 @@ class News(NamedTuple):
 
 
 def news_of(keys: DataFrame) -> News:
-    """Return the clusters, entities and hours in a batch of `new_keys`. If there are too many keys, the clusters count
-    as new as a whole, and no entity is named.
+    """Return the clusters, entities and hours in a batch of `new_keys`. For more than `MOST_KEYS` (20,000) keys, the
+    result has whole clusters instead of entities.
     """
     about = ("of", "cluster_id", "entity_type", "entity_key", "entity_id", "hour")
     counted = (F.bool_or("whole"), F.min("at"), F.count("*"))

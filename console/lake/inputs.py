@@ -113,8 +113,13 @@ class UnreadableInput(LakeError):
 
 
 def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
-    """Return the folders by cluster. Raises NoMetadataLogError, OSError; UnreadableInput: by their own meta.properties
-    two folders are of one cluster, as after the clone of a controller.
+    """Return cluster id -> its folders.
+
+    Raises:
+        NoMetadataLogError: a folder has no metadata log, or its cluster id is unknown.
+        UnreadableInput: the meta.properties of two folders have the same cluster id, as after a controller was cloned,
+            and sources.yaml does not give the ids of both.
+        OSError: a folder can't be read.
     """
     made: dict[str, list[MetadataLog]] = {}
     for log in logs:

@@ -346,7 +346,7 @@ def settle(found: Iterable[Marker], first_offset: int) -> Settled:
     Records between a BeginTransactionRecord and an AbortTransactionRecord never take effect; those behind a
     BeginTransactionRecord without an end do not yet. If the broker has deleted the beginning of a transaction, only its
     end is left. If the end of a transaction is damaged, only its beginning is left; nothing proves that the transaction
-    counts, so its records are left out.
+    was committed, so its records are left out.
     """
     aborted: list[Range] = []
     begun: int | None = None
@@ -633,8 +633,9 @@ byte each."""
 _SNAPSHOT_FOOTER = b"\0\4"
 
 
-# -- decoding: whole batches as Arrow batches of rows, by the schemas that Kafka ships. Each version of a record has one
-# reader, composed of those of its fields. Secrets are replaced here.
+# -- decoding of whole batches into Arrow batches of rows, by the schemas that Kafka ships -----------------------------
+
+# Each version of a record has one reader, which is composed of the readers of its fields.
 
 
 @cache

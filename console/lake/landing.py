@@ -137,7 +137,12 @@ def _is_own(found: os.stat_result) -> bool:
 
 
 def opened_own(path: Path) -> IO[bytes]:
-    """Open a landed file. Raises FileNotFoundError; BadLanding: it is not a regular file of this user, or is a link."""
+    """Open a landed file.
+
+    Raises:
+        FileNotFoundError: it does not exist.
+        BadLanding: it can't be opened, is a link, or is not a regular file of this user.
+    """
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as wrong:

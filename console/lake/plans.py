@@ -140,8 +140,8 @@ class Source(ABC):
         return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
 
     def _judge(self, what: str, bad: int, total: int, where: str, why: str = "") -> None:
-        """Raise TooMuchIsBad if the unreadable share of at least `FEW` lines or rows is above the limit. why: the
-        reason, as sentences.
+        """Raise TooMuchIsBad if more than `max_bad_ratio` of the lines or rows are unreadable, unless there are fewer
+        than `FEW` (100). why: the reason, as sentences.
         """
         if bad > self._settings.max_bad_ratio * total and total >= log_files.FEW:
             raise TooMuchIsBad(

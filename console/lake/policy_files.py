@@ -205,8 +205,8 @@ def default_policies() -> tuple[Policy, ...]:
 
 
 def read_baseline(text: str, file: str = BASELINE_FILE) -> tuple[Wanted, ...]:
-    """Parse a baseline from a file's text; among several values for an attribute of an entity the last one counts.
-    Raises FileProblem.
+    """Parse a baseline from a file's text. If it gives several values for an attribute of an entity, the last one is
+    the baseline. Raises FileProblem.
     """
     found: list[Wanted] = []
     for node in _rules(text, file, "baseline"):

@@ -361,8 +361,8 @@ class Tables:
         """Select columns of a part's valid rows.
 
         Args:
-            columns: SQL, as after SELECT; times as `epoch_us(…)`, see `time`.
-            where: conditions that rows have to meet beside the part's own; None for none.
+            columns: the select list in SQL; times as `epoch_us(…)`, see `time`.
+            where: conditions that rows have to meet in addition to the part's own; None for none.
             rest: SQL after the conditions.
             more: the parameters in `rest`.
 
@@ -734,7 +734,7 @@ class Gone(NamedTuple):
 
 def gone_lines(tables: Tables) -> list[Gone]:
     """Return the parts of request logs and authorizer logs that were lost before kac read them, by cluster, file and
-    place; at most MOST_ROWS parts of each of the two kinds.
+    place; at most `MOST_ROWS` (250,000) parts of each of the two kinds.
     """
     where = Where().add("quarantined IS NOT NULL").add("contains(quarantined.reason, ?)", f" {schema.LOST}: ")
     columns = "cluster_id, quarantined.file, quarantined.byte_pos, quarantined.reason"

@@ -247,7 +247,7 @@ MOST_SNAPSHOTS = 1_000_000
 
 
 def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> None:
-    """Compact tables of many files, vacuum them, and delete rows that are too old.
+    """Compact tables of more than `MANY_FILES` (100) files, vacuum all tables, and delete rows older than `keep_days`.
 
     Args:
         files: table -> number of files.

@@ -40,8 +40,9 @@ class Completion(NamedTuple):
 
 
 def matching(candidates: Iterable[Candidate], typed: str) -> list[Candidate]:
-    """Return the candidates that begin with the typed text, then those that contain it; if there are neither, those
-    with its letters in order; without a typed text, all. Each group keeps the given order.
+    """Return the candidates that begin with the typed text, then those that contain it. If no candidate contains it,
+    return those that have its letters in order. Without a typed text, return all candidates. Each group keeps the given
+    order.
     """
     folded = typed.casefold()
     if not folded:

@@ -36,8 +36,8 @@ _GLOB_OF_DIGITS = re.compile(r"\A(?=.*[*?\[])[-0-9.*?\[\]!]+")
 
 
 def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
-    """Return a test whether a name matches one of the patterns; None means ``<default>``. Without patterns, all do.
-    fold: whether to ignore case.
+    """Return a function that says whether a name matches one of the patterns; None means ``<default>``. Without
+    patterns, every name matches. fold: whether to ignore case.
     """
     if not patterns:
         return lambda _text: True

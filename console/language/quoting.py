@@ -37,8 +37,9 @@ _GLOB = re.compile(r"([*?\[])")
 def quote(text: str) -> str:
     """Return the text as one word of the language that denotes exactly this text, as a name, key or value.
 
-    Bare if that is safe; else in single quotes; in double quotes if it contains a single quote or a character that a
-    terminal, a pipe or a file could change. Reserved words are quoted, so the result is data in every position.
+    The word has no quotes if that is safe. Otherwise it has single quotes, or double quotes if the text contains a
+    single quote or a character that a terminal, a pipe or a file could change. Reserved words are quoted, so the result
+    is data in every position.
     """
     if _SAFE.fullmatch(text) and text not in RESERVED:
         return text

@@ -59,7 +59,7 @@ class Staging(Struct, frozen=True):
             keys: the statement's keys, which must differ.
 
         Raises:
-            CommandError: no entity is named and none selected, or a key is given twice.
+            CommandError: the statement names no entity and none is selected, or it gives a key twice.
         """
         from console.language.vocabulary import subject_of
 

@@ -164,7 +164,8 @@ def problems(snapshot: Snapshot, *parts: str) -> tuple[ReadFailure, ...]:
 def subject_of(
     entity: Entity | None, selected: Subject | None, span: Span, keys: tuple[Key, ...] = ()
 ) -> tuple[Subject, Span]:
-    """Return the entity of a statement, with its span. Raises CommandError if none is named and none is selected.
+    """Return the entity of a statement, with its span. Raises CommandError if the statement names no entity and none is
+    selected.
 
     Args:
         span: the place of the statement, for an error without a better location.

@@ -205,7 +205,7 @@ def _leftover_throttles(seen: Seen) -> Iterator[Found]:
         if (each.edit.resource, each.edit.key) not in seen.meant:
             what = f"a throttle is left over, as {each.why}: {each.edit.key}={each.value[:_LONGEST_VALUE]}"
             advice = "if it is meant, declare it in the context's throttles; else remove it"
-            # Tools set rates on single brokers; one for all brokers and without a list is rather a precaution.
+            # Tools set rates on single brokers. A rate for all brokers without a list is rather a precaution.
             is_idle = each.edit.key in RATES and each.edit.resource.is_cluster_default and _limits_nothing(seen)
             severity = Severity.INFO if is_idle else None
             yield Found(each.edit.resource, what, each.edit.key, (each.edit,), advice=advice, severity=severity)

@@ -73,7 +73,7 @@ def _feature_behind(seen: Seen) -> Iterator[Found]:
 
 
 def _is_mixed(features: ClusterFeatures) -> bool:
-    """Return whether nodes support different levels, as while an upgrade goes on."""
+    """Return whether nodes support different metadata versions, for example during an upgrade."""
     return len({node.supported.get(METADATA_VERSION) for node in features.nodes}) > 1
 
 

@@ -54,21 +54,23 @@ def _where(
     Args:
         key: the key of a topic.
         is_wrong: judges a set of configs.
-        of: returns, for a wrong set of configs, a function that returns whether a topic with it counts; internal topics
-            never do.
+        of: returns, for a wrong set of configs, a function that selects its topics. Internal topics are never selected.
     """
     wrong = ((configs, topics) for configs, topics in seen.sets if is_wrong(configs))
     yield from places(seen, key, ((c, [*filter(of(c), _of_users(topics))]) for c, topics in wrong))
 
 
 def _settable(place: Place) -> bool:
-    """Return whether a value can be set at a place: always for a topic's, for a broker's key if brokers alter it."""
+    """Return whether brokers let clients set the value at a place: True for topics; for a key of brokers, whether it
+    can be altered cluster-wide.
+    """
     return place.is_topic or update_mode(BROKER, place.key) is UpdateMode.CLUSTER_WIDE
 
 
 def _back(seen: Seen, place: Place, key: str, is_fine: Callable[[int], bool]) -> tuple[Edit, ...]:
-    """Return the edit that gives topics the value that they would have without one: the inherited value if that is
-    fine, else Kafka's own default; none if neither is known to be fine.
+    """Return an edit that gives topics a fine value. At a topic whose inherited value is fine, the edit removes the
+    topic's own value. Elsewhere it sets Kafka's own default, if that is fine and clients can set it. Empty if no edit
+    helps.
 
     Args:
         place: the place at which the value is set.
@@ -112,7 +114,7 @@ def _late_by_time(seen: Seen) -> Iterator[Found]:
 
 
 def _inherit(seen: Seen, topics: Iterable[Topic], key: str) -> bool:
-    """Return whether all topics inherit a key. Each set of configs is looked at once."""
+    """Return whether all topics inherit a key. The function reads each set of configs once."""
     names = {topic.name for topic in topics}
     entries = [configs.get(key) for configs, mine in seen.sets if any(topic.name in names for topic in mine)]
     return all(entry is not None and not config.is_override(entry, config.topic_resource("")) for entry in entries)

@@ -78,8 +78,8 @@ def covering(type_: AclResourceType, name: str) -> Iterator[Pattern]:
 def patterns_on(type_: AclResourceType, name: str) -> Iterator[Pattern]:
     """Yield the patterns that the authorizer looks up for a resource, whether or not an ACL has them.
 
-    It leaves out the literal ``*`` for a name that begins with ``*``: StandardAuthorizer does not count a group ``*a``
-    among all groups, though filters (`covering`) do.
+    It leaves out the literal ``*`` for a name that begins with ``*``: in StandardAuthorizer an ACL for all groups does
+    not apply to a group ``*a``, though filters (`covering`) match it.
     """
     yield Pattern(type_, LITERAL, name)
     if not name.startswith(WILDCARD):
@@ -416,8 +416,8 @@ class AclIndex:
         Kafka first checks the operation on a resource with the name ``hardcode``: the caller has to do that.
 
         Args:
-            host: the client's address; None to count only the ACLs for all hosts.
-            operation: compared literally: operations that imply it do not count here.
+            host: the client's address; None to take only the ACLs for all hosts into account.
+            operation: compared literally, without operations that imply it.
 
         Returns:
             True if an allow is not wholly covered by a deny.

@@ -5,8 +5,8 @@ under several names, each at several sources; for a topic's key the broker lists
 so that a value from ``log.retention.hours`` alone is described as a default without synonyms.
 
 Update modes are the union of several releases (DynamicBrokerConfig's sets, in `dynamic_keys`). An older broker may
-still refuse a key, and a newer one may alter more: the description of the broker counts for keys that it defines. It
-does not count for others: brokers describe keys with a listener's prefix, and dynamic-only keys, as read-only.
+still refuse a key, and a newer one may alter more: for keys that a broker defines, its description decides. It does
+not for others: brokers describe keys with a listener's prefix, and dynamic-only keys, as read-only.
 """
 
 from __future__ import annotations

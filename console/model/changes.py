@@ -60,7 +60,7 @@ class ChangeRequest(Struct, frozen=True):
 
 
 class AlterConfigs(ChangeRequest, frozen=True):
-    """One IncrementalAlterConfigs for any number of resources."""
+    """An IncrementalAlterConfigs request for any number of resources."""
 
     kafka_name: ClassVar[str] = "IncrementalAlterConfigs"
 
@@ -80,7 +80,7 @@ class AlterConfigs(ChangeRequest, frozen=True):
 
 
 class AlterQuotas(ChangeRequest, frozen=True):
-    """One AlterClientQuotas: entity -> key -> new value, None to remove the key."""
+    """An AlterClientQuotas request. ops: entity -> key -> new value; None removes the key."""
 
     kafka_name: ClassVar[str] = "AlterClientQuotas"
     counted: ClassVar[tuple[str, ...]] = ("ops", "entity", "entities")
@@ -253,7 +253,7 @@ class VoterTarget(OwnTarget, frozen=True):
 
 
 class CreateTopics(ChangeRequest, frozen=True):
-    """One CreateTopics. timeout_ms is the broker's own limit for the call."""
+    """A CreateTopics request. timeout_ms: milliseconds that the broker may take."""
 
     counted: ClassVar[tuple[str, ...]] = ("topics", "topic")
 
@@ -262,7 +262,7 @@ class CreateTopics(ChangeRequest, frozen=True):
 
 
 class DeleteTopics(ChangeRequest, frozen=True):
-    """One DeleteTopics; the protocol has no validate-only for it."""
+    """A DeleteTopics request. Its API has no validate-only mode."""
 
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("names", "topic")
@@ -272,7 +272,7 @@ class DeleteTopics(ChangeRequest, frozen=True):
 
 
 class CreatePartitions(ChangeRequest, frozen=True):
-    """One CreatePartitions: topic -> new total number of partitions."""
+    """A CreatePartitions request. counts: topic -> new total number of partitions."""
 
     counted: ClassVar[tuple[str, ...]] = ("counts", "topic")
 
@@ -283,7 +283,7 @@ class CreatePartitions(ChangeRequest, frozen=True):
 
 
 class CreateAcls(ChangeRequest, frozen=True):
-    """One CreateAcls; the protocol has no validate-only for it."""
+    """A CreateAcls request. Its API has no validate-only mode."""
 
     counted: ClassVar[tuple[str, ...]] = ("acls", "ACL")
 
@@ -291,7 +291,7 @@ class CreateAcls(ChangeRequest, frozen=True):
 
 
 class DeleteAcls(ChangeRequest, frozen=True):
-    """One DeleteAcls with a filter for exactly each of these bindings; the protocol has no validate-only for it."""
+    """A DeleteAcls request with a filter for exactly each of these ACLs. Its API has no validate-only mode."""
 
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("acls", "ACL")
@@ -309,7 +309,7 @@ class ScramUser(OwnTarget, frozen=True):
 
 
 class AlterScram(ChangeRequest, frozen=True):
-    """One AlterUserScramCredentials; the protocol has no validate-only for it."""
+    """An AlterUserScramCredentials request. Its API has no validate-only mode."""
 
     kafka_name: ClassVar[str] = "AlterUserScramCredentials"
 
@@ -324,7 +324,7 @@ class AlterScram(ChangeRequest, frozen=True):
 
 
 class ElectLeaders(ChangeRequest, frozen=True):
-    """One ElectLeaders for these partitions; unclean elects a replica that is not in sync, losing data."""
+    """An ElectLeaders request. unclean: whether to elect replicas that are not in sync, which loses records."""
 
     counted: ClassVar[tuple[str, ...]] = ("partitions", "partition")
 
@@ -334,7 +334,7 @@ class ElectLeaders(ChangeRequest, frozen=True):
 
 
 class AlterReassignments(ChangeRequest, frozen=True):
-    """One AlterPartitionReassignments: partition -> new replicas, None to cancel."""
+    """An AlterPartitionReassignments request. moves: partition -> new replicas; None cancels its move."""
 
     kafka_name: ClassVar[str] = "AlterPartitionReassignments"
     counted: ClassVar[tuple[str, ...]] = ("moves", "partition")
@@ -347,7 +347,7 @@ class AlterReassignments(ChangeRequest, frozen=True):
 
 
 class AlterReplicaDirs(ChangeRequest, frozen=True):
-    """One AlterReplicaLogDirs to a broker: replica -> path of the directory that it moves to."""
+    """An AlterReplicaLogDirs request to a broker. paths: replica -> path of the directory that it moves to."""
 
     kafka_name: ClassVar[str] = "AlterReplicaLogDirs"
     counted: ClassVar[tuple[str, ...]] = ("paths", "replica")
@@ -358,7 +358,7 @@ class AlterReplicaDirs(ChangeRequest, frozen=True):
 
 
 class AbortTransaction(ChangeRequest, frozen=True):
-    """One WriteTxnMarkers: an abort marker for a producer's open transaction in a partition.
+    """A WriteTxnMarkers request with an abort marker for a producer's open transaction in a partition.
 
     The epochs and the start offset are from the description by the partition's leader; coordinator_epoch is -1 before
     the first marker of the producer.
@@ -381,7 +381,7 @@ class _OfGroup(ChangeRequest, frozen=True):
 
 
 class CommitOffsets(_OfGroup, frozen=True):
-    """One OffsetCommit for a group without members."""
+    """An OffsetCommit request for a group without members."""
 
     kafka_name: ClassVar[str] = "OffsetCommit"
     counted: ClassVar[tuple[str, ...]] = ("offsets", "offset")
@@ -392,7 +392,7 @@ class CommitOffsets(_OfGroup, frozen=True):
 
 
 class DeleteOffsets(_OfGroup, frozen=True):
-    """One OffsetDelete for the offsets of a group."""
+    """An OffsetDelete request for offsets of a group."""
 
     kafka_name: ClassVar[str] = "OffsetDelete"
     counted: ClassVar[tuple[str, ...]] = ("targets", "offset")
@@ -401,7 +401,7 @@ class DeleteOffsets(_OfGroup, frozen=True):
 
 
 class AlterShareGroupOffsets(_OfGroup, frozen=True):
-    """One AlterShareGroupOffsets: the start offset of each partition, for a share group without members."""
+    """An AlterShareGroupOffsets request. offsets: partition -> start offset, for a share group without members."""
 
     counted: ClassVar[tuple[str, ...]] = ("offsets", "offset")
 
@@ -409,7 +409,9 @@ class AlterShareGroupOffsets(_OfGroup, frozen=True):
 
 
 class DeleteShareGroupOffsets(_OfGroup, frozen=True):
-    """One DeleteShareGroupOffsets: brokers delete the offsets of whole topics, so the targets are all of a topic's."""
+    """A DeleteShareGroupOffsets request. Brokers delete the offsets of whole topics, so the targets are all partitions
+    of their topics.
+    """
 
     counted: ClassVar[tuple[str, ...]] = ("targets", "offset")
 
@@ -455,7 +457,7 @@ class ProduceRecords(ChangeRequest, frozen=True):
 
 
 class UnregisterBroker(ChangeRequest, frozen=True):
-    """One UnregisterBroker; the protocol has no validate-only for it."""
+    """An UnregisterBroker request. Its API has no validate-only mode."""
 
     about: ClassVar[str] = "broker {0.broker_id}"
 
@@ -463,7 +465,9 @@ class UnregisterBroker(ChangeRequest, frozen=True):
 
 
 class UpdateFeatures(ChangeRequest, frozen=True):
-    """One UpdateFeatures: feature -> level, 0 to disable it; all of them or none."""
+    """An UpdateFeatures request, which brokers carry out as a whole or not at all. levels: feature -> level; 0 disables
+    it.
+    """
 
     counted: ClassVar[tuple[str, ...]] = ("levels", "feature")
 
@@ -481,7 +485,7 @@ class _OfVoter(ChangeRequest, frozen=True):
 
 
 class AddVoter(_OfVoter, frozen=True):
-    """One AddRaftVoter; the protocol has no validate-only for it."""
+    """An AddRaftVoter request. Its API has no validate-only mode."""
 
     kafka_name: ClassVar[str] = "AddRaftVoter"
 
@@ -495,7 +499,7 @@ class AddVoter(_OfVoter, frozen=True):
 
 
 class RemoveVoter(_OfVoter, frozen=True):
-    """One RemoveRaftVoter; the protocol has no validate-only for it."""
+    """A RemoveRaftVoter request. Its API has no validate-only mode."""
 
     kafka_name: ClassVar[str] = "RemoveRaftVoter"
 

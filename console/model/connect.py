@@ -116,7 +116,7 @@ class ConnectCluster(Struct, frozen=True):
 
     @property
     def version(self) -> str:
-        """The version of the worker that answered; ``""`` if none did."""
+        """The version of the worker that answered; ``""`` if no worker answered."""
         return next((each.version for each in self.workers if each.failure is None), "")
 
 

@@ -52,7 +52,7 @@ class Convention(Struct, frozen=True):
 
     @property
     def told_by(self) -> tuple[bytes, ...]:
-        """The headers that may have the exception; the first one in a record counts."""
+        """The names of the headers that may have the exception, in the order in which to look for them."""
         return (*self.exceptions, self.message)
 
 
@@ -189,9 +189,9 @@ def _number(data: bytes | None, size: int) -> int:
 
 
 def letter_of(record: Record, group: str | None) -> NewRecord:
-    """Return the letter for a record that is passed over: its key, value and headers, and new headers with its place
-    and its time. The letter goes to the partition of its key, and its own time is that of sending, so that retention
-    keeps it.
+    """Return the letter for a record that a plan passes over: its key, value and headers, and new headers with its
+    place and its time. The letter goes to the partition of its key, and its own time is that of sending, so that
+    retention keeps it.
 
     Args:
         group: the group that continues behind the record; None if the record is deleted.
@@ -210,8 +210,8 @@ def letter_of(record: Record, group: str | None) -> NewRecord:
 
 
 def application_headers(headers: tuple[Header, ...], origin: Origin | None) -> tuple[Header, ...]:
-    """Return the headers with which a letter is sent again: without those of any convention. A record that was passed
-    over loses only kac's own headers: it may be a letter of another tool, and is sent again as it was.
+    """Return the headers with which a redrive sends a letter again: without those of any convention. A record that was
+    passed over loses only kac's own headers: it may be a letter of another tool, which gets it as it was.
 
     Args:
         origin: the origin of the letter; None for a letter without one.

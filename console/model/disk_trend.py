@@ -79,8 +79,8 @@ def foreseen(samples: tuple[DirSample, ...]) -> float | None:
     Logs grow until segments are deleted: bytes that were freed before may be freed again, and do not count as used.
 
     Returns:
-        None if the directory does not fill, or the rate is unknown; also if the time is too long for so short a trend,
-        and for a disk that is emptied again and again.
+        None if the directory does not fill, or the rate is unknown, also if the time is more than 30 (`FORESIGHT`)
+        times the time that the trend covers, and for a disk that is emptied again and again.
     """
     if not samples:
         return None

@@ -31,8 +31,8 @@ def json_of(text: str | bytes, most: int = LARGEST, *, odd_numbers: bool = False
     Args:
         most: maximum bytes of the text in UTF-8.
         odd_numbers: whether numbers that are not JSON are parsed as Python's: the caller checks each.
-        may_repeat: whether the last of duplicate members counts. The check for duplicates doubles the time, which
-            matters for thousands of lines.
+        may_repeat: whether to use the last of duplicate members instead of raising. The check for duplicates doubles
+            the time, which matters for thousands of lines.
 
     Raises:
         ValueError: it is not JSON, too long, nested deeper than `DEEPEST`, has duplicate members, or a number that JSON
@@ -49,7 +49,7 @@ def json_of(text: str | bytes, most: int = LARGEST, *, odd_numbers: bool = False
 
 
 def json_as(text: str | bytes, form: type[T], most: int = LARGEST) -> T:
-    """Parse a JSON text into a type, as msgspec converts it. The last of duplicate members counts.
+    """Parse a JSON text into a type, as msgspec converts it. Of duplicate members it uses the last one.
 
     Args:
         most: maximum bytes of the text in UTF-8.

@@ -66,7 +66,8 @@ CORRECTED = 2
 
 def first_kept(slots: Sequence[int], slot: int, most: int) -> int | None:
     """Return the index of the first sample that stays when one is added: the number of samples if none stays, since
-    the clock went back; None if the next sample is not due yet, or the clock was corrected by a little.
+    the clock went back; None if the next sample is not due yet, or the clock went back by at most `CORRECTED` (2)
+    slots.
 
     Args:
         slots: the slots of the known samples, ascending.

@@ -223,8 +223,8 @@ def final_status(ended: str | None, found: str | None, sent: bool) -> str | None
 
     Args:
         ended: the status in the response to its request, None without a response. A final one (`FINAL`) stands.
-        found: the status that a later read of the cluster showed, or that an operator declared; it counts if that of
-            the response is not final.
+        found: the status that a later read of the cluster showed, or that an operator declared; it is used if that
+            of the response is not final.
         sent: whether its request was sent.
     """
     if ended in FINAL:

@@ -90,7 +90,7 @@ class Standing(NamedTuple):
 
     @property
     def interval(self) -> float | None:
-        """Seconds between two commits, None if too few were observed."""
+        """Seconds between two commits; None if fewer than `RHYTHM` (3) were observed."""
         if self.moved is None or self.first_moved is None or self.moves < RHYTHM:
             return None
         return (self.moved - self.first_moved) / (self.moves - 1)
@@ -416,9 +416,12 @@ def _is_stuck(
     anywhere: float | None,
     interval: float | None,
 ) -> bool:
-    """Return whether a commit is stuck.
+    """Return whether a commit is stuck: records were written since it last moved, and it rests for too long.
 
-    A group may commit only once a minute: without an observed rhythm, the verdict takes longer.
+    With an observed rhythm of the member's commits, too long is `STUCK_SOON` (10 s), `MISSED` (2) intervals, or
+    `PAUSED` (1.3) times the longest pause, whichever is longest. Without one, a group may commit only once a minute:
+    too long is `STUCK_BESIDE` (20 s) if another commit of the member moves, else `STUCK_ALONE` (90 s), and at least
+    twice the longest pause. False if no client is known to read the partition.
 
     Args:
         still: seconds without a commit, less the seconds by which the response may be delayed.

@@ -18,7 +18,7 @@ def is_loopback(host: str) -> bool:
 
 
 def binds_loopback(host: str) -> bool:
-    """Return whether only this host reaches a server that listens at this address. Short forms count too: ``127.1`` is
+    """Return whether only this host reaches a server that listens at this address, also in a short form: ``127.1`` is
     ``127.0.0.1`` to the system.
     """
     with suppress(OSError, ValueError):  # also raised for characters that no address has

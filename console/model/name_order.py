@@ -15,7 +15,8 @@ def in_order(named: Mapping[str, object]) -> Sequence[str]:
     are sorted in.
 
     Args:
-        named: must not change after the call. The same object, or one with the same keys, has the same sequence.
+        named: a mapping that does not change after the call. The same object, or one with the same keys, has the same
+            sequence.
     """
     known = list(_known)  # copy it, as another thread may change it
     for before, names in known:

@@ -76,9 +76,9 @@ def shared_addresses(
 ) -> Mapping[str, tuple[int, ...]]:
     """Return the addresses that several live brokers advertise on any listener, each with the ids of these brokers.
 
-    Configs count if they have the address that the broker advertises to kac: others are older than its last start. Each
-    broker may have a listener for its own host: a loopback address in configs counts only if kac reaches all brokers at
-    loopback addresses, and some of them do not advertise it.
+    Configs are used if they have the address that the broker advertises to kac: others are older than its last start.
+    Each broker may have a listener for its own host: a loopback address in configs is used only if kac reaches all
+    brokers at loopback addresses, and some of them do not advertise it.
 
     Args:
         brokers: the brokers with the addresses that they advertise to kac.

@@ -90,8 +90,9 @@ def observed(
 
 
 def _marked(partition: Partition, rules: Rules, racks: Mapping[int, str | None]) -> Partition:
-    """Return a partition with its observers: the last replicas of the list that match a rule. A replica that is in sync
-    was promoted and does not count."""
+    """Return a partition with its observers: the last replicas of the list that match a rule, without those in sync,
+    which were promoted.
+    """
     found: list[int] = []
     for rule in rules:
         rack = rule.constraints.get("rack")

@@ -29,15 +29,18 @@ def leaders_clock(quorum: Quorum | None) -> int | None:
 
 
 def fetches(quorum: Quorum, replica: QuorumReplica) -> bool:
-    """Return whether a replica fetches the log. True for the leader itself, and if the leader reports no fetch times,
-    as leaders before Kafka 3.3.
+    """Return whether a replica fetched the log within the last 10 s (`FOLLOWS_MS`) by the leader's clock. True for the
+    leader itself, and for every replica if the leader reports no times (before Kafka 3.3).
     """
     now = leaders_clock(quorum)
     return replica.id == quorum.leader_id or now is None or replica.last_fetch_ms >= now - FOLLOWS_MS
 
 
 def follows(quorum: Quorum, replica: QuorumReplica) -> bool:
-    """Return whether a replica has the log except for the last seconds, so that it would help to commit a record."""
+    """Return whether a replica had the whole log within the last 10 s (`FOLLOWS_MS`) by the leader's clock, so that it
+    would help to commit a record. True for the leader itself. If the leader reports no times (before Kafka 3.3), return
+    whether the replica has no lag.
+    """
     now = leaders_clock(quorum)
     # Compare the leader's times, not the lag: in a busy quorum, some records are always on their way. DescribeQuorum
     # has times since version 1 (KIP-836, Kafka 3.3); with version 0, only the lag is known.

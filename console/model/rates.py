@@ -167,8 +167,7 @@ class _Counting:
 
 
 def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iterable[LogDir]], at: datetime) -> Rates:
-    """Return the rates after the log directories of some brokers were read; partitions that no longer exist are
-    dropped.
+    """Return the rates after the log directories of some brokers were read, without partitions that no longer exist.
 
     Args:
         topics: all topics, by name: the size of a partition is that of its leader's replica.
@@ -210,7 +209,8 @@ class Tally(NamedTuple):
 
     @property
     def rate(self) -> Rate:
-        """The sum; unknown while too few partitions have a known rate. 0 without partitions."""
+        """The sum; unknown while less than nine tenths (`KNOWN_SHARE`) of the partitions have a known rate. 0 without
+        partitions."""
         least = KNOWN_SHARE * self.partitions
         return Rate(self.bytes if self.sized >= least else None, self.records if self.ended >= least else None)
 

@@ -44,9 +44,7 @@ def id_uses(snapshot: Snapshot, subject: Subject) -> list[IdUse]:
 
 
 def subjects_in(snapshot: Snapshot, topic: str) -> list[tuple[str, IdUse]]:
-    """Return the subjects that the newest records of a topic name by ids. An id counts for every subject
-    that has it.
-    """
+    """Return the subjects that the newest records of a topic name by ids: for each id all subjects that have it."""
     return [
         (name, use)
         for name in sorted(snapshot.schemas)
@@ -56,9 +54,9 @@ def subjects_in(snapshot: Snapshot, topic: str) -> list[tuple[str, IdUse]]:
 
 
 def candidates(snapshot: Snapshot, subject: str) -> list[str]:
-    """Return the topics that may use a subject, to read their records: the topics that the subject's name matches;
-    else, for a subject that is named after its record, at most `MOST_TOPICS` topics that no subject is named after,
-    without internal topics. Empty for an unknown subject.
+    """Return the topics that may use a subject, to read their records: the topics that the subject's name matches. If
+    no topic matches and the subject has the name of a record, return the first `MOST_TOPICS` topics that no subject is
+    named after, without internal topics. Empty for an unknown subject.
     """
     known = snapshot.schemas.get(subject)
     if known is None:

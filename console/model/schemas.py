@@ -77,8 +77,8 @@ def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Fr
         data: key or value, in Confluent's format: a zero, four bytes of an id, the payload; in Apicurio's, with eight
             bytes; in AWS Glue's: a three, the compression, a UUID; or in Avro's own: two bytes and the schema's
             fingerprint.
-        header: `KEY_HEADER` or `VALUE_HEADER`, which newer serializers write instead of the first five bytes. The last
-            of several counts, as for Confluent's: a client that copies a record may keep its headers.
+        header: `KEY_HEADER` or `VALUE_HEADER`, which newer serializers write instead of the first five bytes. Of
+            several, the last one is used, as by Confluent's: a client that copies a record may keep its headers.
     """
     if not data:
         return None

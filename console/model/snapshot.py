@@ -298,7 +298,9 @@ def _without_back(snapshot: Snapshot, cluster: model_cluster.ClusterInfo) -> tup
 
 
 def asking_quorum(snapshot: Snapshot, at: datetime) -> Snapshot:
-    """Return the snapshot with the time of a request for the quorum; the first request without a response counts."""
+    """Return the snapshot with the time of the first request for the quorum that has no response yet; unchanged once
+    the quorum was read.
+    """
     if Part.QUORUM in snapshot.read_at or snapshot.quorum_asked is not None:
         return snapshot
     return replace(snapshot, quorum_asked=at)
@@ -402,8 +404,8 @@ MOST_SCHEMA_TEXTS, MOST_SCHEMA_CHARACTERS = 200, 16 << 20
 
 
 def with_schema_texts(snapshot: Snapshot, read: SchemaTexts) -> Snapshot:
-    """Return the snapshot with more texts of schemas; if there are too many, the texts that were read first are
-    removed.
+    """Return the snapshot with more texts of schemas. Beyond `MOST_SCHEMA_TEXTS` texts or `MOST_SCHEMA_CHARACTERS`
+    characters, remove the texts that were read first.
     """
     texts = {**{key: each for key, each in snapshot.schema_texts.items() if key not in read.texts}, **read.texts}
     size = sum(len(each.text) for each in texts.values())
@@ -594,7 +596,7 @@ def _is_described(known: model_cluster.Group | None, listed: model_cluster.Group
 
 
 def _who_had_members(known: frozenset[str], groups: Iterable[model_cluster.Group]) -> frozenset[str]:
-    """Return `known` with the names of those groups that have members; a group without a state does not count."""
+    """Return `known` and the names of the groups that have members. A group without a state adds nothing."""
     have = {each.name for each in groups if each.state and not each.is_vacant}
     return known if have <= known else known | have
 

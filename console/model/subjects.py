@@ -83,7 +83,7 @@ class Subject(Struct, frozen=True):
 
     @property
     def newest(self) -> SchemaVersion | None:
-        """The newest version that is not deleted; None if all are."""
+        """The newest version that is not deleted; None if all versions are deleted."""
         return next(reversed(self.live), None)
 
     @property

@@ -1,7 +1,7 @@
 """Topics that hold the state of other systems: the owner of a topic, and the loss when it is changed. Pure.
 
 Kafka's own topics have fixed names. Configurable names are recognised by the usual ones; for a name that any topic may
-have, the shape that its owner gives the topic also counts.
+have, the topic also needs the shape that its owner gives it.
 """
 
 from __future__ import annotations

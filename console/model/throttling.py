@@ -62,8 +62,9 @@ class LogThrottles(Struct, frozen=True):
     """Second of a line -> client -> its requests, within `WINDOW` of the newest."""
 
     def after(self, requests: Iterable[Logged]) -> LogThrottles:
-        """Return the counts with more requests of the log; seconds older than `WINDOW` are dropped, as are clients
-        beyond `MOST_CLIENTS` in a second."""
+        """Return the counts with more requests of the log, without seconds older than `WINDOW`, and without clients
+        beyond `MOST_CLIENTS` in a second.
+        """
         seconds = {second: dict(clients) for second, clients in self.seconds.items()}
         for found in requests:
             clients = seconds.setdefault(found.at, {})

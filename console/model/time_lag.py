@@ -81,9 +81,9 @@ def see_end(known: EndsSeen | None, end: int, at: float) -> EndsSeen:
 
     Args:
         known: the polls before, None before the first poll.
-        end: the offset after the last record. If it fell, the log was truncated or is another one: the polls before are
-            dropped.
-        at: Unix seconds; the polls before are also dropped if the clock went back.
+        end: the offset after the last record. If it fell, the log was truncated or is another one: the result omits the
+            polls before.
+        at: Unix seconds; the result also omits the polls before if the clock went back.
     """
     if known is None or end < known.ends[-1] or at < known.ats[-1]:
         return EndsSeen((at,), (end,))

@@ -53,7 +53,10 @@ def period_ms(brokers: Iterable[Broker], configs: Mapping[ConfigResource, Config
 
 
 def ends_soon(token: DelegationToken, now: int, period: int) -> bool:
-    """Return whether a token ends within a day, and is past the time at which programs renew it."""
+    """Return whether a token ends within a day, and is past the time at which programs renew it: in the last quarter of
+    its lifetime, or in the last twentieth if it has a renewer or was renewed before. If the token can't be renewed any
+    further, this is the last quarter of its whole lifetime. False for a token that has ended.
+    """
     left = token.expires - now
     if token.expires >= token.max_time:  # it can't be renewed any further
         return 0 < left < min(_DAY, (token.max_time - token.issued) // UNATTENDED)
@@ -95,7 +98,7 @@ class TokenTarget(OwnTarget, frozen=True):
 
 
 class CreateToken(ChangeRequest, frozen=True):
-    """One CreateDelegationToken request."""
+    """A CreateDelegationToken request."""
 
     kafka_name: ClassVar[str] = "CreateDelegationToken"
 
@@ -121,12 +124,12 @@ class TokenChange(ChangeRequest, frozen=True):
 
 
 class RenewToken(TokenChange, frozen=True):
-    """One RenewDelegationToken request. period_ms: -1 for the broker's configured period."""
+    """A RenewDelegationToken request. period_ms: -1 for the broker's configured period."""
 
     kafka_name: ClassVar[str] = "RenewDelegationToken"
 
 
 class ExpireToken(TokenChange, frozen=True):
-    """One ExpireDelegationToken request. period_ms: -1 to expire it immediately."""
+    """An ExpireDelegationToken request. period_ms: -1 to expire it immediately."""
 
     kafka_name: ClassVar[str] = "ExpireDelegationToken"

@@ -221,7 +221,8 @@ class TopicAnalysis(Struct, frozen=True):
 
     @property
     def hot(self) -> HeavyKey | None:
-        """The heaviest key if it alone overfills its partition; None if the records are spread, or too few."""
+        """The heaviest key if it alone overfills its partition. None if the records are spread, if there are fewer than
+        `ENOUGH` (1,000), or if the topic has one partition."""
         if len(self.partitions) < 2 or self.records < ENOUGH or not self.heaviest:
             return None
         limit = max(LEAST_HOT, min(0.5, HOT_TIMES / len(self.partitions)))
@@ -370,8 +371,8 @@ class Counting:
 
         Args:
             progress: the progress of the search.
-            undecodable: batches that can't be decoded.
-            problems: partitions that were given up.
+            undecodable: the number of batches that can't be decoded.
+            problems: the number of partitions that the search gave up.
         """
         # Leave out keys that were seen once, and keys whose count may be mostly the sketch's error.
         items = [each for each in self._frequent_items() if each[2] > max(1, each[3] - each[2])]

@@ -75,10 +75,11 @@ class Letters(Struct, frozen=True):
     """The letters of a redrive.
 
     Attributes:
-        sent, stayed: the numbers of letters that were looked at, also by earlier redrives of the same selection.
-        left: offsets that were not looked at.
-        came_back: sent letters that are in the dead-letter topic again.
-        newer: other letters since the beginning.
+        sent, stayed: the numbers of letters that this redrive and earlier ones of the same selection have sent, and
+            have not sent.
+        left: the number of offsets that they have not reached.
+        came_back: the number of sent letters that are in the dead-letter topic again.
+        newer: the number of other letters since the beginning.
         canary: the fate of the letter that was sent first; ``""`` until it is known.
     """
 

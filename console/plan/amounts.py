@@ -66,7 +66,7 @@ def _exact_units(per_second: float) -> tuple[tuple[str, int], ...] | None:
 
 def quota(key: str, value: float, beside: float | None = None) -> str:
     """Return a quota's value by its key, with its unit; the bare number for a key unknown to Kafka. beside: an adjacent
-    value whose units are used, as in `byte_rate`.
+    value whose units are used, see `byte_rate`.
     """
     known = BY_KEY.get(key)
     if known is None:

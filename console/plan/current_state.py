@@ -27,7 +27,7 @@ def moved(edit: Edit, was: Was, now: Was) -> bool:
 
 
 def own_moved(edit: Edit, was: Was, now: Was) -> bool:
-    """Return whether the target's own value was changed, added or removed; inherited values do not count."""
+    """Return whether the target's own value was changed, added or removed, whatever its inherited value is."""
     return UNREAD not in (was, now) and kind_of(edit).own_moved(edit, was, now)
 
 

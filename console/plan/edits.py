@@ -404,7 +404,7 @@ class CommitOffset(_GroupOffsetEdit, frozen=True):
 
     @property
     def passes(self) -> Passed:
-        """The group in the partition: records before the offset are passed over."""
+        """The group in the partition, which passes over the records before the offset."""
         return Passed(self.group, self.topic, self.partition)
 
 

@@ -312,8 +312,8 @@ AnyPlan = Plan | Staging
 def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int | None = None) -> StageReport:
     """Put edits into a plan, as one step to undo.
 
-    An edit that would change nothing is dropped; one that contradicts the plan or is impossible is refused, each with
-    its reason. The last edit of a slot counts. Outcomes of the edited subjects are cleared.
+    Drop an edit that would change nothing, and refuse one that contradicts the plan or is impossible, each with its
+    reason. The last edit of a slot replaces the earlier ones. Clear the outcomes of the edited subjects.
 
     Args:
         edits: the edits in the order of their effect: one may depend on another before it, as a config on its topic.

@@ -61,8 +61,8 @@ def reconcile(plan: Plan, answered: Answered) -> Plan:
 
 
 def record_check(plan: Plan, answered: Answered) -> Plan:
-    """Return the plan after a validate-only request: the same edits, each with the brokers' response; earlier outcomes
-    are dropped.
+    """Return the plan after a validate-only request: the same edits, each with the brokers' response, without earlier
+    outcomes.
     """
     outcomes = _by_slot(answered)
     current: dict[Slot, Outcome] = {}

@@ -157,7 +157,9 @@ def short_times(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def short_times_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
-    """Yield a warning for a new topic that will refuse records that are some minutes late, or early."""
+    """Yield a warning for a new topic with a time limit of less than an hour (`_SHORT_MS`): it will refuse records that
+    are later, or earlier, than that.
+    """
     configs = edit.topic.configs
     for key in TIME_LIMITS:
         value = configs.get(key)

@@ -148,8 +148,8 @@ def bytes_freed(before: int, log: LogRange, sizes: Sequence[int], segment_bytes:
 
 
 def _replica_range(span: LogSpan, size: int, cut: RetentionCut) -> Range:
-    """Return the bytes that one replica deletes: by time and by size, each from the log's beginning, so the longer part
-    counts.
+    """Return the bytes that one replica deletes: the maximum of those that it deletes by time and by size, because both
+    begin at the beginning of the log.
     """
     by_time, by_size = _by_time(span, size, cut), _by_size(size, cut)
     return Range(max(by_time.least, by_size.least), max(by_time.most, by_size.most))

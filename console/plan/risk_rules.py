@@ -113,7 +113,7 @@ _ITEM = re.compile(rf",(?=(?:{'|'.join(map(re.escape, NAMES))})(?:=|,|$)|,|$)")
 
 
 def accepted(text: str) -> tuple[str, ...]:
-    """Return the warnings that an option accepts, as in `Risk.accepted_as`. A subject may contain commas."""
+    """Return the warnings that an option accepts, in the form of `Risk.accepted_as`. A subject may contain commas."""
     return tuple(each for each in _ITEM.split(text) if each)
 
 

@@ -57,7 +57,7 @@ def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
 
     Args:
         snapshot: a snapshot with the reassignments, the configs of all brokers, of the cluster default and of all
-            topics, and the log dirs. Unread parts do not count as stale.
+            topics, and the log dirs. Throttles of parts that were not read are omitted.
     """
     # Without the list of moves, every throttle would look unused; removing one that is in use would let copies take the
     # whole network.

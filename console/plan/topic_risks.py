@@ -353,7 +353,9 @@ def kept(configs: ConfigSet) -> Kept:
 
 
 def ages_by_producers(configs: ConfigSet) -> bool:
-    """Return whether a topic with these configs deletes records by their age, by the times that producers set."""
+    """Return whether a topic with these configs deletes records by their age, and takes the age from the times that
+    producers set.
+    """
     limit, times = kept(configs), configs.get("message.timestamp.type")
     return limit.deletes and limit.ms < FOREVER and (times is None or times.value != "LogAppendTime")
 

@@ -27,7 +27,7 @@ class Change(NamedTuple):
 
 
 def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
-    """Yield the differences between two snapshots, in the parts that both had read: a first read does not count.
+    """Yield the differences between two snapshots, in the parts that both had read.
 
     Snapshots share unchanged objects, so most of the work is comparing identities.
     """

@@ -90,7 +90,8 @@ def feature_lines(row: FeatureRow) -> list[Line]:
         [("Supported  ", "muted"), (by_range(row.supported) or "by no node that answered", "")],
     ]
     low, high = row.common or (row.level, row.level)
-    # Check each level on the way down: a feature can't go back below a level that changed the metadata log's format.
+    # Find the lowest level that can be reached: a feature can't go back below a level that changed the metadata log's
+    # format.
     back = next(
         level for level in range(min(low, row.level), row.level + 1) if not why_no_way_back(row.name, level, row.level)
     )

@@ -225,7 +225,7 @@ def _number(row: FleetRow, text: str) -> Cell:
 
 
 def _brokers(row: FleetRow) -> Cell:
-    """Return the number of brokers; ``2/3`` if one of them is down; blank without a look."""
+    """Return the number of brokers, for example ``2/3`` if one of three is down; blank before the first look."""
     if row.health is None:
         return ""
     up, brokers = row.health.up, row.health.brokers

@@ -615,7 +615,7 @@ def group_lines(group: cluster.Group, lag: cluster.GroupLag | None, trend: LagTr
 
     Args:
         lag: the lag; None if it was not read.
-        most: partitions that are named; the rest is counted.
+        most: the number of partitions to list; a last line has the number of the others.
     """
     lines = [group_line(group, lag, trend)]
     if lag is None:

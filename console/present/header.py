@@ -43,8 +43,8 @@ class State(NamedTuple):
 def controller(snapshot: Snapshot) -> int | None:
     """Return the id of the active controller; None if it is unknown, or if the quorum has lost its leader.
 
-    It is the quorum's leader in KRaft, where Metadata returns any live broker. The controller in Metadata counts only
-    if the brokers show that the cluster runs on ZooKeeper.
+    In KRaft this is the quorum's leader, because Metadata returns any live broker. Only if the brokers show that the
+    cluster runs on ZooKeeper, it is the controller in Metadata.
     """
     if snapshot.quorum is not None:
         return None if is_unanswered(snapshot) else snapshot.quorum.leader_id

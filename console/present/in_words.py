@@ -219,7 +219,7 @@ def differs(before: str, now: str) -> bool:
 
 def changed_columns(columns: Sequence[Told], before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
     """Return column -> its change, for the values that differ enough: ``lag from 4 s to 90 s``, ``now in trouble``,
-    ``no longer in trouble``. A change from or to an unknown value does not count.
+    ``no longer in trouble``. Omit changes from or to an unknown value.
     """
     changed: dict[str, str] = {}
     for column in sorted(columns, key=lambda column: bool(column.name)):  # compare the name first
@@ -328,8 +328,9 @@ class Sentence(NamedTuple):
     """The time from which on the word is true."""
 
     def is_worth_telling(self, before: Sentence) -> bool:
-        """Return whether the sentence differs enough from one that was told before: another course, another beginning,
-        or a value that moved by `LEAST_CHANGE`. A beginning that left the half hour meanwhile stays true.
+        """Return whether the sentence differs enough from an earlier one that the voice has told: another course,
+        another beginning, or a value that moved by a quarter (`LEAST_CHANGE`). A beginning that has left the half hour
+        since then is no difference.
         """
         pairs = zip(before.values, self.values, strict=True)
         has_moved = any(abs(is_ - was) > LEAST_CHANGE * max(abs(was), abs(is_)) for was, is_ in pairs)

@@ -440,8 +440,8 @@ _LEVELS = {
 
 
 def state(usage: Usage) -> tuple[str, str]:
-    """Return ``!`` for a pair that was throttled or uses its whole limit, ``~`` for a pair near it, else ``""``; with
-    the meaning of the letter.
+    """Return ``!`` for a pair that was throttled or uses its whole limit, ``~`` for a pair that uses at least eight
+    tenths of it, else ``""``; with the meaning of the letter.
     """
     if usage.throttle_ms or (usage.utilisation is not None and usage.utilisation >= 1):
         return "!", "failed"

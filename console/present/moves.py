@@ -56,7 +56,7 @@ class MoveRow(NamedTuple):
 
     @property
     def still(self) -> tuple[int, ...]:
-        """The brokers that receive no bytes although some are missing."""
+        """The brokers that have received no bytes for at least `STALLS` seconds although some are missing."""
         return tuple(broker for broker, copy in self.copies if copy.rests >= STALLS)
 
     @property

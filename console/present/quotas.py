@@ -60,8 +60,9 @@ class QuotaTree:
         }
 
     def after(self, quotas: Mapping[QuotaEntity, QuotaValues], staged: Iterable[QuotaEntity]) -> QuotaTree:
-        """Return the tree for other quotas and staged entities. If few entities were added or removed, only these are
-        updated."""
+        """Return the tree for other quotas and staged entities. If at most 1,000 entities (`MOST_MOVED`) were added or
+        removed, update only these.
+        """
         now = frozenset(staged)
         moved = {entity for entity, had, has in differing(self.quotas, quotas) if had is None or has is None}
         # A staged entity has a node before the cluster has its quota, and loses the node if the edit is discarded.
@@ -307,7 +308,7 @@ def effective_ip_line(quotas: Mapping[QuotaEntity, QuotaValues], address: str, b
     Args:
         quotas: all known quotas.
         address: an IP address as brokers print it.
-        brokers: the number of brokers, as in `effective_lines`.
+        brokers: the number of brokers, see `effective_lines`.
     """
     return _effective_line(CONNECTION_CREATION_RATE, effective_ip(quotas, address), brokers)
 

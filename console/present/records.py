@@ -138,7 +138,9 @@ def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
 
 
 def _indented(data: bytes) -> bytes:
-    """Return JSON with each member in its own line; unchanged if it is invalid, too large or too deep."""
+    """Return JSON with each member in its own line; unchanged if it is invalid, has more than `LARGEST_PRETTY` bytes,
+    or is deeper than `DEEPEST_PRETTY` levels.
+    """
     if len(data) > LARGEST_PRETTY or deeper_than(data, DEEPEST_PRETTY):
         return data[:IN_FULL]
     try:
@@ -241,8 +243,9 @@ def record_rows(
 
 
 def _odd(kinds: list[str]) -> set[str]:
-    """Return the kinds to mark: if one kind has at least ODD_AMONG of the values, all others; else "binary" if at most
-    the rest of the values are binary. Empty if no kind occurs twice. Nulls do not count.
+    """Return the kinds to mark, without counting nulls. If one kind has a share of at least `ODD_AMONG` (3/4), these
+    are all other kinds. Otherwise it is "binary", if its share is at most 1 - `ODD_AMONG`. Empty if no kind occurs
+    twice.
     """
     values = Counter(each for each in kinds if each != "null")
     (usual, count), *_ = values.most_common(1) or [("", 0)]
@@ -296,7 +299,9 @@ def _size_text(data: bytes | None, encoding: Encoding | None) -> str:
 
 
 def undecoded(row: RecordRow) -> str:
-    """Return the reason why a record's value or key is not decoded by its schema; ``""`` if both are, or have none."""
+    """Return the reason why a record's value or key is not decoded by its schema; ``""`` if both are decoded, or have
+    no schema.
+    """
     return next((text for _, text in _remarks(row.item) if text), "")
 
 

@@ -27,8 +27,11 @@ _MEANINGS = {
 
 
 class TransactionRow(NamedTuple):
-    """An open transaction in a partition; one that only its coordinator has, without a record in the partition yet
-    (start_offset -1, no verdict); or a partition whose transactions can't be read (failure)."""
+    """An open transaction in a partition, or an unreadable partition.
+
+    A transaction that only its coordinator has, because the partition has no record of it yet, has the start_offset -1
+    and no verdict. A partition whose transactions can't be read has a failure.
+    """
 
     place: model_transactions.Place
     producer_id: int = -1

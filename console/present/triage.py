@@ -159,8 +159,8 @@ def cause_id(claim: Claim) -> str:
 
 
 def member_ids(claim: Claim) -> frozenset[str]:
-    """Return the ids that a mute of a cause covers: those of its present members, so that a member that comes later
-    counts.
+    """Return the ids that a mute of a cause covers: those of its present members, so that the mute does not hide a
+    member that is added later.
     """
     return frozenset(map(cause_id, claim.members or (claim,)))
 

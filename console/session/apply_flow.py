@@ -401,8 +401,8 @@ async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyR
 
 
 def _refuse_changed(plan: Plan, asked: Plan, reports: Iterable[ApplyReport]) -> None:
-    """Raise NotApplied if a plan has other edits than the operator was asked about: a statement may have been staged
-    while the question stood. reports: the reports of the attempts before the question.
+    """Raise NotApplied if a plan has other edits than the operator has confirmed: another statement may have staged
+    some while the question stood. reports: the reports of the attempts before the question.
     """
     if [each.edit for each in plan.staged] != [each.edit for each in asked.staged]:
         raise NotApplied("not applied", CHANGED_SINCE if any(each.sent for each in reports) else CHANGED)

@@ -1,4 +1,4 @@
-"""Check and send a plan: the only code that changes a cluster. The operator was asked before (`apply_flow`).
+"""Check and send a plan: the only code that changes a cluster. `apply_flow` has asked the operator before.
 
 The steps are in the order of an apply. Each takes the run, and returns it with its result; a step with a reason to send
 nothing ends the run with its report.
@@ -101,8 +101,8 @@ async def check_plan(session: Session) -> plan_reconcile.ApplyReport:
 async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
     """Check a session's plan, record it in the journal, send it, and describe the changed resources again.
 
-    Nothing is sent if a check fails, unless `valid_only` is set; if another client changed a value of the plan since it
-    was read, unless `force` or `accepted` allows it; or if there are warnings that are not accepted.
+    kac sends nothing if a check fails, unless `valid_only` is set. Neither does it if another client changed a value of
+    the plan since it was read, unless `force` or `accepted` allows that, or if the operator does not accept a warning.
 
     The call is never cancelled midway: a first cancellation waits for the request in flight, sends nothing more and
     raises Interrupted with the report. A second one stops waiting: the outcome is unknown.
@@ -431,8 +431,8 @@ async def _send_next(
 ) -> ApplyRun:
     """Send the pending request, unless something prevents it.
 
-    Recording it and sending the requests before it took time, so its targets are described once more. Those very
-    requests may have changed inherited values, so only own values count. Between this read and the request's arrival
+    Recording it and sending the requests before it took time, so kac describes its targets once more. Those requests
+    may have changed inherited values, so kac compares only own values. Between this read and the request's arrival
     the protocol leaves a gap of one round trip: it has no conditional change.
 
     Returns:
@@ -466,7 +466,7 @@ async def _send_next(
         return run.kept_back(next((CONFLICT for each in overtaken if not each.is_unknown), NOT_READ))
     if work.stopping:
         return run.kept_back(INTERRUPTED)
-    # Up to here a stop holds the request back; from here it waits for the answer.
+    # Before this line, a stop holds the request back; after it, a stop waits for the answer.
     work.in_flight = plan_reconcile.InFlight(run.change, api_name(step.request, run.facts), len(step.staged), _now())
     try:
         outcomes = await _send(client, progress, step)

@@ -27,8 +27,8 @@ def sink_groups(snapshot: Snapshot) -> list[str]:
 
 
 def asked_for_users(snapshot: Snapshot) -> list[str]:
-    """Return the groups whose topics to read, to find the users of topics: all listed groups if they are few, else
-    those of sinks.
+    """Return the groups whose topics to read, to find the users of topics: all listed groups if there are at most 100
+    (`FEW_GROUPS`), else those of sinks.
     """
     return sorted(snapshot.groups) if len(snapshot.groups) <= FEW_GROUPS else sink_groups(snapshot)
 

@@ -125,7 +125,9 @@ class EventReads(scheduler.Scheduler):
         self.configs_since = oldest if oldest != NEVER else None
 
     async def _read_oldest(self, resources: Iterable[ConfigResource]) -> datetime:
-        """Read the configs with the oldest read times, if they are too old. Return the oldest of these times."""
+        """Read the configs that were read more than `configs_every` seconds ago, at most `CHUNK` of them, the oldest
+        first. Return the oldest read time.
+        """
         now = datetime.now(UTC)
         limit = now - timedelta(seconds=self.configs_every)
         # Read the oldest first, so that each resource has its turn.

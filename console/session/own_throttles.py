@@ -1,5 +1,5 @@
-"""The throttles that operations of this host's journal hold. They do not count as leftovers while the operation works,
-nor before the configs were read again after its end.
+"""The throttles that operations of this host's journal hold. kac does not report them as leftovers while the operation
+works, nor before it has read the configs again after the end of the operation.
 """
 
 from __future__ import annotations

@@ -34,8 +34,10 @@ GOOD_FOR = 30.0
 
 
 async def read_for_risks(session: Session, staged: Iterable[Staged]) -> risk_rules.RiskFacts:
-    """Read the facts for the warnings about these edits, unless that was done some seconds ago. Facts that a broker
-    refuses to return stay unknown. Raises AdminError if the connection to the cluster is lost."""
+    """Read the facts for the warnings about these edits, unless they were read for the same edits within the last 30 s
+    (`GOOD_FOR`). Facts that a broker refuses to return stay unknown. Raises AdminError if the connection to the cluster
+    is lost.
+    """
     edits = tuple(staged)
     known = session.risk_reading
     # Keep the facts for a while: the same plan is judged when it is shown, before it is confirmed, and before it is

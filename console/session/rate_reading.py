@@ -106,7 +106,7 @@ class RateReader:
         self._dirs_at = reader.snapshot.read_at.get(Part.LOG_DIRS)
 
     def is_summed_up(self, snapshot: Snapshot) -> bool:
-        """Return whether the totals match a snapshot's rates; with few topics they are computed right here."""
+        """Return whether the totals match a snapshot's rates. For at most `MANY` topics, compute the totals first."""
         if len(snapshot.topics) <= MANY:
             self.totals = self.totals.after(snapshot.rates, snapshot.topics)
         return self.totals.rates is snapshot.rates and self.totals.made_of is snapshot.topics
@@ -119,13 +119,15 @@ class RateReader:
             return self.totals
 
     def take_ends(self, ends: Mapping[Place, int]) -> None:
-        """Keep end offsets that triage read; no turn is due for a while."""
+        """Keep end offsets that triage read; no turn is due for 15 s (`OTHERS_EVERY`)."""
         reader = self._reader
         reader.learn(lambda snapshot, at: refresh.with_end_offsets(snapshot, (), ends, at))
         self._ends.put_off(OTHERS_EVERY.total_seconds())
 
     def _turn(self) -> Iterator[Place]:
-        """Yield the next partitions in turn, whole topics at a time; all partitions if they are few."""
+        """Yield the next partitions in turn, whole topics at a time: at most `AT_ONCE` (2,000) partitions, or a single
+        larger topic.
+        """
         topics = self._reader.snapshot.topics
         names, count = in_order(topics), 0
         start = bisect_right(names, self._next_topic)

@@ -446,13 +446,13 @@ def _hash_of(letters: Sequence[Letter]) -> str:
 
 
 class _Readers(NamedTuple):
-    """The groups that may pass the first letter. As a condition it is false if there are none, and all groups were
-    read.
+    """The groups that may pass the first letter. As a condition it is false if all groups were read and no group may
+    pass the letter.
 
     Attributes:
         at: group -> its position in the letter's partition.
         behind: groups with members that have no position in that partition.
-        problem: the reason why groups are not known; ``""`` if all are.
+        problem: the reason why groups are not known; ``""`` if all are known.
     """
 
     at: Mapping[str, int]
@@ -814,9 +814,9 @@ class Redriving:
         return ""
 
     async def _readers(self, topic: str, number: int) -> _Readers:
-        """Return the groups that may pass a letter: the group in which the letter failed, if that group has a position
-        in the letter's partition; else those groups with a position there that have members; else all groups with a
-        position there. Raises AdminError.
+        """Return the groups that may pass a letter. If the group in which the letter failed has a position in the
+        letter's partition, return only this group. Otherwise, return the groups with members and a position there, or
+        without such a group all groups with a position there. Raises AdminError.
         """
         from console.admin.errors import BrokerError
         from console.admin.groups import group_position, topic_readers

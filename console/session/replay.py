@@ -43,7 +43,7 @@ MOST_MEMORIES = 512
 
 
 class _Memory(NamedTuple):
-    """The result of an operation."""
+    """The remembered result of an operation, or its error."""
 
     changes: Mapping[int, int]
     """API key -> the number of different answers to it at that time."""
@@ -242,8 +242,8 @@ class Replay:
 
 
 def context_of(header: Header, tape: Tape, name: str) -> Context:
-    """Return the context of a record, which can't send changes. name: the name of its file, which counts if the record
-    names no context.
+    """Return the context of a record, which can't send changes. name: the name of its file, for a record that names no
+    context.
     """
     settings = ConnectionSettings(
         tuple(tape.addresses()[:1]) or ((name, 0),), read_only=True, connect=tuple(_connect_of(tape))

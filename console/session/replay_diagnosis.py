@@ -172,7 +172,9 @@ def _time(each: Moment) -> int:
 
 
 def _thinned(moments: Sequence[Moment]) -> list[Moment]:
-    """Return the moments without every second quiet one; without every second of all if that saves too little."""
+    """Return the moments without every second quiet one. If that leaves more than three quarters of `MOST_MOMENTS`,
+    return every second of the rest.
+    """
     kept = [each for index, each in enumerate(moments) if each.turned or each.changed or index % 2 == 0]
     return kept if len(kept) <= MOST_MOMENTS * 3 // 4 else kept[::2]
 

@@ -178,8 +178,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
 
 @lru_cache(4096)
 def _topics_named(asked: Asked) -> tuple[ConfigResource, ...]:
-    """Return the resources of a request for all configs of a few topics, or of a few groups; empty for any other
-    request."""
+    """Return the resources of a request for all configs of at most 50 topics or groups (`MOST_NAMED`); empty for any
+    other request.
+    """
     parts = asked_parts(asked.api_key, asked.version, asked.request) or ()
     items = [part[1] for part in parts if isinstance(part, tuple)]
     if len(items) > MOST_NAMED or any(
@@ -296,8 +297,9 @@ class RecordedPoller(Poller):
         return self._tape.at_ms - seen.at_ms >= every * 1000 and seen.arrived != self._arrived(seen.used)
 
     def _is_torn(self, used: flight_tape.Used) -> bool:
-        """Return whether a lag would be one that no poll has seen: its committed offsets were answered, and the ends
-        that were read next were not yet.
+        """Return whether a lag would be one that no poll has seen: the record has the answer with its committed
+        offsets, but not yet the one with the ends that the same read requested next. False once the commits are more
+        than 3 s old (`ENDS_WITHIN_MS`).
         """
         now, seen = self._tape.at_ms, self._parts_seen.get(Part.LAGS)
         commits = _tracks(used, OFFSET_FETCH)

@@ -81,7 +81,9 @@ async def read_deletions(session: Session) -> dict[Slot, retention.Deletion]:
 
 
 def _is_known(known: RetentionReading | None, cuts: Sequence[retention.RetentionCut], trims: Sequence[TrimLog]) -> bool:
-    """Return whether no read is needed: undo and redo bring back edits whose deletions were read."""
+    """Return whether no read is needed: the deletions of all these edits were read within the last 30 s (`GOOD_FOR`),
+    as after undo and redo, or there are no edits.
+    """
     if known is None or time.monotonic() - known.at >= GOOD_FOR:
         return not cuts and not trims
     return all(cut in known.found for cut in cuts) and all(edit in known.records for edit in trims)

@@ -115,7 +115,7 @@ class Turns:
         self.turn = self.turn.hurried()
 
     def note(self, age: float | None) -> None:
-        """Note that another part read the same data, `age` seconds ago; None if none did."""
+        """Note that another part read the same data, `age` seconds ago; None if no part did."""
         if age is not None:
             self.turn = self.turn.known(self.pace, time.monotonic(), age)
 
@@ -194,8 +194,8 @@ class Scheduler:
         self._woken = asyncio.Event()
 
     def late(self) -> tuple[str, ...]:
-        """Return the parts whose last successful read is older than their interval and `LATE`; parts that were never
-        read do not count.
+        """Return the parts whose last successful read is older than their interval and `LATE`, without parts that were
+        never read.
         """
         oldest = time.monotonic() - LATE
         return tuple(each.name for each in self.parts if self._fresh_until.get(each.name, inf) < oldest)

@@ -63,7 +63,7 @@ def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
 
     Args:
         texts: the texts of ``-e`` options, a line each; None without any.
-        file: a path, ``-`` for standard input; it counts only without texts.
+        file: a path, ``-`` for standard input; ignored if there are texts.
 
     Returns:
         None if the file can't be read, is larger than LARGEST_SCRIPT, or is not in UTF-8.
@@ -115,7 +115,7 @@ def run_script(
 
 
 def refuse_long_lines(text: str) -> None:
-    """Raise ParseError for a line of a script that is too long."""
+    """Raise ParseError for a line of a script of more than about a million characters (`LONGEST_LINE`)."""
     start = 0
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:
@@ -211,8 +211,9 @@ class Runner(Struct):
         """Return the exit code, and report edits left unapplied.
 
         Returns:
-            FAILED if anything failed, except for warnings that are not accepted; else UNAPPLIED if edits are staged,
-            else FAILED if requested data could not be read, else DONE.
+            FAILED if anything failed for another reason than a warning that is not accepted. UNAPPLIED if only such
+                warnings stopped edits, or if edits are still staged. Otherwise FAILED if requested data could not be
+                read, and DONE if all was read.
         """
         if self.failed:
             return FAILED if self.failed > self.warned else UNAPPLIED

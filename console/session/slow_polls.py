@@ -412,7 +412,7 @@ class SlowPolls:
         self.facts = replace(self.facts, views=views)
 
     def _note_changes(self, topics: Mapping[str, Topic]) -> None:
-        """Keep the names of topics that changed recently."""
+        """Keep the names of topics that changed within the last minute (`CHANGED_SECONDS`)."""
         now, known = self._session.clock.monotonic(), self._known
         if topics is not known:
             if known:

@@ -161,7 +161,7 @@ class SnapshotReader:
         """Call a listener for each event, on the thread that changes the snapshot.
 
         Args:
-            listener: must not raise; it may read the snapshot, which is already the new one.
+            listener: a function that must not raise; it may read the snapshot, which is already the new one.
 
         Returns:
             A function that unsubscribes the listener.
@@ -374,8 +374,8 @@ class SnapshotReader:
             self._learn(refresh.with_quotas(self.snapshot, listed, self.clock.now()))
 
     async def poll_quotas(self, filters: Sequence[quota.QuotaFilter] = ()) -> None:
-        """Read quotas for a screen. The first call reads the quotas of single users, clients and addresses. If they are
-        few, every call reads all quotas, else those that the filters match.
+        """Read quotas for a screen. The first call reads the quotas of single users, clients and addresses. If these
+        are at most `MANY_QUOTAS` (20,000), every call reads all quotas, else those that the filters match.
         """
         if Part.QUOTAS not in self.snapshot.read_at and not await self.survey_quotas():
             return
@@ -385,8 +385,8 @@ class SnapshotReader:
             await self.keep(read_quotas_of(self.client, filters))
 
     async def survey_quotas(self) -> bool:
-        """Read the quotas of single users, clients and addresses. They are kept only if they are many; if they are few,
-        the caller reads all quotas instead.
+        """Read the quotas of single users, clients and addresses. Keep them only if they are more than `MANY_QUOTAS`
+        (20,000); otherwise the caller reads all quotas instead.
 
         Returns:
             False if the brokers refuse.

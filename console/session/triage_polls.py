@@ -152,7 +152,9 @@ class Poller(Scheduler):
         return self._seen(datetime.now(UTC))
 
     async def _look_at_throttles(self) -> None:
-        """Note the time by which brokers delayed this console within the last seconds."""
+        """Note the time by which brokers delayed this console, in ms per second over the last 10 s
+        (`THROTTLED_WITHIN`).
+        """
         from console.admin import cluster
 
         now, context = time.monotonic(), self._session.context
@@ -246,7 +248,7 @@ class Poller(Scheduler):
         try:
             silence = await self._silence_within()
         except AdminError as error:
-            # If the cluster answered another part meanwhile, it is not lost.
+            # A cluster that answered the request for another part meanwhile is not lost.
             if self._answered_at < began:
                 if self._lost is None:
                     self._noticed.set()
@@ -276,8 +278,9 @@ class Poller(Scheduler):
                     self.hurry(name)
 
     async def _silence_within(self) -> Silence:
-        """Return the brokers that do not answer in time. If all are late at once, this host may be the slow one: they
-        are asked once more, with more time. Raises AdminError if no broker answers."""
+        """Return the brokers that do not answer in time. If all are late at once, this host may be the slow one: ask
+        them once more, with up to 5 s in all (`FIRST_ANSWER_SECONDS`). Raises AdminError if no broker answers.
+        """
         from console.admin import cluster
 
         client = self._session.client
@@ -400,9 +403,10 @@ class Poller(Scheduler):
             self._own.take(())
 
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the failures of parts that could not be read. The session's own snapshot stays
-        without them, as no other reader would remove them. Failures of parts that only a pane reads are left out: they
-        may be of long ago."""
+        """Return the snapshot with the failures of parts that could not be read, without those of parts that only a
+        pane reads, which may be old. The session's own snapshot stays without these failures, because no other reader
+        would remove them.
+        """
         if any(each.part in _NOT_POLLED for each in snapshot.failures):
             kept = tuple(each for each in snapshot.failures if each.part not in _NOT_POLLED)
             snapshot = replace(snapshot, failures=kept)

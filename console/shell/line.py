@@ -36,7 +36,7 @@ from console.session.command_history import CommandHistory
 from console.session.snapshot_reader import Refused
 from console.terminal import drawn_on, harmless
 
-# -- completion from the cluster, read during typing
+# -- completion from the cluster, which kac reads during typing --------------------------------------------------------
 
 log = logging.getLogger(__name__)
 

@@ -69,7 +69,7 @@ def pager(environ: Mapping[str, str]) -> list[str] | None:
 
 
 def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Print a text; through the pager, if standard output is a terminal and the text has more lines than it."""
+    """Print a text. If standard output is a terminal with fewer lines than the text, print it through the pager."""
     command = pager(environ) if sys.stdout.isatty() else None
     if command is not None and text.count("\n") > shutil.get_terminal_size().lines - MARGIN:
         try:

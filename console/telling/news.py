@@ -161,8 +161,8 @@ def _states(claim: Claim) -> Mapping[str, Claim]:
 
 
 def _row_of(added: Sequence[Claim], row: CauseRow) -> CauseRow:
-    """Return a row of only the states that were added. Its steps are those of the whole row, because only these were
-    judged.
+    """Return a row of only the states that were added. Its steps are those of the whole row, because triage has checked
+    only these.
     """
     return CauseRow(Named(replace(one_of(added), next=row.claim.next), {}))
 

@@ -69,7 +69,7 @@ class Outbox:
         self._thread.start()
 
     def put(self, event: Event) -> None:
-        """Add an event; the oldest one is dropped if too many wait."""
+        """Add an event. If already 100 events (`MOST`) wait, drop the oldest one."""
         with self._changed:
             dropped = self._waiting.popleft() if len(self._waiting) >= MOST else None
             self._waiting.append(event)

@@ -86,7 +86,7 @@ class Voice:
                 outbox.put(told)
 
     async def metrics(self) -> str:
-        """Return the metrics, as of the last poll."""
+        """Return the metrics of the last poll."""
         # Make the text only once for all requests after a poll, as the text of a large cluster takes a while.
         async with self._serving:
             counts = {each.name: each.counts._asdict() for each in self._outboxes}

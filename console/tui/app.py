@@ -420,7 +420,7 @@ class Console(KeysInOrder["Context"]):
         )
 
     def _touch(self, known: contact.Contact) -> None:
-        """Show the contact if it changed. A response's time does not count: it appears only when responses stop."""
+        """Show the contact if it changed, except for the time of a response, which appears only when responses stop."""
         before, self.reading.contact = self.reading.contact, known
         if before.answered_at is None:
             self.frame.write_header()

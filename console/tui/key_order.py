@@ -185,10 +185,11 @@ class KeysInOrder(App[Result]):
             await self.no_messages()
 
     async def no_messages(self) -> None:
-        """Wait until no widget has a message left, and the layout has placed each widget, at most `ROUNDS` rounds of
-        messages.
+        """Wait until no widget has a message left and the layout has placed each widget. Give up after `ROUNDS` rounds
+        of messages, or if a widget does not handle a message within `PATIENCE` seconds.
 
-        Repeatedly sends a message to widgets that still handle others, until all widgets have waited for a while.
+        Each round sends a message to the widgets that still handle others. The wait ends after `RESTS` checks in
+        succession that find all widgets waiting.
         """
         began, sent, rested = monotonic(), 0, 0
         while sent < ROUNDS and rested < RESTS:

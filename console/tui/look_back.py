@@ -1,4 +1,4 @@
-"""A replay of this console's own record: the last half hour as of a chosen time, while the screen is suspended."""
+"""A replay of this console's own record: the last half hour, shown at a chosen time while the screen is suspended."""
 
 from __future__ import annotations
 

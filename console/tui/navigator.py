@@ -180,7 +180,9 @@ class Navigator:
     do_nodes_back = do_connect_back = do_section_back
 
     async def do_back(self) -> None:
-        """Clear the filter; without a filter, show all rows again; else go back to the previous place."""
+        """Clear the filter. Without a filter, show all rows again. If all rows are shown, go back to the previous
+        place.
+        """
         if self.view.filter_text:
             self.view.take_filter("")
         elif self.view.only_trouble:

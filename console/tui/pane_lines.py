@@ -36,7 +36,9 @@ HANG = triage.LABEL
 
 
 class PaneLines:
-    """The visible pane, with the parts of it that the operator was told. says_changes: whether to report changes."""
+    """The visible pane, with the parts of it that the operator has already read. says_changes: whether to report
+    changes.
+    """
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, voice: Voice) -> None:
         """Create the writer of a pane's lines; `tell` writes the visible pane."""

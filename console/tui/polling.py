@@ -167,8 +167,8 @@ class Polling:
         """Wait until a poll ends; while it takes long, check which brokers answer at all.
 
         Returns:
-            False if the poll is given up for another one on new connections: brokers answer again, other brokers than
-            before answer, or the operator refreshed or opened another view.
+            False if kac has to give the poll up for another one on new connections: brokers answer again, other brokers
+                than before answer, or the operator refreshed or opened another view.
         """
         from console.admin import cluster
 

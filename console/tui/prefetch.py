@@ -47,7 +47,7 @@ class Prefetch:
         return await asyncio.wrap_future(ahead or self._client.submit(operation, *args, **options))
 
     async def arrived(self, seconds: float) -> bool:
-        """Wait at most a number of seconds. Return whether all results have arrived without an error."""
+        """Wait at most `seconds` seconds. Return whether all results have arrived without an error."""
         ahead = list(self._ahead.values())
         if not ahead:
             return False
@@ -94,7 +94,7 @@ class SessionFactory:
             self._ahead.begin()
 
     async def arrived(self, seconds: float) -> bool:
-        """Wait at most a number of seconds. Return whether the first reads of the latest session have succeeded."""
+        """Wait at most `seconds` seconds. Return whether the first reads of the latest session have succeeded."""
         return self._ahead is not None and await self._ahead.arrived(seconds)
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ def start(
 
 
 class Contact(Struct, frozen=True):
-    """The cluster's answers as of the last poll."""
+    """The cluster's answers up to the last poll."""
 
     answered_at: datetime | None = None
     """The time of the last response, UTC; None before the first."""
@@ -93,7 +93,7 @@ def lost(contact: Contact, failure: Failure, final: bool, read_at: Iterable[date
     It keeps the first of several failures of the same name: their messages differ by the broker that was tried last.
 
     Args:
-        final: an automatic retry would do harm.
+        final: whether an automatic retry would do harm.
         read_at: the read times of the snapshot's parts, UTC.
     """
     if contact.lost is not None and contact.lost.name == failure.name and contact.final == final:

@@ -1,4 +1,4 @@
-"""The console on a flight record: every pane as of a chosen time, with keys to step, jump and play."""
+"""The console on a flight record: every pane at a chosen time, with keys to step, jump and play."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ScreenClient:
         self.at_ms = 0
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Return the operation's result as of the current time. Raises the operation's errors."""
+        """Return the result that the operation had at the current time of the replay. Raises the operation's errors."""
         while True:
             at_ms = self.at_ms
             try:
@@ -252,7 +252,9 @@ class ReplayConsole(Console):
         )
 
     def do_pause(self) -> None:
-        """Start to play; when playing, play ten times as fast; then stop."""
+        """Change the speed of the replay to the next one: from the pause to normal, to ten times as fast, and to the
+        pause again.
+        """
         self._speed = SPEEDS[(SPEEDS.index(self._speed) + 1) % len(SPEEDS)]
         self._played_ms = self.at_ms
         self._write_time()
@@ -329,8 +331,8 @@ class ReplayConsole(Console):
         self._write_time()
 
     def _show(self, moment: Moment, *, playing: bool = False) -> None:
-        """Show the cluster as of a moment. The visible pane then reads the data that the snapshot lacks, as of that
-        moment.
+        """Show the cluster at a moment of the record. The visible pane then reads the data that the snapshot lacks,
+        from the same moment.
         """
         self._shown = moment
         self.record.client.at_ms = moment.at_ms

@@ -39,4 +39,4 @@ class Tools(NamedTuple):
     execute: Callable[[Sequence[Statement]], Awaitable[LanguageError | None]]
     """Executes commands; returns an error of the language, None on success."""
     look_back: Callable[[datetime], Awaitable[None]]
-    """Shows the cluster as of a time of the last half hour."""
+    """Shows the cluster at a time of the last half hour."""

@@ -72,7 +72,7 @@ class Watch:
     so that each cause has a start time.
 
     Attributes:
-        observations, verdict: the state as of the last poll; None before the first.
+        observations, verdict: the state after the last poll; None before the first.
         lost: the reason why no broker answers; None while one does.
         muted: cause (`cause_id`) -> the end of its mute, UTC.
         seen: cause in the verdict -> the time when it was first seen, UTC.
@@ -430,7 +430,7 @@ class HalfHourWatch:
 
 
 class LintWatch:
-    """The findings, as of the last look. Rules run on another thread.
+    """The findings of the last look. Rules run on another thread.
 
     Attributes:
         report: the findings; None before the first look.
@@ -525,7 +525,7 @@ class LintWatch:
         return self._parts
 
     def _is_fresh(self) -> bool:
-        """Return whether no part is old enough to be read again."""
+        """Return whether the session has read every needed part within the last 30 s (`OLD_FOR_LINT`)."""
         now, read_at = self._session.clock.now(), self._session.snapshot.read_at
         return all(part in read_at and now - read_at[part] < OLD_FOR_LINT for part in self._needed())
 

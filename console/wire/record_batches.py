@@ -275,7 +275,7 @@ def records(
 
     Args:
         limit: the most bytes of its decompressed records.
-        is_over: a function called now and then while earlier records are skipped; True ends the read.
+        is_over: a function called repeatedly while earlier records are skipped; True ends the read.
 
     Raises:
         BatchDamage: the batch, or the rest of it, can't be decoded.

@@ -154,7 +154,7 @@ async def test_where_a_topic_gets_a_value_from(kafka: KafkaCluster, link: Link, 
 
 
 async def test_a_hidden_value_is_none(link: Link) -> None:
-    """The broker treats a key that it does not know as a secret."""
+    """The value of a hidden config is None: here of a key that the broker does not know and so takes for a secret."""
     resource = broker_resource(1)
     assert await applied(link, AlterConfigs({resource: (ConfigOp("reads.own.key", codes.SET, "x"),)}, broker=1))
     try:

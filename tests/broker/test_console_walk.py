@@ -101,8 +101,9 @@ async def stage(walk: Driven, *commands: str) -> None:
 
 
 def check_one_of_each(cluster: KafkaCluster, mark: Mark, *, validate_only: bool, topics: set[str]) -> None:
-    """Check that broker 2 received one request with all configs, and the cluster one request with the quotas. Forwarded
-    copies do not count."""
+    """Check that broker 2 received one request with all configs, and the cluster one request with the quotas, without
+    forwarded copies.
+    """
     (configs,) = sent(cluster, CONFIGS, mark, validate_only)
     resources = {(each["resourceType"], each["resourceName"]) for each in configs.request["resources"]}
     assert resources == {(BROKER, "2"), (BROKER, ""), *((TOPIC, topic) for topic in topics)}

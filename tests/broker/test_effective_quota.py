@@ -75,7 +75,8 @@ class Clients:
 
     async def limited(self, limits: Limits) -> None:
         """Set limits, and wait until the broker uses them: until it throttles a client with a limit set for this
-        purpose."""
+        purpose. Fail after `PATIENCE` seconds.
+        """
         self._sentinels += 1
         pair = (NOBODY, f"sentinel-{self._sentinels}")
         self.set([*limits, ({"user": pair[0], "client-id": pair[1]}, LOW)])

@@ -53,9 +53,10 @@ def test_the_table_is_that_of_the_jars_and_has_the_records_of_every_release() ->
 
 
 def placed_of(half: Mapping[str, Any], versions: set[int] | None = None) -> set[Any]:
-    """Return the untagged fields of each version, which are the same in all releases that have the version.
+    """Return (version, untagged fields) of each version of a schema.
 
-    versions: an empty set for the key of a record, which makes all versions equal; None for a value.
+    versions: None keeps the versions apart; any set gives all of them the version -1, because record keys have no
+    version of their own.
     """
     found = schemas_of([{"apiKey": 0, "name": "", **half}]).values()
     return {(-1 if versions is not None else each.version, untagged(each.fields)) for each in found}
@@ -73,8 +74,9 @@ def untagged(fields: Sequence[Field]) -> tuple[Any, ...]:
 @pytest.mark.parametrize("version", real_clusters.by_release(internal_topics.BROKERS, kafka_jars.KAFKA_4_3))
 @pytest.mark.takes(30)
 def test_what_brokers_write_is_what_kafkas_formatters_print(version: str) -> None:
-    """The records are offsets, groups of all protocols, transactions and share state, as a real broker writes them for
-    clients."""
+    """kac decodes the records that a real broker writes for clients as Kafka's own formatters do: offsets, groups of
+    all protocols, transactions and share state.
+    """
     with real_clusters.or_skip():
         recording = internal_topics.recorded_brokers(version)
     compared = internal_topics.compare(recording)

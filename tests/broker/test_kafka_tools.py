@@ -787,7 +787,7 @@ newer_link = worlds.link("plain_cluster")
 
 
 async def beat(newer_link: Link, protocol: str, group: str, build: Callable[[ModuleType], Any]) -> Any:
-    """Send a heartbeat, again and again until the coordinator is available; return the response."""
+    """Send a heartbeat, and repeat it for at most 20 s until the coordinator is available; return the response."""
 
     async def ask() -> Any:
         (coordinator,) = (await find_coordinators(newer_link, [group], is_change=True))[0].values()

@@ -258,7 +258,9 @@ async def ship(producer: AIOKafkaProducer, topic: str, lines: Sequence[Line], pa
 
 
 def wave(number: int) -> list[Line]:
-    """Return lines of two brokers: requests, some in the same second; a change; and lines that can't be read."""
+    """Return lines of two brokers: requests, several of them in the same second, a change, and lines that kac can't
+    read.
+    """
     at = AT + timedelta(seconds=number % 60)
     made = [produce(100, at=at + timedelta(milliseconds=place), principal="User:p") for place in range(WAVE - 4)]
     lines = [(str(1 + place % 2).encode(), each.line.encode()) for place, each in enumerate(made)]

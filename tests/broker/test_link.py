@@ -88,7 +88,7 @@ async def test_one_dead_address_does_not_matter(plain_cluster: KafkaCluster) -> 
 
 
 async def test_each_broker_is_asked_itself(plain_cluster: KafkaCluster) -> None:
-    """Only the broker itself returns its configs."""
+    """kac sends a request about a broker's configs to that broker, because only the broker itself returns them."""
     async with linked(plain(plain_cluster.addresses[0])) as link:
         for node in plain_cluster.broker_ids:
             response = await link.call("describe_configs", broker_configs(node), to=broker(node))
@@ -198,7 +198,9 @@ async def test_every_mechanism_lets_in(secure_cluster: KafkaCluster, mechanism: 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_the_clients_own_loop_does_tls(secure_cluster: KafkaCluster, host: str) -> None:
-    """Connect by an address, and by a name that may have an IPv6 address on which no broker listens."""
+    """The client connects with TLS to an address, and to a name that may have an IPv6 address on which no broker
+    listens.
+    """
     settings = secure(secure_cluster, bootstrap=((host, secure_cluster.addresses[0][1]),))
     with AdminClient(settings) as client:
         assert set((await client.run(Link.nodes)).brokers) == {1, 2, 3}
@@ -388,7 +390,9 @@ async def test_a_lost_answer_is_looked_up(
 
 
 async def test_what_can_not_be_seen_is_unknown(direct: Link, proxy: CuttingProxy, link: Link, name: str) -> None:
-    """The password has the same iterations as before, so the new one is in force or not."""
+    """If the response to a new password is lost, the outcome is unknown: the credential has the same iterations as
+    before, so kac can't see whether the new password is in force.
+    """
     user = changes.ScramUser(name, codes.ScramMechanism(1))
     assert (await single(direct, changes.AlterScram({user: (4096, Secret("old"))}))).ok
     proxy.arm(51, Cut.AFTER)
@@ -400,7 +404,9 @@ async def test_what_can_not_be_seen_is_unknown(direct: Link, proxy: CuttingProxy
 
 
 async def test_a_secret_beside_what_can_be_seen(plain_cluster: KafkaCluster, name: str) -> None:
-    """The keys of a resource are set together or not at all, so the readable one shows whether the secret was set."""
+    """If the response to a change of a secret and a readable key is lost, the readable key shows the outcome of both:
+    brokers set the keys of a resource together or not at all.
+    """
     key, seen, node = "lost.own.secret", "log.cleaner.threads", broker_resource(1)
     async with (
         CuttingProxy(plain_cluster.addresses[0]) as proxy,

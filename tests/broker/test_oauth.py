@@ -154,7 +154,9 @@ async def test_an_assertion_with_a_key_that_is_encrypted(
     algorithm: str,
     grant: bool,
 ) -> None:
-    """The assertion takes the place of the client's secret (KIP-1258), or is the grant (KIP-1139)."""
+    """kac signs an assertion with an encrypted key. grant: whether the assertion is the grant (KIP-1139), or takes the
+    place of the client's secret (KIP-1258).
+    """
     key: Key = (
         rsa.generate_private_key(65537, 2048) if algorithm == "RS256" else ec.generate_private_key(ec.SECP256R1())
     )

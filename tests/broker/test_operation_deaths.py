@@ -59,7 +59,9 @@ class Polls:
         self._came.set()
 
     async def until(self, holds: Callable[[Progress], bool]) -> Progress:
-        """Wait for a later poll that meets a condition."""
+        """Wait for a later poll that meets a condition, and return its progress. Raises TimeoutError after `PATIENCE`
+        seconds.
+        """
         async with asyncio.timeout(PATIENCE):
             while True:
                 self._came.clear()

@@ -94,7 +94,9 @@ def joining(protocol: str, group: str, topic: str = "") -> kafka_messages.Build:
 
 @pytest.mark.parametrize("protocol", ["consumer", "share", "streams"])
 async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: str, protocol: str) -> None:
-    """Brokers have a separate request to describe each type of group (KIP-848, KIP-932 and KIP-1071)."""
+    """kac describes groups of the newer types, for each of which brokers have a separate request (KIP-848, KIP-932 and
+    KIP-1071).
+    """
     async with worlds.linked(worlds.settings(plain_cluster)) as link:
         await changing.make_topic(link, name, partitions=2)
         (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()

@@ -192,10 +192,11 @@ async def send_all(bootstrap: str, cases: list[Case], random: Random, now: int) 
 
 
 async def cleaned_once(bootstrap: str, client: AdminClient, now: int) -> None:
-    """Wait until a broker has examined all logs once more.
+    """Wait until a broker has examined all logs once more. Raises TimeoutError if one of three records is not deleted
+    within `PATIENCE` seconds.
 
-    It examines each log once in a round. The first record may be deleted in a round that began before, the second one
-    in the next round, and the third one after that round's end.
+    A broker examines each log once in a round. The first record may be deleted in a round that began before, the second
+    one in the next round, and the third one after the end of that round.
     """
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
     await producer.start()

@@ -1,4 +1,6 @@
-"""Tests of restarts under load: a rolling restart of real brokers is no trouble, and a broker that fails is named."""
+"""Tests of restarts under load: triage reports no trouble for a rolling restart of real brokers, and names a broker
+that fails.
+"""
 
 import asyncio
 import contextlib
@@ -85,7 +87,7 @@ async def by_a_tool(field: Field, broker: int) -> None:
 async def test_a_rolling_restart_is_no_trouble(
     brokers: int, restarted_by: Callable[[Field, int], Awaitable[None]]
 ) -> None:
-    """Each broker is restarted in turn, under load."""
+    """A restart of each broker in turn, under load, is no trouble."""
     async with loaded(brokers) as field, watching(ConnectionSettings(field.cluster.addresses)) as it:
         await it.poll_times(8)
 

@@ -194,7 +194,9 @@ async def test_key_stores(secure_cluster: KafkaCluster, configure: Configure, ki
 async def test_encrypted_keys_of_each_form(
     secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path, form: PrivateFormat, kind: str
 ) -> None:
-    """The forms are PKCS#8, and OpenSSL's traditional ones: PKCS#1 for RSA, SEC 1 for EC."""
+    """kac logs in with an encrypted key in each form: PKCS#8, and OpenSSL's traditional PKCS#1 for RSA and SEC 1 for
+    EC.
+    """
     name = f"form-{kind.lower()}"
     key = rsa.generate_private_key(65537, 2048) if kind == "RSA" else ec.generate_private_key(ec.SECP256R1())
     identity = secure_cluster.authority.issue(name, key=key)
@@ -341,8 +343,9 @@ async def test_no_client_certificate(secure_cluster: KafkaCluster, configure: Co
 async def test_a_client_certificate_that_is_not_accepted(
     secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path
 ) -> None:
-    """The certificates are expired, or of another authority: the broker sends an alert after the handshake ended on
-    this side."""
+    """The error says that the brokers refuse the client's certificate, and why: it has expired, or is of another
+    authority. The broker sends an alert only after the handshake has ended on this side.
+    """
     expired = secure_cluster.authority.issue("expired", age=timedelta(days=2), left=timedelta(days=-1))
     stranger = Authority(tmp_path / "stranger").issue("alice")
     ends = x509.load_pem_x509_certificate(expired.cert.read_bytes()).not_valid_after_utc

@@ -111,7 +111,7 @@ async def test_changes_go_on_over_one_connection_as_sessions_end(short_sessions:
 
 @pytest.mark.long
 async def test_sessions_of_an_older_release() -> None:
-    """The broker is of Kafka 3.9."""
+    """On Kafka 3.9, a client that renews its sessions uses at most two connections."""
     properties = {"connections.max.reauth.ms": str(SESSION_MS)}
 
     def make() -> KafkaCluster:
@@ -127,7 +127,9 @@ async def test_sessions_of_an_older_release() -> None:
 
 
 async def test_the_broker_does_close_what_is_not_renewed(short_sessions: KafkaCluster) -> None:
-    """Without this the test above could pass on a broker without sessions."""
+    """The broker closes a connection whose session is not renewed. Otherwise, the tests of renewals would also pass on
+    a broker without sessions.
+    """
     wanted = settings(short_sessions, admin(short_sessions, "PLAIN"))
     connection = await connect(
         *short_sessions.addresses[0], client_id="kac", limit=60, security=await connections.security_arguments(wanted)
@@ -184,8 +186,10 @@ async def test_a_password_that_is_changed(short_sessions: KafkaCluster) -> None:
 
 
 async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: Path) -> None:
-    """A principal may change in this way, as cloud roles have a new name in each session: "Cannot change principals
-    during re-authentication"."""
+    """If a new token names another principal, as with cloud roles that have a new name in each session, the client goes
+    on as the new principal, although brokers refuse it in a renewal ("Cannot change principals during
+    re-authentication").
+    """
     file = tmp_path / "token"
     file.write_text(jwt.unsecured_token("admin"))
     options = {"token.endpoint.url": file.as_uri()}
@@ -253,8 +257,9 @@ async def test_a_delegation_token(short_sessions: KafkaCluster) -> None:
 
 
 async def test_tokens_are_made_renewed_and_expired(short_sessions: KafkaCluster) -> None:
-    """A token that kac creates lets a client in; its renewers may expire it; a client that logged in with a token may
-    do neither."""
+    """A token that kac creates lets a client in, and its renewers may renew it. A client that logged in with a token
+    may not describe tokens, and a user who is no renewer may not expire one.
+    """
     alice = SaslSettings("SCRAM-SHA-256", "alice", secret.Secret(short_sessions.users["alice"]))
     async with linked(short_sessions, admin(short_sessions, "SCRAM-SHA-256")) as link:
         create = tokens.CreateToken(renewers=("User:alice",), lifetime_ms=3_600_000)
@@ -408,7 +413,7 @@ async def test_a_delegation_token_whose_time_is_over(short_sessions: KafkaCluste
 @pytest.mark.timeout(1500)
 @pytest.mark.takes(20)
 def test_a_console_stays_on_its_connections(short_sessions: KafkaCluster, tmp_path: Path, seconds: float) -> None:
-    """The screen runs in a terminal over several sessions, and reads all the time."""
+    """A console in a terminal that reads all the time keeps its connections over several sessions."""
     file = tmp_path / "client.properties"
     file.touch(mode=0o600)
     client_id = f"sessions-{secrets.token_hex(4)}"

@@ -79,8 +79,10 @@ async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
 
 
 async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """Another client and this host each set a min ISR above the replication during the watch. Both changes are named
-    with their reverts, the second one with its author. A topic with one replica accepts records, and has no cause."""
+    """Another client and this host each set a min ISR above the replication during the watch. Triage names both changes
+    with their reverts, and the author of the second one. It names no cause for a topic with one replica, which accepts
+    records.
+    """
     ours, alone = f"{name}-ours", f"{name}-alone"
     key = "min.insync.replicas"
     made = (
@@ -157,8 +159,9 @@ async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator
 async def test_a_setting_that_one_broker_alone_has_stands_beside_its_trouble(
     plain_cluster: KafkaCluster, slow_follower: str
 ) -> None:
-    """The follower may fetch next to nothing, and stays out of the ISR: its rate is named, and set to that of the
-    others."""
+    """The follower may fetch only slowly, and stays out of the ISR. Triage names its rate as a possible cause, with a
+    step that sets the rate of the other brokers.
+    """
     async with watching(bootstrap(plain_cluster.addresses)) as it:
         named = await it.names("config-odd", Subject(broker=ODD, key=FOLLOWER_RATE))
         (what,) = named.claim.evidence

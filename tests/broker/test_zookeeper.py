@@ -137,7 +137,7 @@ async def test_what_brokers_refuse_is_told_in_their_words(session: Session, name
 
 @pytest.fixture
 def no_incremental(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client's APIs without the incremental request, as with brokers older than 2.3."""
+    """Hide the API incremental_alter_configs, which brokers older than 2.3 lack, from the client."""
 
     def old_range(api: str) -> tuple[int, int]:
         low, high = version_range(api)
@@ -150,7 +150,9 @@ def no_incremental(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_configs_are_replaced_where_there_is_no_incremental_call(
     link: Link, kafka28: ZooKeeperCluster, name: str
 ) -> None:
-    """Configs that are not edited are kept."""
+    """Without the incremental request, kac replaces all configs of a resource, and keeps those that it does
+    not edit.
+    """
     topic = topic_resource(name)
     prior = {"retention.ms": "1000", "segment.ms": "9000"}
     assert await statuses(link, changes.CreateTopics((changes.NewTopic(name, 1, 1, configs=prior),))) == {

@@ -52,8 +52,9 @@ def test_tables_are_of_the_oldest_protocol(spark: SparkSession, tmp_path: Path) 
 
 @pytest.mark.parametrize("table", [DRIFT, REQUEST], ids=lambda table: table.name)
 def test_of_a_file_is_known_what_readers_ask(table: Table, spark: SparkSession, tmp_path: Path) -> None:
-    """A file has the least and the greatest value of the first columns only: to find these of all columns takes as long
-    as the write."""
+    """A file's statistics have the least and greatest values of the columns by which readers search. To find these of
+    all columns would take as long as the write.
+    """
     where = tmp_path / "table"
     row = json.dumps({column.name: value_of(column) for column in table.columns})
     rows = spark.createDataFrame([(row,)], "row STRING").selectExpr(f"from_json(row, '{table.ddl}') made")
@@ -73,7 +74,7 @@ def value_of(column: Column) -> object:
 
 
 def test_a_vacuum_is_a_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    """By default a vacuum lists a table's directories in 10,000 tasks."""
+    """A vacuum lists a table's directories in few tasks, not in the 10,000 of the default."""
     where = tmp_path / "table"
     spark.range(5).write.format("delta").save(str(where))
     spark.sparkContext.setJobGroup("vacuum", "vacuum")
@@ -90,7 +91,7 @@ def test_a_vacuum_is_a_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_each_core_reads_a_part_of_many_rows_and_one_task_reads_few(spark: SparkSession, tmp_path: Path) -> None:
-    """Eight million rows of requests are 46 MB of files."""
+    """Several tasks read a million rows (8 MB), and one task reads a hundred rows of four files."""
 
     def tasks(rows: int, files: int) -> int:
         where = str(tmp_path / f"{rows}")
@@ -122,14 +123,16 @@ def plan_of(spark: SparkSession) -> str:
 
 
 def test_compiled_code_has_room(spark: SparkSession) -> None:
-    """Java's own limit is 48 MB if it has one compiler, and a session needs more after some batches."""
+    """Java has at least 240 MB for compiled code. Its own limit is 48 MB if it has one compiler, and a session needs
+    more after some batches.
+    """
     java: Any = spark._jvm
     pools = java.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
     assert sum(each.getUsage().getMax() for each in pools if "Code" in each.getName()) >= 240 << 20
 
 
 def test_a_sort_takes_little_memory(spark: SparkSession) -> None:
-    """By default the page of each sort grows with the heap, up to 64 MB."""
+    """A page of a sort has at most 4 MB; by default it grows with the heap, up to 64 MB."""
     java: Any = spark._jvm
     assert java.org.apache.spark.SparkEnv.get().memoryManager().pageSizeBytes() <= 4 << 20
 

@@ -57,7 +57,9 @@ def test_the_software_is_looked_at_first(target: Target) -> None:
 
 @pytest.mark.live
 def test_the_node_that_is_meant(target: Target) -> None:
-    """The request contains the cluster's id, so it differs each time and can't be recorded."""
+    """A broker answers ApiVersions v5 for another node with REBOOTSTRAP_REQUIRED. The request contains the cluster's
+    id, so it differs each time and can't be recorded.
+    """
     if target.has("api_versions", 5):
         for server in target.servers:
             own = own_cluster(server)

@@ -50,7 +50,7 @@ def topic_with(target: Target, name: str, **configs: str) -> Iterator[None]:
 
 
 def leads(server: Server, name: str) -> None:
-    """Wait until broker 1 serves the topic."""
+    """Wait until broker 1 serves the topic; fail after `SETTLED` (60 s)."""
     deadline = time.monotonic() + SETTLED
     known = with_fields(topics=[name], allow_auto_topic_creation=False)
     while (

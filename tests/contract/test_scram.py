@@ -25,7 +25,7 @@ def alter(target: Target, *upsertions: Upsertion, deletions: Sequence[Deletion] 
 
 
 def describe(target: Target, *users: str) -> dict[str, tuple[Error, list[tuple[int, int]]]]:
-    """Return user -> error and (mechanism, iterations) of each credential; of all users if none is named."""
+    """Return user -> error and (mechanism, iterations) of each credential. users: the users; empty for all."""
     answer = target.ask("describe_user_scram_credentials", 0, with_fields(users=users or None))
     assert error(answer) == FOUND
     return {

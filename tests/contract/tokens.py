@@ -137,8 +137,8 @@ class Asking:
         return answer
 
     def _listed(self, token: dict[str, Any]) -> dict[str, Any]:
-        """Return a token of a list, in which each time is named after the earlier answer that contained it; ``unknown``
-        if none did.
+        """Return a token of a list with each time replaced by a reference to the earlier answer that contained it;
+        ``unknown`` if no answer contained it.
         """
         known = self._seen.get(bytes.fromhex(token["hmac"]), {})
         return self._without_own(token) | {key: known.get(token[key], "unknown") for key in _TIMES}

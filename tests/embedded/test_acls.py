@@ -274,7 +274,9 @@ async def test_a_credential_is_that_of_the_password(cluster: EmbeddedCluster) ->
 
 
 async def test_nothing_is_lost_beside_a_deletion(cluster: EmbeddedCluster) -> None:
-    """Real brokers of 3.9 and 4.3 lose a credential that is set in the request that deletes the last other one."""
+    """The embedded cluster keeps a credential that is set in the request that deletes the last other one. Real brokers
+    of 3.9 and 4.3 lose it.
+    """
     async with RawClient(cluster) as client:
         await client.ask("alter_user_scram_credentials", 0, altered(("alice", 1)))
         answer = await client.ask("alter_user_scram_credentials", 0, altered(("bob", 1), deletions=(("alice", 1),)))

@@ -77,7 +77,9 @@ def test_two_brokers_at_one_address(cluster: ThreadedCluster, kac: worlds.Kac) -
     ("cluster", "check"), [("4.0", "broker 3"), ("4.4", "broker 3 advertises localhost:{}")], indirect=["cluster"]
 )
 def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: worlds.Kac, check: str) -> None:
-    """Two addresses may lead to the same broker. Since 4.4 a broker itself refuses a request for another one."""
+    """Triage and the doctor name a broker whose advertised address leads to another broker. Since 4.4 that broker
+    itself refuses the request.
+    """
     port = port_of(cluster, 1)
 
     def change(running: EmbeddedCluster) -> None:
@@ -124,7 +126,7 @@ def test_brokers_that_are_where_they_say(cluster: ThreadedCluster, kac: worlds.K
 
 
 def test_a_fenced_broker_shares_nothing() -> None:
-    """A broker that left may have given its address to another one."""
+    """A fenced broker does not share an address: after it left, another broker may have its address."""
     brokers = (Broker(1, "h", 9), Broker(2, "h", 9, fenced=True), Broker(3, "::1", 9), Broker(4, "::1", 9))
     assert shared_addresses(brokers, {}) == {"[::1]:9": (3, 4)}
 
@@ -173,7 +175,9 @@ async def test_before_4_4_another_broker_answers() -> None:
 
 
 async def test_a_broker_that_has_moved_is_found_where_it_is() -> None:
-    """The address that the client knows for broker 3 is now broker 2's, and the client has not read the new one."""
+    """If the address that the client knows for broker 3 is now broker 2's, the client reads the new address and gets
+    the answer of broker 3.
+    """
     async with known() as (cluster, link):
         there, then = cluster.state.brokers[3].port, cluster.state.brokers[2].port
         at(cluster, 3, then)
@@ -191,7 +195,9 @@ async def test_a_broker_of_another_cluster_is_not_asked() -> None:
 
 
 async def test_behind_a_login_it_says_so_after_the_login() -> None:
-    """On a SASL listener, Kafka 4.4 answers for any node before the login, and checks the node after it."""
+    """On a SASL listener, a connection to another node than the meant one fails only after the login: Kafka 4.4 answers
+    for any node before it.
+    """
     secret = {"admin": Secret("s")}
     spec = ClusterSpec(brokers=2, sasl=SaslSpec(plain=secret))
     async with EmbeddedCluster(spec) as cluster:

@@ -99,7 +99,9 @@ def test_no_command_changes_another_cluster_than_it_read(
 
 
 def test_what_exists_is_changed_on_the_cluster_that_was_asked(cluster: ThreadedCluster, kac: Kac) -> None:
-    """The existence of the topic is checked before the statement's own reads."""
+    """If the addresses lead to another cluster right after kac has checked that a topic exists, kac does not delete the
+    topic there.
+    """
     swapped_at(cluster, "metadata", 1)
     ran = kac("topics", "--delete", "--topic", "orders", "--if-exists", "--yes")
     assert ran.code == 1
@@ -108,7 +110,9 @@ def test_what_exists_is_changed_on_the_cluster_that_was_asked(cluster: ThreadedC
 
 
 def test_the_requests_after_the_swap_are_not_sent(cluster: ThreadedCluster, kac: Kac) -> None:
-    """The first request was sent: its outcome stays, in the journal of its cluster."""
+    """If the addresses lead to another cluster after the first request of an apply, kac sends no other request. The
+    outcome of the first one stays in the journal of its cluster.
+    """
     swapped_at(cluster, "create_topics", 2)
     words = f"create topic later partitions=1 replication=1; set topic orders {RETENTION}={DAY}"
     ran = kac("run", "-e", f"{words}; apply --yes")
@@ -264,7 +268,7 @@ class Watch:
         self.events.append((len(self.recording), self.foreign, change))
 
     def described_between(self, first: int, last: int, table: str, slot: plan_edits.Slot) -> bool:
-        """Return whether any client was told the value of a place between two changes."""
+        """Return whether the cluster described the value of a place to any client between two changes."""
         named = _named(slot)
         return any(e.api == DESCRIBES[table] and named in e.request for e in list(self.recording)[first:last])
 

@@ -283,7 +283,9 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_warning_that_is_typed_is_passed_by_its_subject_alone(
     kac: Kac, cluster: ThreadedCluster, case: Case, front: Front, tmp_path: Path, typed: str
 ) -> None:
-    """Neither --yes nor the warning's name accepts it, for all edits and front ends."""
+    """A warning whose subject has to be typed is accepted only by `--accept NAME=SUBJECT`, not by --yes or the
+    warning's name, for all edits and front ends.
+    """
     if case.refused:
         return
     before = held(cluster)

@@ -217,7 +217,9 @@ def test_its_topics_are_compacted_and_only_there_with_it() -> None:
 
 @pytest.mark.parametrize("release", ["3.9", "4.4"])
 def test_the_records_of_its_topics_are_what_its_rest_api_answers(release: str) -> None:
-    """The records pass the same comparison as those of real workers."""
+    """The records of the embedded workers' topics agree with the answers of their REST API, by the same comparison as
+    for real workers.
+    """
     with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1, release=release))) as cluster:
         (url,) = cluster.connect_urls
         name, path = internal_topics.CONNECTOR, f"/connectors/{internal_topics.CONNECTOR}"
@@ -323,7 +325,9 @@ async def test_the_context_of_a_demo_has_the_workers_and_kacs_client_reads_them(
 
 @pytest.fixture(scope="module")
 def exchanged() -> Any:
-    """A function that sends bytes to a worker, and returns the response until the worker closes the connection."""
+    """Provide a function that sends bytes to a worker, and returns the bytes that come until the worker closes the
+    connection.
+    """
     with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1))) as cluster:
         (url,) = cluster.connect_urls
         host, _, port = urlsplit(url).netloc.partition(":")

@@ -421,8 +421,8 @@ async def test_what_shows_no_effect_is_unknown_and_never_said_to_have_one(
 
 @pytest.mark.parametrize("case", [case for case in CASES if not hasattr(case.change, "timeout_ms")])
 async def test_a_change_that_comes_later_than_the_client_waits(running: EmbeddedCluster, case: Case) -> None:
-    """The request is still on its way when the client stops to wait for the answer. The client finds the change as soon
-    as it has taken effect.
+    """If the client stops to wait for the response while the request is on its way, it sends the change only once, and
+    finds it as soon as it has taken effect.
     """
     running.faults.add(faults.Fault(faults.Delay(1.5), case.api, times=1))
     async with linked(running, request_timeout=1.0, lost_answer_timeout=60.0) as link:

@@ -246,7 +246,9 @@ class Victim:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def send(self, frame: bytes) -> None:
-        """Send a frame, and wait until the broker answers the probe after it, or closes the connection."""
+        """Send a frame, and wait at most a second until the broker answers the probe after it. If the broker does not
+        answer, or closes the connection, close this side too.
+        """
         if self._streams is None:
             self._streams = await asyncio.open_connection(*self._address)
         reader, writer = self._streams

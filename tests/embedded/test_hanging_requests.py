@@ -1,4 +1,4 @@
-"""Tests of a request that is never answered: it delays no other request, and the cluster does not count as lost."""
+"""Tests of a request that is never answered: it delays no other request, and kac does not take the cluster for lost."""
 
 import argparse
 import asyncio
@@ -110,7 +110,9 @@ async def test_what_hangs_at_one_broker_is_asked_of_another(
 
 
 async def test_one_address_is_asked_again_on_another_connection(three: ThreadedCluster) -> None:
-    """A broker's earlier requests wait for the controller that hangs; later ones go to the new controller."""
+    """If a request gets no answer, kac repeats it on another connection to the same address: a broker's earlier
+    requests wait for the controller that hangs, later ones go to the new controller.
+    """
     three.call(lambda c: c.faults.add(Fault(NEVER, api="describe_quorum", times=1)))
     with AdminClient(ConnectionSettings(addresses(three)[:1])) as client:
         async with asyncio.timeout(PATIENCE):

@@ -57,7 +57,7 @@ def is_there(state: ClusterState, number: int) -> dict[str, bool]:
 
 
 def names(change: Change) -> list[str]:
-    """Return the names of the edits of a change, in order, as in `is_there`."""
+    """Return the key of each edit of a change, in order; ``acl`` or ``topic`` for an edit without a key."""
     found = []
     for entry in change.entries:
         edit = entry.staged.edit

@@ -40,7 +40,7 @@ FOREIGN = 7_000_000
 
 
 class Died(BaseException):
-    """kac has died, as by kill -9."""
+    """kac has died, as if by kill -9."""
 
 
 class Deaths:
@@ -62,7 +62,9 @@ class Deaths:
 
 @contextmanager
 def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
-    """Count the events of each run. A run that died frees no lease, and does not count as alive."""
+    """Let a run die at an event of `deaths`: before or after a write to the journal or a request. A run that died frees
+    no lease, and other runs see its process as dead.
+    """
     write, send, free = file._write, changes.send, Lease.free
 
     def writing(journal: Path, descriptor: int, data: bytes) -> None:
@@ -304,7 +306,9 @@ were up.
 """
 
 LED = Case(((1, 2, 3), (1, 3), (2, 3)), 1, goals.Drain((3,)), 10**7, False, (Down(1), Up(1)))
-"""Broker 1 is not the leader of partitions that prefer it: the operation elects it at the end, for the moved ones."""
+"""Broker 1 does not lead the partitions whose preferred leader it is: at the end the operation elects it for the moved
+ones.
+"""
 WITHIN = Case(((1, 2), (1, 3), (2, 1)), 1, goals.DrainDir(1, DIRS[0]), 10**7, True, (ForeignCopy(2, 1, DIRS[0]),))
 """The operation waits for the copy of another tool into the directory that is drained."""
 

@@ -332,7 +332,9 @@ async def test_why_a_group_is_not_deleted(release: str, message: str) -> None:
 
 @pytest.mark.parametrize(("kind", "shown"), [("streams", "sticky"), ("consumer", None)])
 def test_a_streams_groups_assignor_is_shown(kind: str, shown: str | None, capsys: pytest.CaptureFixture[str]) -> None:
-    """For a consumer group the assignor is that of the target assignment only, so it is not shown."""
+    """kac shows the assignor of a streams group, but not that of a consumer group, which belongs to the target
+    assignment only.
+    """
 
     def put(cluster: EmbeddedCluster) -> None:
         newer = newer_groups.NewerGroup(kind, "Empty", 1, 1, (), "sticky")  # type: ignore[arg-type]
@@ -356,7 +358,9 @@ async def test_it_is_on_the_screen() -> None:
 
 
 def test_the_nodes_of_a_streams_group(capsys: pytest.CaptureFixture[str]) -> None:
-    """A broker plugin stores them (KIP-1331), which Kafka does not include. If it has none, the output says so."""
+    """kac shows the nodes of a streams group's topology, and says so if there are none: a broker plugin, which Kafka
+    does not include, stores them (KIP-1331).
+    """
     nodes = (
         newer_groups.Node("SOURCE-0", 1, sources=("payments",), successors=("SUM-1",)),
         newer_groups.Node("SUM-1", 2, stores=("sums",), successors=("SINK-2",)),

@@ -69,7 +69,7 @@ class WatchedClock(manual_clock.ManualClock):
 
 
 async def until(cluster: EmbeddedCluster, is_so: Callable[[], bool]) -> None:
-    """Wait until a change makes a condition true."""
+    """Wait until a change makes a condition true. Raises TimeoutError after `patience.PATIENCE` seconds."""
     settled = asyncio.Event()
     unsubscribe = cluster.state.subscribe(lambda _: settled.set() if is_so() else None)
     if not is_so():

@@ -51,7 +51,7 @@ def altered(entries: Iterable[Entry], *, dry: bool = False) -> Any:
 
 
 async def test_what_stays_as_it_is_counts_for_nothing(cluster: EmbeddedCluster) -> None:
-    """A controller accepts at most 10,000 records in a change. Values that do not change need no record."""
+    """A controller refuses a change of more than 10,000 records, but values that do not change need no record."""
     entries: list[Entry] = [({USER: f"u{number}"}, {RATE: 1.0, PERCENTAGE: 50.0}) for number in range(5_001)]
     refused = (44, "Request parameters do not satisfy the configured policy.")
     async with RawClient(cluster) as client:

@@ -151,7 +151,9 @@ async def test_the_id_is_known_where_the_answer_of_the_creation_was_lost(
 
 
 async def test_where_no_id_is_known_it_says_so_and_asks(cluster: EmbeddedCluster, client: AdminClient) -> None:
-    """The id is unknown in a journal of an earlier version, and on a cluster without ids."""
+    """If the journal has no id of a topic, as after an earlier version of kac, a revert reports that the id is unknown,
+    and applies only if the operator accepts that.
+    """
     number = await change(client, CREATE)
     path = journal()
     path.write_text(path.read_text().replace('"topic_id"', '"former"'))

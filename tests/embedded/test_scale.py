@@ -45,7 +45,7 @@ class Idle:
         self.pilot = pilot
 
     async def at_rest(self) -> None:
-        """Wait until no read is in progress."""
+        """Wait until no read is in progress. Raises TimeoutError after `WAIT` seconds."""
         async with asyncio.timeout(WAIT):
             while not self.app.reading.resting:
                 await self.pilot.pause(0.01)
@@ -67,7 +67,7 @@ class Idle:
         return self.cluster.call(lambda running: running.counters.total(api))
 
     async def until_read(self, part: str) -> None:
-        """Wait until the snapshot has a part."""
+        """Wait until the snapshot has a part, and no read is in progress. Raises TimeoutError after `WAIT` seconds."""
         async with asyncio.timeout(WAIT):
             while part not in self.app.session.snapshot.read_at:
                 await self.pilot.pause(0.01)

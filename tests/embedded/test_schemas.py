@@ -517,7 +517,7 @@ async def test_tls_with_a_certificate_of_our_own(cluster: ThreadedCluster, tmp_p
         running.register("s", '"int"')
 
         async def answer(tls: TlsSettings) -> Any:
-            """Look up the schema on the client's event loop, as with connections to brokers."""
+            """Look up the schema on the client's event loop, which also runs connections to brokers."""
             of = SchemaRegistry(replace(running.settings, tls=tls))
             await client.run(look_up, of, [SchemaKey(1)])
             return of.known(SchemaKey(1))

@@ -78,7 +78,7 @@ async def test_replicas_are_in_their_directories_after_a_restart(tmp_path: Path)
 
 
 async def a_copy_ends(cluster: EmbeddedCluster, clock: ManualClock) -> None:
-    """Advance the clock by a second, and wait until a copy ends."""
+    """Advance the clock by a second, and wait until a copy ends. Raises TimeoutError after `PATIENCE` seconds."""
     touched = asyncio.Event()
     await clock.asleep()
     cluster.state.touched.add(touched.set)
@@ -207,7 +207,7 @@ def test_hashes_of_texts() -> None:
 
 
 def test_the_order_of_a_map() -> None:
-    """Colliding keys stay in the order of their insertion."""
+    """`hash_order` has the order of Java's HashMap: colliding keys stay in the order of their insertion."""
     assert java.hash_order(["BB", "Aa", "b", "a"]) == ["BB", "Aa", "a", "b"]
     keys = ["retention.ms", "message.timestamp.type", "cleanup.policy", "segment.ms", "no.such.key", "compression.type"]
     assert java.hash_order(keys) == [

@@ -87,7 +87,7 @@ def test_a_terminal_without_a_screen_is_sent_to_the_shell(
 @pytest.mark.skipif(shutil.which("screen") is None, reason="screen is not installed")
 @pytest.mark.parametrize("utf8", [(), ("-U",)], ids=["bytes", "utf8"])
 def test_a_window_of_gnu_screen_without_utf8_is_told(utf8: tuple[str, ...], tmp_path: Path) -> None:
-    """The locale at screen's start counts, not the present one of a shell in it."""
+    """kac judges GNU screen by the locale at its start, not by the present one of a shell in it."""
     folder = tmp_path / "s"
     folder.mkdir(mode=0o700)
     environ = environment(TERM="xterm", LANG="C", SCREENDIR=str(folder), HOME=str(tmp_path))

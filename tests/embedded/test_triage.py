@@ -391,7 +391,9 @@ class Hand:
 
 
 async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp_path: Path) -> None:
-    """One listener has TLS, the other not yet. The first is asked again only after an hour."""
+    """kac asks a listener that does not answer with TLS again after a minute, and a listener that answers with a
+    certificate only after an hour.
+    """
     authority = Authority(tmp_path)
     secure = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     secure.load_cert_chain(str(authority.issue("broker", "127.0.0.1", left=timedelta(days=1)).pem))

@@ -185,7 +185,9 @@ DESCRIBES = acl.Acl(AclResourceType(2), "*", PatternType(3), "User:ANONYMOUS", "
 
 
 async def test_what_is_no_longer_shown_was_not_deleted() -> None:
-    """If the principal changes or loses a right, brokers leave topics and groups out."""
+    """If the principal may no longer describe a topic, brokers leave the topic out; kac keeps it, with a failure. Once
+    the principal may describe it again, kac removes it if it was deleted.
+    """
     with run_in_thread(spec.ClusterSpec(brokers=2, super_users=frozenset())) as running:
         for name in ("orders", "payments", "refunds"):
             running.call(partial(put, name))

@@ -1,4 +1,6 @@
-"""Tests of a plan in a file, on an unchanged cluster: no kind of edit looks changed, or is left unread."""
+"""Tests of kept plans on an unchanged cluster: kac reads the state of each kind of edit again and finds it
+unchanged.
+"""
 
 from __future__ import annotations
 

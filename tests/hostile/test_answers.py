@@ -125,7 +125,9 @@ async def test_a_metadata_log_that_does_not_go_on(controller: Controller, said: 
 
 @pytest.mark.parametrize("goes_on", [True, False])
 async def test_pages_that_name_the_next_one_and_have_nothing(hostile: HostileCluster, goes_on: bool) -> None:
-    """goes_on: whether the cursor moves forever, or stays."""
+    """kac stops after fewer than `MOST` pages if each page is empty or the same, and names a next one. goes_on: whether
+    the cursor moves.
+    """
     hostile.embedded.call(lambda c: [c.state.put_topic(new_topic(name, striped([1], 2, 1), [1])) for name in "ab"])
 
     def empty(kio: Any, answer: Any) -> Any:

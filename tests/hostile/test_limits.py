@@ -71,7 +71,7 @@ def run_python(
 
 
 def died_of_a_signal(result: subprocess.CompletedProcess[str] | subprocess.CompletedProcess[bytes]) -> bool:
-    """Return whether the process was aborted or killed, as by a failed native allocation (SIGABRT)."""
+    """Return whether a signal ended the process, for example SIGABRT after a failed native allocation."""
     return result.returncode < 0 or result.returncode >= 128
 
 
@@ -128,7 +128,9 @@ def test_a_padded_metadata_with_a_huge_count(hostile: HostileCluster) -> None:
     ],
 )
 def test_no_count_in_any_message_reserves_what_did_not_come(kind: str, every: int, at_least: int) -> None:
-    """The process has a limit on its address space, as with `ulimit -v`, and grows by a small multiple of a message."""
+    """A process with a limited address space (as by `ulimit -v`) survives messages with any count, and grows by at most
+    a small multiple of a message.
+    """
     result = run_python("-m", "tests.hostile.inflated", kind, str(every), timeout=12 * PATIENCE)
     assert result.returncode == 0, result.stderr[-2000:]
     messages, grown = map(int, result.stdout.split())

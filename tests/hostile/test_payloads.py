@@ -116,7 +116,7 @@ def test_a_union_of_thousands_is_parsed_once() -> None:
 
 
 def test_a_symbol_of_a_megabyte_a_thousand_times() -> None:
-    """The values are a gigabyte as text."""
+    """kac refuses to decode a payload whose values would be a gigabyte of text."""
     symbol = "A" * 1_000_000
     text = json.dumps({"type": "array", "items": {"type": "enum", "name": "E", "symbols": [symbol]}})
     with pytest.raises(NotDecoded, match=r"MiB|memory"):
@@ -133,7 +133,7 @@ def test_a_process_that_is_gone_is_started_again() -> None:
 
 
 def test_who_gives_up_does_not_wait() -> None:
-    """Another thread ends the allowance, as Ctrl-C and Esc do."""
+    """Decoding stops soon after another thread ends the allowance, as Ctrl-C and Esc do."""
     of, allowance = decoder(WIDE_LIST, "PROTOBUF"), Allowance()
     done: list[records.RecordsRead] = []
     thread = threading.Thread(target=lambda: done.append(_readable(read_of(MANY_WIDE, 10_000), of, allowance)))
@@ -156,7 +156,9 @@ def test_what_takes_too_long_to_make_readable_is_cut(monkeypatch: pytest.MonkeyP
 
 
 def test_masks_of_documents_in_texts_end() -> None:
-    """Each text contains the next one, and escapes double its length."""
+    """A mask hides a secret in documents that are nested as texts in each other, and the result hardly grows, although
+    each level doubles the escapes.
+    """
     text = '{"card": "4111"}'
     while len(text) < 1 << 20:
         text = json.dumps({"x": text})
@@ -221,7 +223,7 @@ def test_ctrl_c_is_heard_while_records_are_decoded(
 def test_a_search_goes_on_behind_records_that_use_up_the_allowance(
     cluster: ThreadedCluster, schemas: registry_server.RegistryServer, tmp_path: Path
 ) -> None:
-    """Each record may use up the allowance, and the search still continues to the end of the log, or to Ctrl-C."""
+    """A search continues to the end of its range even if each record uses up the time for decoding."""
     statement = "records nulls partition 0 to offset 30 where 'value.x == 1'"
     run, environment = command(cluster, schemas, tmp_path, statement)
     done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True, timeout=patience.PATIENCE)

@@ -155,7 +155,9 @@ def test_the_command_that_is_installed_takes_no_module_from_the_working_folder(p
 
 @pytest.mark.parametrize("given", [":{0}", "{0}:", ".", "inner:{0}"])
 def test_relative_folders_of_pythonpath_go_no_further(tmp_path: Path, given: str) -> None:
-    """Python makes these folders absolute when it starts, so kac can't tell them from others by its path alone."""
+    """kac does not pass on relative folders of PYTHONPATH. Python makes them absolute when it starts, so their paths
+    alone do not distinguish them from others.
+    """
     folder, own = tmp_path / "shared", tmp_path / "own"
     (folder / "inner").mkdir(parents=True)
     own.mkdir()

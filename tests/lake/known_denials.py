@@ -103,10 +103,10 @@ def read_alone(cluster: KafkaCluster) -> None:
 
 
 def attempts(cluster: KafkaCluster) -> Iterator[Callable[[], object]]:
-    """Yield functions that make refused requests; each raises KafkaError when it is called.
+    """Yield functions that each make a request of alice or bob. Brokers refuse these requests, and clients report most
+    refusals as KafkaError; `read_alone` suppresses it. One more function, `forbid`, removes alice's right.
 
-    Between two of them the generator removes alice's right. Names that look like lines come last: decisions after such
-    a name in a log are uncertain.
+    Groups whose names look like log lines come last: decisions after such a name in a log are uncertain.
     """
 
     def produce() -> None:

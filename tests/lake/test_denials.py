@@ -175,7 +175,9 @@ READ_ALICE = "ALLOW READ User:alice from *"
 
 
 def cause(where: Path, *changes: Row, allowed: float | None = None, events: Sequence[Row] = ()) -> str | None:
-    """Return the attribute of the change that is named for a denial at noon, with these changes in the history."""
+    """Return the attribute of the change that kac names as the cause of a denial at noon; None if it names none.
+    changes: the history.
+    """
     access = [decided(0, 5)] + ([] if allowed is None else [decided(allowed, allowed, allowed=True)])
     change = only(lake_of(where, access, changes, events)).change
     return None if change is None else change.attr
@@ -561,7 +563,9 @@ def test_what_is_no_whole_line_is_kept_as_damaged(line: str, reason: str) -> Non
 
 
 def test_a_line_behind_a_cut_one_may_have_its_end() -> None:
-    """The group's name ends with the beginning of another decision, whose end is the broker's own text."""
+    """If a group's name ends with the beginning of another decision, kac counts the line as ambiguous, because the rest
+    of that line is the broker's own text.
+    """
     planted = f"g\n{FORGED.partition(' for request')[0]}"
     found = found_in(f"{HEAD}{of_bob(planted)}{BEHIND}\n")
     assert (decisions(found), reasons(found)) == ([], [AMBIGUOUS])
@@ -593,7 +597,9 @@ def test_checks_of_super_users_are_no_damage() -> None:
 
 
 def test_long_attacks_take_a_second() -> None:
-    """Each line may be the end of the first one."""
+    """The search for decisions takes less than 5 s of CPU time, although each of 16,000 lines may be the end of a
+    decision that begins before it.
+    """
     begin = f"{HEAD}{OF_BOB}g\n"
     text = (begin + f"x{TAIL}{BEHIND}\n" * 400) * 40
     assert cpu_seconds(lambda: found_in(text), 5.0) < 5

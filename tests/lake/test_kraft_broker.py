@@ -283,7 +283,7 @@ def _produce(cluster: KafkaCluster) -> None:
 
 
 def _wait_for_a_snapshot(folder: Path) -> None:
-    """Wait for another snapshot than the first one of a new cluster."""
+    """Wait until the folder has a snapshot besides the first one of a new cluster; fail after 60 s."""
     deadline = time.monotonic() + 60
     while not any(not path.name.startswith("0" * 20) for path in folder.glob("*.checkpoint")):
         assert time.monotonic() < deadline, sorted(folder.iterdir())

@@ -72,7 +72,9 @@ def test_what_is_delivered_is_read_as_it_was(
 
 
 def test_no_line_is_lost_where_a_file_is_unpacked_piece_by_piece(lake: Lake) -> None:
-    """The lines have all lengths, and end anywhere in the pieces."""
+    """kac reads all lines of a packed file in order, whatever their lengths are, and wherever they end in the unpacked
+    pieces.
+    """
     polls = [
         lake_landing.Landed(
             f"c{number}", number, [("state", "topic", "t", "a", "v" * (number * 997 % 70_000), None, False)]

@@ -46,8 +46,9 @@ def cut(app: Application) -> None:
 def test_a_history_makes_the_gold_that_was_kept(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_short: bool
 ) -> None:
-    """Gold is made after each step, by compiled plans; in the short form only after each half, by plans that are not
-    compiled."""
+    """Gold is the same as the stored gold of each world. is_short: whether kac makes gold only after each half of the
+    steps, by plans that are not compiled, instead of after each step, by compiled plans.
+    """
     if not is_short:
         monkeypatch.setattr("console.lake.app.MANY", -1)
     app = application(spark, tmp_path / "lake", WORLDS[name].files)
@@ -61,8 +62,9 @@ def test_a_history_makes_the_gold_that_was_kept(
 
 @pytest.mark.parametrize("name", ALL)
 def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """Each batch is read twice; then all of gold is made again from bronze; then bronze is cut, with the same
-    result."""
+    """Gold has the same rows after each batch is read twice, after kac makes it again from bronze, and after bronze is
+    cut.
+    """
     world = WORLDS[name]
     where = tmp_path / "lake"
     app = application(spark, where, world.files)
@@ -91,7 +93,9 @@ def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path
 
 @pytest.mark.parametrize("name", ALL)
 def test_what_was_cut_is_not_missed_by_what_comes_later(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """This does not hold for usage, whose minutes are closed as soon as their requests are deleted."""
+    """After bronze was cut, a later step gives the same gold, except for usage: kac closes its minutes as soon as their
+    requests are deleted.
+    """
     world = WORLDS[name]
     app = application(spark, tmp_path / "lake", world.files)
     *steps, last = world.steps

@@ -352,7 +352,9 @@ def test_what_is_suggested_and_why(
 
 
 def test_every_scope_has_one_suggestion_that_follows_from_all_its_minutes(used: list[dict[str, Any]]) -> None:
-    """For random use: a plain count of each scope's minutes, and the conditions of each reason."""
+    """For random usage, each scope has one suggestion, and its reason fits the scope's minutes, which the test counts
+    one by one.
+    """
     scopes: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in used:
         scopes[tuple(row[name] for name in transforms_quota_usage.SCOPE)].append(row)

@@ -385,8 +385,9 @@ def test_the_rows_that_were_made_last_hold(
     asked: tuple[str, str] | None,
     whose: str | None,
 ) -> None:
-    """Each batch replaces all rows of its entities, some by no rows: as in a dict, the last batch with an entity
-    counts."""
+    """Each batch replaces all rows of its entities, some by no rows, so the rows of an entity are those of the last
+    batch that has the entity.
+    """
     lake = Lake.create(str(tmp_path_factory.mktemp("made") / "lake"))
     held: dict[tuple[str, str, str], set[tuple[int, int]]] = {}
     for number, batch in enumerate(batches):
@@ -686,7 +687,9 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def test_bytes_that_are_no_parquet_are_an_error_with_words(
     good: Lake, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Bytes are changed, cut off or replaced at the end of the file, where Parquet has the places of all parts."""
+    """If bytes of a Parquet file are changed, cut off or replaced, also at the end with the places of all parts, the
+    reader returns rows or raises an error with a message.
+    """
     where = tmp_path_factory.mktemp("bad") / "lake"
     shutil.copytree(good.where, where)
     lake = Lake.open(str(where))

@@ -614,7 +614,9 @@ def test_of_nothing_comes_nothing() -> None:
 
 
 def by_itself(line: str) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-    """Return the key and the figures of a line, from its JSON as Python reads it; None if the line does not count."""
+    """Return the key and the figures of a line, from its JSON as Python reads it; None for a forwarded request and a
+    request of a replica.
+    """
     at = datetime.strptime(line[1:20], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     read = json.loads(line[50:].rpartition(" (")[0])
     request, response = read["request"], read["response"] or {}
@@ -1031,7 +1033,9 @@ def test_a_line_whose_pieces_are_not_together_is_damaged_once() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_time_is_the_loggers_own(form: str) -> None:
-    """The expected time is written by hand, without the reader of plain lines."""
+    """In each form of a line, the change has the time that the logger wrote. The expected time is a constant, so the
+    test does not depend on the reader of plain lines.
+    """
     asked = alter_configs([("a", 0, "b")])
     (row,) = rows_of(FORMS[form](asked).encode())["alters"]
     assert row["end_ts"] == datetime(2026, 11, 21, 10, 0, 0, 123000, UTC)
@@ -1050,7 +1054,9 @@ def test_forms_may_change_within_a_file(tmp_path: Path) -> None:
 
 
 def test_a_zone_of_the_line_is_right_in_the_hour_that_clocks_show_twice(tmp_path: Path) -> None:
-    """A file of plain lines would be refused: nothing shows which of the two hours it is."""
+    """Lines with their own time zone have the right time in the hour that clocks show twice. kac would refuse a file of
+    plain lines, because they do not show which of the two hours it is.
+    """
     path = tmp_path / "request.log"
     nights = [alter_configs([("a", 0, "b")], at=datetime(2026, 10, 25, hour, 30)) for hour in (1, 0, 1)]
     path.write_text("".join(f"{ecs(each)}\n" for each in nights))
@@ -1116,7 +1122,9 @@ WORDS = st.from_regex(r"[A-Z][a-z]{3,9}( [a-z]{2,9}){0,3}", fullmatch=True)
 
 @given(ASKED, WORDS, st.sampled_from(["", "2020-01-01 00:00:00 ", f"{AT} DEBUG ", f"{AT} DEBUG {{}} logger - "]))
 def test_words_of_another_logger_before_a_planted_line_leave_no_request(asked: Logged, words: str, own: str) -> None:
-    """The text from `own` on is a client's; the second head is that of a log whose lines name no logger."""
+    """A message of another logger that contains a client's text with a request adds no request. own: the beginning of
+    the client's text.
+    """
     for head in (f"{AT} INFO ", f"{CRI}{AT} DEBUG [main] "):
         text = f"{head}{words} {own}{message(asked)}\n{plain(asked)}\n".encode()
         assert rows_of(text) == rows_of(plain(asked).encode())
@@ -1709,8 +1717,10 @@ def test_a_few_chances_make_no_zone_wrong() -> None:
 def test_a_wrong_zone_is_refused_with_the_one_that_fits(
     spark: SparkSession, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each quarter of an hour a client sets the same value again, which proves nothing, and now and then another one.
-    An update that dies after it wrote a batch, and before the batch was reverted, is refused too."""
+    """kac refuses a wrong time zone of a request log, and names the one that fits, also after an update died between
+    the write of a batch and its reversal. Each quarter of an hour a client sets the same value again, which proves
+    nothing, and every fifth time also another one.
+    """
     meta = tmp_path / "meta" / "__cluster_metadata-0"
     meta.mkdir(parents=True)
     (meta.parent / "meta.properties").write_text("cluster.id=c\n")

@@ -138,7 +138,7 @@ def test_configs_and_levels_of_a_controller(cluster: ThreadedCluster, capsys: py
 
 
 def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
-    """The answers are those of Kafka 4.4."""
+    """A controller that is not active answers as one of Kafka 4.4 does."""
 
     async def asked(cluster: EmbeddedCluster) -> None:
         async with RawClient(cluster, broker=102) as client:
@@ -283,7 +283,9 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_impatient")
 @pytest.mark.parametrize(("release", "away"), [("3.9", (102, 103)), ("4.4", (101, 102)), ("4.4", (102, 103))])
 def test_a_majority_that_is_lost(release: str, away: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
-    """From 4.0 on, controllers go on naming the former leader, whether it is down or has lost its majority."""
+    """kac sees that the quorum has lost its majority, although controllers from 4.0 on still name the former leader,
+    both if it is down and if it has lost its majority. For a static quorum (3.9), kac also names the voters.
+    """
     with run_in_thread(ClusterSpec(controllers=3, observers=1, versions=release)) as cluster:
         for node in away:
             cluster.run(lambda one, node=node: one.controller_down(node))  # type: ignore[misc]
@@ -699,7 +701,9 @@ def refused(capsys: pytest.CaptureFixture[str], real: QuorumCluster, *edits: str
 @pytest.mark.takes(75)
 @pytest.mark.long
 def test_a_static_quorum_of_3_9(capsys: pytest.CaptureFixture[str]) -> None:
-    """In 3.9 voters have no directories and can't be changed; loggers of controllers can."""
+    """In a static quorum, voters have no directory ids and can't be changed, but the log levels of controllers can.
+    Triage names the loss of the majority.
+    """
     with real_clusters.or_skip():
         older = QuorumCluster(kafka_jars.KAFKA_3_9, brokers=1, dynamic=False)
     with older, KafkaCommands(kafka_jars.KAFKA_3_9) as kafka:

@@ -487,7 +487,9 @@ async def described(client: AdminClient, name: str) -> tuple[Partition, ...]:
 
 
 async def in_sync(client: AdminClient, name: str, replicas: int) -> None:
-    """Wait until every replica is in the ISR of every partition."""
+    """Wait until every replica is in the ISR of every partition; fail after 60 s. replicas: the number of replicas of a
+    partition.
+    """
 
     async def read() -> bool:
         return any(len(each.isr) < replicas for each in await described(client, name))
@@ -496,7 +498,7 @@ async def in_sync(client: AdminClient, name: str, replicas: int) -> None:
 
 
 async def copied(client: AdminClient, name: str) -> None:
-    """Wait until all replicas of partition 0 on running brokers have the same end offset."""
+    """Wait until all replicas of partition 0 on running brokers have the same end offset; fail after 60 s."""
     (partition,) = await described(client, name)
     place = name, 0
 
@@ -626,8 +628,10 @@ def _elect(name: str, *, unclean: bool = False) -> changes.ElectLeaders:
 async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_said(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str, min_isr: int
 ) -> None:
-    """Three replicas stop one after another, with records written between, so the last one has all records. The two
-    others come back, and the first of them in the replica list has fewer records than the other."""
+    """The records that an unclean election loses are in the range of the forecast. Three replicas stop one after
+    another, with records written between, so the last one has all records. The two others come back, and the first of
+    them in the replica list has fewer records than the other.
+    """
     all_, two, one = 50, 30, 20
     topic = changes.NewTopic(name, assignments=((FIRST, THIRD, SECOND),), configs={"min.insync.replicas": str(min_isr)})
     assert (await client.run(send, changes.CreateTopics((topic,)), validate_only=False))[0].ok
@@ -684,7 +688,9 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
 async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str, tmp_path: Path
 ) -> None:
-    """kafka-reassign-partitions starts the move, with a throttle so that it is slow."""
+    """After kac cancels a move of kafka-reassign-partitions, which a throttle slows down, the partition has its former
+    replicas.
+    """
     made = changes.CreateTopics((changes.NewTopic(name, assignments=((FIRST, SECOND), (SECOND, FIRST))),))
     assert (await client.run(send, made, validate_only=False))[0].ok
     await write(racked_cluster, name, 60, 500_000)

@@ -107,7 +107,7 @@ def test_a_config_of_few_topics_is_seen_within_seconds_and_how_often_is_said(clu
 def test_what_was_not_read_in_the_time_is_said_at_the_end(
     cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The brokers answer the request for topics' configs only after the time is over."""
+    """If brokers do not describe the configs of topics in time, `kac events` says at the end that these are missing."""
     cluster.call(lambda c: c.faults.add(Fault(Delay(PATIENCE), api="describe_configs")))
     assert cli.run(["events", "-b", cluster.bootstrap, "--for", "2s"]) == 0
     said = capsys.readouterr().err

@@ -348,7 +348,9 @@ async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) ->
 async def test_a_transaction_where_a_groups_offsets_are_is_in_the_forecast(
     *, held: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A transaction hangs in the partition of __consumer_offsets for this group, or in another one."""
+    """The forecast names a transaction that hangs in the partition of __consumer_offsets with the group's offsets, but
+    not one in another partition.
+    """
     with run_in_thread(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
 
         def seed(cluster: EmbeddedCluster) -> None:

@@ -336,7 +336,9 @@ async def test_plan_files_are_written_where_the_start_says(cluster: ThreadedClus
     ],
 )
 async def test_what_is_not_proposed(cluster: ThreadedCluster, own_home: Path, statements: str, says: str) -> None:
-    """With a server in this process: a process for each case takes too long."""
+    """The server refuses these statements, and keeps no proposal. The test runs the server in its own process, because
+    a process for each case takes too long.
+    """
     result = await called(cluster, "propose", statements=statements)
     assert result.is_error
     error = told(result)["error"]

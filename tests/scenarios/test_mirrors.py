@@ -248,8 +248,10 @@ def contexts(source: ThreadedCluster, bare: ThreadedCluster, tmp_path: Path, mon
 def test_the_lag_is_by_the_offset_syncs_of_either_cluster(
     mirrored: ThreadedCluster, without_syncs: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The target's newest offset sync maps 10 to 8, and its end is 12, so records up to 14 of 20 are copied. The
-    source's sync maps 16 to 11."""
+    """kac computes a mirror's lag from the offset syncs in either cluster. The target's newest sync maps 10 to 8, and
+    its end is 12, so records up to 14 of 20 are copied. The source's sync maps 16 to 11, so records up to 17 are
+    copied.
+    """
     for target, copied in ((mirrored, 14), (without_syncs, 17)):
         rows = told(capsys, target, "lag", "--source-context", "east")
         assert [[row[each] for each in ("topic", "partition", "end", "copied", "lag")] for row in rows] == [

@@ -448,8 +448,6 @@ async def test_the_journal_has_offsets_sizes_and_hashes(kac: worlds.Kac, cluster
     assert "applied, from offset 0" in (await asyncio.to_thread(kac, "run", "-e", "history")).out
 
 
-# -- records for real brokers: written ones, and refused ones ----------------------------------------------------------
-
 # -- records written to real brokers: Java and librdkafka read them, and the copy of an exported topic is equal --------
 
 FOLDER = Path(__file__).parents[1] / "broker"
@@ -656,7 +654,7 @@ async def written(link: Link, name: str, some: dict[str, Contents]) -> dict[str,
 
 
 async def missed(link: Link, topic: str) -> None:
-    """Wait until only the leader is in sync."""
+    """Wait until only the leader is in sync. Raises TimeoutError after `patience.PATIENCE` seconds."""
     async with asyncio.timeout(patience.PATIENCE):
         while len((await describe_topics(link, [topic])).topics[topic].partitions[0].isr) > 1:
             pass

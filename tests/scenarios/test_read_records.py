@@ -421,7 +421,9 @@ async def test_what_is_not_there_is_said(kafka: KafkaCluster, link: Link, name: 
 
 @pytest.mark.parametrize(("stored", "magic"), [("0.9.0", 0), ("0.10.2", 1), ("2.8", 2)])
 async def test_message_sets_of_old_topics(kafka28: KafkaCluster, name: str, stored: str, magic: int) -> None:
-    """Kafka 2.8 returns batches in the stored format; brokers from 4.0 on store only v2."""
+    """kac reads the records of topics with old message formats. Kafka 2.8 returns batches in the stored format; brokers
+    from 4.0 on store only v2.
+    """
     async with worlds.linked(worlds.settings(kafka28)) as link:
         await make_topic(link, name, message_format_version=stored)
         # zstd needs v2 (KIP-110). lz4 in v0 has its own checksums (KIP-57), which no library checks in that form.
@@ -462,8 +464,9 @@ async def test_without_the_right_to_read_the_right_is_named(kafka: KafkaCluster,
 
 
 async def test_ten_megabytes_are_one_record(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """The batch is larger than the size that kac requests from a partition: a leader sends the first batch whole
-    (KIP-74)."""
+    """kac reads a record of ten megabytes, although its batch is larger than the size that kac requests from a
+    partition: a leader sends the first batch whole (KIP-74).
+    """
     await make_topic(link, name, max_message_bytes=str(16 << 20))
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, max_request_size=16 << 20)
     await producer.start()

@@ -269,7 +269,7 @@ async def test_letters_whose_schema_can_not_be_asked_for_are_not_passed_over(
 
 
 def forget(cluster: ThreadedCluster, group: str) -> None:
-    """Have the coordinator forget a group, as after offsets.retention.minutes."""
+    """Have the coordinator forget a group, as if offsets.retention.minutes had passed."""
     cluster.call(lambda each: each.state.groups.pop(group))
 
 
@@ -699,7 +699,9 @@ async def test_what_goes_on_by_the_journal_is_said(
 async def test_the_same_row_a_minute_later_is_not_sent_again_unasked(
     cluster: ThreadedCluster, link: Link, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A minute later the ages in the row's condition differ, so the condition differs and the group too."""
+    """kac warns if a redrive sends the letters of a row that were sent before, although a minute later the ages in the
+    row's condition, and so the group of the redrive, differ.
+    """
     await with_letters(link)
     stands(cluster, "billing", {(ORDERS, 0): 99, (ORDERS, 1): 99, (OTHERS, 0): 99})
     desk = desk_of(session)
@@ -775,7 +777,7 @@ def received(cluster: KafkaCluster, topic: str) -> Counter[int]:
 
 
 async def begun(cluster: KafkaCluster, name: str) -> None:
-    """Wait until the first letters arrive."""
+    """Wait until the first letters arrive. Raises TimeoutError after `patience.PATIENCE` seconds."""
     async with asyncio.timeout(patience.PATIENCE):
         while not await asyncio.to_thread(received, cluster, name):
             pass

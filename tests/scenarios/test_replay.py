@@ -37,7 +37,7 @@ LIST_OFFSETS, DESCRIBE_GROUPS = 2, 15
 
 
 def test_replay_gives_the_live_verdicts(tmp_path: Path) -> None:
-    """A broker is killed and started again."""
+    """A replay gives the same verdicts as the live polls, while a broker is killed and started again."""
     file = tmp_path / "a.flight"
     with run_in_thread(ClusterSpec(brokers=3, static_configs=SHORT_SESSIONS)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
@@ -75,7 +75,9 @@ def test_replay_of_the_incident_gives_the_live_verdicts(incident: tuple[Path, li
 def test_an_anonymous_record_has_the_same_causes_and_no_name(
     incident: tuple[Path, list[Verdict]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Subjects have pseudonyms; the numbers of brokers, partitions and explained symptoms are the same."""
+    """The verdict on an anonymous record has the same causes, brokers, partitions and numbers of symptoms, with
+    pseudonyms as subjects.
+    """
     file, live = incident
     hidden = anonymous(file, tmp_path, Pseudonyms())
     _, plain, _ = triage(capsys, "--replay", str(file), "--output", "json")
@@ -243,7 +245,9 @@ TOPIC = "replayed"
 async def test_replay_gives_the_live_verdicts_of_real_brokers(
     own_cluster: kafka_cluster.KafkaCluster, tmp_path: Path
 ) -> None:
-    """A broker is killed and started again, and a topic has a min ISR above its replicas."""
+    """A replay gives the same verdicts as the live polls of real brokers, while a broker is killed and started again
+    and a topic has a min ISR above its replicas.
+    """
     settings = worlds.settings(own_cluster)
     async with worlds.linked(settings) as link:
         assert await changing.applied(link, CreateTopics((NewTopic(TOPIC, 6, 3),)))

@@ -187,7 +187,9 @@ async def places(session: Session, topic: str) -> dict[tuple[int, bool], str]:
 
 
 async def await_places(session: Session, topic: str, wanted: dict[tuple[int, bool], str]) -> None:
-    """Wait until the replicas are in these directories, and no copy is running."""
+    """Wait until the replicas are in these directories, and no copy is running; fail after 60 s. wanted: (partition,
+    whether it is a running copy) -> directory.
+    """
     assert await until_settled(lambda: places(session, topic), lambda now: now != wanted, within=60, attempts=600) == (
         wanted
     )

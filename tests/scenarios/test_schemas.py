@@ -128,8 +128,9 @@ async def read(session: Session) -> None:
 
 
 async def applied(session: Session, text: str, *, may_fail: bool = False) -> int:
-    """Stage and send a statement. Return the number of the change; 0 if the statement was dropped and `may_fail` is
-    set."""
+    """Stage and send a statement. Return the number of the change; 0 if `may_fail` is set and the statement changes
+    nothing.
+    """
     session.discard()
     report = await staged(session, text)
     if may_fail and not report.added:

@@ -231,7 +231,7 @@ async def test_when_an_ended_token_lets_nobody_in_any_more_is_forecast_as_broker
 
 
 async def told(session: Session, holds: Callable[[], bool]) -> None:
-    """Wait until a refresh makes a condition true."""
+    """Wait until a refresh makes a condition true. Raises TimeoutError after `patience.PATIENCE` seconds."""
     come = asyncio.Event()
     session.subscribe(lambda _: come.set())
     async with asyncio.timeout(patience.PATIENCE):

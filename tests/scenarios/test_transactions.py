@@ -195,7 +195,7 @@ async def test_open_transactions_outlive_a_restart(cluster: EmbeddedCluster) -> 
 
 
 async def test_a_transactional_client_and_a_reader_of_what_is_committed() -> None:
-    """The clients are aiokafka's own, without changes for the embedded cluster."""
+    """aiokafka's own producer and consumer use transactions of the embedded cluster as they are."""
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
     async with EmbeddedCluster(ClusterSpec()) as running:

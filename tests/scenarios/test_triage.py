@@ -90,8 +90,9 @@ def test_what_can_not_be_expected(expected: str, capsys: pytest.CaptureFixture[s
 
 
 async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two transactions that hang are certain; one that is two minutes old and has no coordinator is likely; the others
-    are in progress."""
+    """Triage is certain that two transactions hang. It considers a third one, which is two minutes old and has no
+    coordinator, likely to hang, and names no cause for the others, which are in progress.
+    """
     paces.poll_often(monkeypatch, 0.2, parts.Part.LOGS, parts.Part.OPEN_TRANSACTIONS)
     monkeypatch.setattr(slow_polls, "STANDS", 0.2)
     with run_in_thread(ClusterSpec(scenario="transactions")) as cluster:
@@ -162,7 +163,9 @@ async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pyte
 def test_a_broker_that_can_not_make_the_topic_of_offsets(
     factor: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The cluster has one broker, with Kafka's default and with a config for one broker."""
+    """On a cluster of one broker, triage reports that no group can work with Kafka's default replication of the
+    offsets' topic, and nothing with a replication of 1.
+    """
     spec = ClusterSpec(brokers=1, static_configs={"offsets.topic.replication.factor": factor})
     with run_in_thread(spec) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 3, 1), [1])))
@@ -228,8 +231,9 @@ async def write(addresses: tuple[tuple[str, int], ...], topic: str, count: int, 
 async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
     kafka: KafkaCluster, link: Link, name: str, unverified: None
 ) -> None:
-    """One transaction is older than the maximum, one is a moment old and has no coordinator, and one belongs to a
-    running client."""
+    """Triage names two transactions that hang, one older than the maximum and a new one without a coordinator, but not
+    that of a running client.
+    """
     assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 3, 1),)))
     with client_of(kafka, f"{name}-a") as hanging, client_of(kafka, f"{name}-b") as healthy:
         hanging.begin()
@@ -377,8 +381,9 @@ def address(text: str) -> tuple[str, int]:
 
 @real_clusters.BOTH
 async def test_a_leader_from_outside_of_the_isr_is_named(racked_cluster: KafkaCluster, name: str) -> None:
-    """The follower is killed; the leader takes more records and is killed too; then the follower is started and
-    elected."""
+    """Triage names an unclean election: a follower is killed, the leader takes more records and is killed too, then the
+    follower starts and becomes the leader.
+    """
     client = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
     client.start()
     topic = changes.NewTopic(name, assignments=((2, 3),), configs={"min.insync.replicas": "1"})

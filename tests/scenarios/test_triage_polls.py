@@ -169,7 +169,9 @@ async def test_another_cluster_than_the_contexts(cluster: ThreadedCluster) -> No
 
 
 async def test_a_broker_whose_port_is_closed(cluster: ThreadedCluster) -> None:
-    """Until its session times out, the cluster still lists the broker."""
+    """Triage names a broker whose port is closed as probably down, although the cluster lists it until its session
+    times out.
+    """
     async with polling(cluster) as (poller, _, _):
         observations = begin(await poller.poll(whole=True))
         assert diagnose(observations).is_healthy
@@ -321,7 +323,9 @@ class Watching:
         self.seen: list[tuple[float, frozenset[Found]]] = []
 
     async def until(self, holds: Callable[[frozenset[Found]], bool]) -> float:
-        """Poll until a verdict meets a condition, and return its time. Polls without an answer do not count."""
+        """Poll until a verdict meets a condition, and return its time. Skip polls without an answer. Raises
+        TimeoutError after `PATIENCE` seconds.
+        """
         async with asyncio.timeout(PATIENCE):
             while True:
                 try:

@@ -100,7 +100,7 @@ class FarNetwork:
         return process.stdout.readline().strip()
 
     def await_end_of_sessions(self) -> None:
-        """Wait until every connection to the edge has ended."""
+        """Wait until every connection to the edge has ended, at most `PATIENCE` seconds for each."""
         while self._sessions:
             self._sessions.pop().wait(PATIENCE)
 

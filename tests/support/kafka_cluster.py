@@ -206,7 +206,7 @@ class KafkaCluster:
         self._reaper.close()
 
     def stop(self, broker: int, timeout: float = PATIENCE) -> None:
-        """Shut a broker down in order (SIGTERM) and wait until its process has ended."""
+        """Shut a broker down in order (SIGTERM), and wait at most `timeout` seconds until its process has ended."""
         self._processes[broker].send_signal(signal.SIGTERM)
         self._processes[broker].wait(timeout)
         self._forget(broker)

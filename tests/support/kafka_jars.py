@@ -91,14 +91,13 @@ def java(oldest: int = OLDEST_JAVA) -> str:
 
 
 def keytool() -> str:
-    """Return the path of the keytool next to that Java."""
+    """Return the path of the keytool next to the Java of `java`."""
     return str(Path(java()).resolve().with_name("keytool"))
 
 
 def compiler() -> str:
-    """Return the path of the javac next to that Java.
-
-    Raises BrokersUnavailableError if there is none, as in a JRE.
+    """Return the path of the javac next to the Java of `java`. Raises BrokersUnavailableError if there is no javac, as
+    in a JRE.
     """
     beside = Path(java()).resolve().with_name("javac")
     if not beside.exists():

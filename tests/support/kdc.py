@@ -54,7 +54,7 @@ class Kdc:
         self.start_again()
 
     def start_again(self) -> None:
-        """Start the KDC, and wait until it listens."""
+        """Start the KDC, and wait until it listens. Fail if it ends, or does not listen within `PATIENCE` seconds."""
         path = shutil.which("krb5kdc", path=self._environment["PATH"]) or "krb5kdc"
         with (self.folder / "krb5kdc.out").open("wb") as output:
             self._process = subprocess.Popen(

@@ -1,7 +1,7 @@
 """Runs the fast tests for changed files: ``python -m tests.support.touched [COMMIT]``. Without COMMIT these are the
 uncommitted changes.
 
-It runs a test file that was changed, is named after a changed module, imports one, or names a changed page, and always
+It runs a test file that has changed, has the name of a changed module, imports one, or names a changed page, and always
 the tests of the structure of the whole. The result takes less than a minute. `make test-fast` also finds indirect
 effects, such as on a test of a screen that depends on a changed function through three packages.
 """
@@ -43,8 +43,8 @@ def imported(source: str) -> frozenset[str]:
 
 
 def weight(test: str, source: str, path: str) -> tuple[int, int]:
-    """Return how closely a test file is related to a changed path: 0 not at all, 1 imports or names it, 2 is named
-    after it, 3 is the path; and how often it names the module.
+    """Return how closely a test file is related to a changed path, and how often it names the module: 0 if not at all,
+    1 if it imports or names the module, 2 if its name has the module's name, 3 if it is the path.
     """
     stem = PurePosixPath(path).stem.removesuffix(".tcss")
     names = re.search(rf"\b{re.escape(PurePosixPath(path).name if not path.endswith('.py') else stem)}\b", source)

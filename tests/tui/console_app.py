@@ -96,7 +96,7 @@ class Driven:
         return [line[region.x : region.right].rstrip() for line in self.lines[region.y : region.bottom]]
 
     def row(self, part: str) -> str:
-        """Return the first line of the list that contains a text; ``""`` if none does."""
+        """Return the first line of the list that contains a text; ``""`` if no line contains it."""
         return next((line for line in self.rows if part in line), "")
 
     @property
@@ -105,7 +105,7 @@ class Driven:
         return [each.edit for each in self.app.session.plan.staged]
 
     def line(self, part: str) -> str:
-        """Return the first line of the screen that contains a text. Raises AssertionError if none does."""
+        """Return the first line of the screen that contains a text. Raises AssertionError if no line contains it."""
         found = next((line for line in self.lines if part in line), None)
         if found is None:
             raise AssertionError(f"no line contains {part!r} in\n{self.text}")

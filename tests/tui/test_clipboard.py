@@ -69,7 +69,9 @@ def test_sequences_are_wrapped_for_what_stands_between() -> None:
 
 
 def reached(command: list[str], environ: Mapping[str, str]) -> tuple[list[bytes], str]:
-    """Run a command in a terminal until its program copies and prints; return the copied texts and the output."""
+    """Run a command in a terminal until its program copies and prints, or `PATIENCE` seconds have passed; return the
+    copied texts and the output.
+    """
     pid, terminal = pty.fork()
     if pid == 0:
         os.execvpe(command[0], command, {**os.environ, **environ, "TERM": "xterm-256color"})

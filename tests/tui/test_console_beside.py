@@ -100,7 +100,7 @@ async def test_a_wide_table_of_few_rows_keeps_its_columns_and_has_its_details_be
         await it.settle()
         assert "Over" in it.lines[3]
         assert "›" not in it.lines[3]
-        # If the lines below are too few for the details, they are next to the table.
+        # The space below has too few lines for the details, so the console shows them next to the table.
         await it.press("5")
         await shows_beside(it, "grants")
 

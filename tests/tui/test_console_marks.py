@@ -61,8 +61,8 @@ async def test_internal_topics_that_are_hidden_again_are_left_out_too() -> None:
 
 
 async def test_a_deletion_of_all_that_is_marked_spares_kafkas_own() -> None:
-    """A deletion of all marked topics leaves Kafka's own out, as with a pattern. Brokers do not call the topic of
-    remote storage internal, so the pane shows and marks it.
+    """A deletion of all marked topics omits Kafka's own, as a deletion by pattern does. Brokers do not call the topic
+    of remote storage internal, so the pane shows and marks it.
     """
     made = cluster()
     made.topics |= {"__remote_log_metadata": 1, "__consumer_offsets": 1}

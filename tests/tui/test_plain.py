@@ -97,7 +97,7 @@ def test_a_trouble_is_heard_understood_mended_and_heard_to_be_gone() -> None:
 @pytest.mark.takes(16)
 @pytest.mark.usefixtures("own_home")
 def test_every_pane_is_a_numbered_list() -> None:
-    """In a pipe each line waits for the work of the line before it."""
+    """Without a screen, each pane is a numbered list. In a pipe each line waits for the work of the line before it."""
     steps = [f"{pane}\n1\n" for pane in (*PANES, *OTHERS)]
     done = piped("".join([*steps, "topics\n/payments\n1\nenter\nback\nmore\nkeys\nkeys all\ngraphs\n"]), "--plain")
     assert done.returncode == 0, done.stderr

@@ -219,7 +219,9 @@ graphs = st.lists(
 def test_a_graph_that_moves_to_the_left_between_other_texts(
     cells: list[str], by: int, start: int, behind: str, colored_erase: bool
 ) -> None:
-    """The texts before and after the graph stay."""
+    """The terminal shows each frame of a graph that moves to the left, and the texts before and after the
+    graph stay.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(terminal_diff, "LONG_LINE", 0)
         plain, lean = (ScreenModel(colored_erase=colored_erase) for _ in range(2))
@@ -234,7 +236,7 @@ def test_a_graph_that_moves_to_the_left_between_other_texts(
 
 
 def test_a_column_further_takes_a_few_bytes_for_each_line() -> None:
-    """This holds next to other texts, and for any graph."""
+    """A graph that moves by a column takes one deleted character for each line, next to other texts."""
     diff = terminal_diff.TerminalDiff(200, 10, erases_in_color=True)
 
     def frame(first: int) -> str:

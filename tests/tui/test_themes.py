@@ -118,7 +118,7 @@ def colors_of(app: Stage) -> set[int | None]:
 
 
 def written(terminal: Terminal, sequence: str) -> None:
-    """Wait until a program has sent an escape sequence."""
+    """Wait until a program has sent an escape sequence; fail after `PATIENCE` seconds."""
     deadline = time.monotonic() + PATIENCE
     while sequence.encode() not in terminal.written:
         assert time.monotonic() < deadline, terminal.text[-2000:]

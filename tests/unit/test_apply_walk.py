@@ -203,7 +203,7 @@ async def applied(client: AdminClient, edit: SetConfig, front: Agreeing, walk: W
 
 
 async def test_an_apply_goes_down_and_never_back_up(client: AdminClient, own_home: Path) -> None:
-    """The edit has a warning, so the apply asks a question."""
+    """An apply that asks about a warning visits the files of its steps in order, and none of them twice."""
     front, walk = Agreeing(), Walk(ROOT, ELSEWHERE)
     session = await applied(client, SetConfig(ORDERS, "unclean.leader.election.enable", "true"), front, walk)
     assert [risk.name for risk in front.asked[0].risks] == ["unclean-election"]
@@ -228,8 +228,8 @@ async def test_an_apply_goes_down_and_never_back_up(client: AdminClient, own_hom
 async def test_so_does_one_that_is_in_trouble(
     cluster: ThreadedCluster, client: AdminClient, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The outcome of a former change is unknown, and another client changes the same key: the apply asks whether to
-    overwrite, and sends the edit.
+    """An apply visits no file twice even if the outcome of a former change is unknown and another client changes the
+    same key: it asks whether to overwrite, and sends the edit.
     """
     monkeypatch.setattr(former_changes, "IN_FLIGHT", 0.0)
     cluster.call(lambda c: c.faults.add(Fault(Cut(Moment.BEFORE), api=ALTER, nth=2, times=1)))
@@ -249,7 +249,7 @@ async def test_so_does_one_that_is_in_trouble(
 
 
 async def test_so_does_an_operation(own_home: Path) -> None:
-    """All steps of an operation, from its beginning to its end, climb into no file."""
+    """No step of an operation, from its beginning to its end, returns into a file above it."""
     async with world_of() as world:
         world.holds(LAYOUT)
         number = await begin(world.session, Drain((3,)), None)

@@ -340,7 +340,9 @@ def test_a_session_of_sso_is_renewed_as_awss_own_tools_do(services: Services, en
 
 
 async def test_a_role_of_the_login_itself(services: Services, environ: dict[str, str]) -> None:
-    """The login assumes the role of aws-msk-iam-auth's options, as awsRoleArn, with the credentials of the profile."""
+    """The login assumes the role in its own options (awsRoleArn of aws-msk-iam-auth), with the credentials of the
+    profile.
+    """
     options = {
         "aws.role.arn": f"{ROLE}of-login",
         "aws.role.session": "bob",

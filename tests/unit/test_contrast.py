@@ -71,7 +71,9 @@ def test_what_a_dark_red_on_green_is_to_a_protanope() -> None:
 
 
 def test_rounding_is_that_of_the_screen() -> None:
-    """kac rounds to the nearest of 256 colours as Rich does, because Textual draws with Rich."""
+    """The dark theme's backgrounds in 256 colours are those to which Rich rounds them, because Textual draws with Rich,
+    and they are dark.
+    """
     dark = {text.paper for text in contrast.texts() if text.theme == DARK.name and text.depth == "256 colours"}
     assert DARK.background not in dark
     assert all(Color(paper).luminance() < 0.12 for paper in dark)

@@ -416,8 +416,8 @@ def test_few_topics_are_an_event_each() -> None:
 
 
 def test_a_quorum_that_becomes_dynamic_keeps_its_voters() -> None:
-    """A dynamic quorum also has the voters' directories. A node that is formatted again has a new one: it is another
-    voter.
+    """A quorum that becomes dynamic has the same voters, now with the ids of their directories. A node that is
+    formatted again has a new id, so it is another voter.
     """
 
     def quorum(**directories: str) -> Snapshot:

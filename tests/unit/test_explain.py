@@ -183,7 +183,9 @@ def test_what_is_not_understood(text: str) -> None:
 
 
 def test_a_principal_without_a_type_is_explained_and_told() -> None:
-    """Brokers before 3.9 may have ACLs of principals without a type."""
+    """An explanation says if an ACL on the resource is of a principal without a type, for which brokers fail to decide.
+    Brokers before 3.9 may have such ACLs.
+    """
     acls = with_acls(Snapshot(), [samples.acl("alice"), samples.acl("User:bob")], NOW)
 
     def notes(text: str) -> list[str]:

@@ -175,7 +175,9 @@ def test_a_record_goes_on_in_a_further_part(tmp_path: Path) -> None:
 
 
 def test_what_was_written_is_there_while_it_is_written_and_after_a_kill(tmp_path: Path) -> None:
-    """Until the record is closed, its last pages are in a file next to it; a killed process leaves both files."""
+    """A reader sees all flushed answers of a record that is still written, and of one whose writer was killed. Until
+    the record is closed, its last pages are in a file next to it; a killed process leaves both files.
+    """
     path, left = tmp_path / "record", tmp_path / "left"
     writer, given = FlightWriter(path, HEAD), []
     for poll in range(300):
@@ -372,7 +374,7 @@ def test_how_long_an_answer_took_is_kept(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_is_like_that_to_another_question_takes_little(tmp_path: Path) -> None:
-    """Such answers come from two brokers, or are about overlapping parts of the partitions."""
+    """Answers of two brokers, or about overlapping parts of the partitions, take little space in a flight record."""
     chance = random.Random(5)
     parts = [b"%06d" % number + chance.randbytes(120) for number in range(300)]
     path = tmp_path / "record"
@@ -426,7 +428,9 @@ def test_an_answer_that_is_the_first_or_came_again_is_not_held(tmp_path: Path) -
 
 
 def test_a_long_request_is_not_held(tmp_path: Path) -> None:
-    """An example is a request for the offsets of all partitions, which kac sends again and again."""
+    """The store does not keep long requests in memory, such as a request for the offsets of all partitions, which kac
+    repeats.
+    """
     path = tmp_path / "record"
     store = stored(path, 1 << 30)
     names = b"".join(b"team-%03d.events" % number for number in range(5_000))

@@ -121,7 +121,9 @@ def test_one_answer_that_is_larger_than_all_that_is_kept_is_left_off(tmp_path: P
 
 
 def test_answers_to_what_nobody_asks_any_more_go_first(tmp_path: Path) -> None:
-    """The deleted answers do not count as lost. Repeated answers stay, even larger ones."""
+    """The memory deletes answers to questions that kac no longer asks first, and does not count them as lost. It keeps
+    repeated answers, even larger ones.
+    """
     memory, chance = Memory(Header()), random.Random(5)
     for node in range(40):
         memory.add(answer(0, 100 + node, chance.randbytes(300_000)))

@@ -209,7 +209,9 @@ def columns(count: int, *, question: int = 1, after: int = 0, took: int = 0, fur
 
 
 def test_many_equal_answers_in_a_small_file_take_little_memory(tmp_path: Path) -> None:
-    """The reader frees each unpacked cell while it counts the answers."""
+    """A record of half a million equal answers takes little memory: the reader frees each unpacked cell while it counts
+    the answers.
+    """
     count = 60_000
     many = [repeats_row(columns(count), number=NUMBER + at * count) for at in range(9)]
     path = record(tmp_path / "a.flight", *many)
@@ -248,7 +250,9 @@ def test_an_answer_that_is_made_of_gigabytes_is_an_error(tmp_path: Path) -> None
 
 
 def test_an_answer_that_is_larger_than_any_is_an_error(tmp_path: Path) -> None:
-    """The stored size of the payload is its true size, a smaller one, or no size."""
+    """The reader does not unpack an answer of `MOST_MADE` bytes, whether the stored size of its payload is true, too
+    small or missing, and returns the other answers.
+    """
     bomb = squeezed(bytes(MOST_MADE))
     for number, size in enumerate((MOST_MADE, 100, -1, "100", 1.5, 1 << 62, None)):
         rows = [payload_row(10, None, size, bomb)] if size is not None else [payload_row(10, None, 4, "text")]
@@ -273,7 +277,9 @@ def test_an_answer_that_is_made_of_very_many_is_an_error(tmp_path: Path) -> None
     ("base", "why"), [(10, "come before"), (11, "come before"), (5, "not there"), (b"1", "come before")]
 )
 def test_a_payload_is_made_of_those_before_it_alone(tmp_path: Path, base: object, why: str) -> None:
-    """A payload can't be made of itself or of a later one, so there is no circle."""
+    """The reader refuses a payload that is based on itself, on a later one or on a missing one, so that bases can't be
+    circular.
+    """
     made = payload_row(10, base, 7, squeezed(b"another")), payload_row(11, 10, 7, squeezed(b"another"))
     reader = FlightReader(record(tmp_path / "a.flight", *made, answer_row(10)))
     assert why in unread(reader, 1)
@@ -421,7 +427,9 @@ def test_other_tables_are_refused_before_anything_is_read(tmp_path: Path, statem
 
 
 def test_pages_that_lead_in_a_circle_are_damage(tmp_path: Path) -> None:
-    """All further children of a page are one page: its first child, the page itself, or a page that does not exist."""
+    """If all further children of a page are its first child, the page itself or a missing page, the reader reports
+    damage, and returns some of the answers.
+    """
     path = record(tmp_path / "a.flight", *[answer_row(BODY, number=NUMBER + at) for at in range(2000)])
     whole = bytearray(path.read_bytes())
     root = next(at for at in range(4096, len(whole), 4096) if whole[at] == 5)  # a page of pointers to other pages
@@ -439,8 +447,8 @@ def test_pages_that_lead_in_a_circle_are_damage(tmp_path: Path) -> None:
 
 
 def test_nothing_next_to_a_record_is_trusted_or_changed(tmp_path: Path) -> None:
-    """Next to the record are a WAL of other pages, a rollback journal that names a file to delete, and the shared
-    memory of another process; at last a pipe in place of the WAL.
+    """The reader neither uses nor changes the files next to a record: a WAL of other pages, a rollback journal that
+    names a file to delete, and the shared memory of another process; at last a pipe in place of the WAL.
     """
     path = record(tmp_path / "a.flight")
     victim = tmp_path / "victim"

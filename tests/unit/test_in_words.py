@@ -241,7 +241,9 @@ def test_what_is_worth_telling(before: str, now: str, told: bool) -> None:
 
 @given(st.floats(min_value=1.01, max_value=1.2), st.integers(min_value=1, max_value=10_000))
 def test_small_steps_are_told_once_they_add_up(step: float, start: int) -> None:
-    """The value that was reported counts, not the value of the last look."""
+    """A sentence is told again once its value differs enough from the one that was told last, not from that of the last
+    look.
+    """
     known, value = {"lag": f"{start}"}, float(start)
     for _ in range(200):
         value *= step

@@ -276,7 +276,9 @@ NOTES = st.one_of(
 def test_the_open_changes_alone_come_to_what_the_whole_journal_does(
     hours: list[int | None], backs: list[log.Place | None], notes: list[Note]
 ) -> None:
-    """The records may have any order, as in a journal of two consoles."""
+    """The open changes are the same if kac reads only them or the whole journal, in any order of the records, as two
+    consoles may write them.
+    """
     intents = [
         change(number, *edits, hours=hours[number - 1], back=backs[number - 1])
         for number, edits in ((1, (rate(1),)), (2, (rate(2), rate(2, BOB))), (3, (UnsetQuota(ALICE, rate(1).key),)))

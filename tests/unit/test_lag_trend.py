@@ -206,7 +206,9 @@ def test_a_consumer_alone_that_commits_is_stuck_within_fifteen_seconds_and_never
 
 @given(st.floats(20.0, 60.0))
 def test_a_consumer_that_commits_rarely_has_its_own_rhythm(every: float) -> None:
-    """Kafka Connect commits every minute."""
+    """A consumer that commits every 20 to 60 s, as Kafka Connect does, is stuck only after two and a half of its own
+    intervals without a commit.
+    """
     assert ended(6 * every, every, 6 * every, 2.5).stuck == ()
     assert ended(6 * every, every, 3.5 * every, 2.5).stuck == (("t", 0),)
 
@@ -223,7 +225,9 @@ def test_what_is_not_stuck_and_what_is_so_much_later() -> None:
 
 @pytest.mark.parametrize("every", [30.0, 60.0, 80.0])
 def test_a_consumer_that_commits_seldom_is_not_stuck(every: float) -> None:
-    """Kafka Connect commits every minute. kac learns how long a commit rests when it moves again."""
+    """A consumer that commits every 30 to 80 s is never stuck between its commits: kac learns how long a commit rests
+    when it moves again.
+    """
     for end in range(10, 600, 7):
         assert story([at / 1 for at in range(0, end, 2)], (100, 1.0, every, "m")).stuck == ()
 
@@ -237,7 +241,7 @@ def test_the_time_left_and_a_clock_that_goes_back() -> None:
 
 
 def test_what_did_not_change_between_polls_is_kept_once() -> None:
-    """kac keeps three polls of each group, and most groups do not move."""
+    """The three polls that a trend keeps share one object if the group did not move, as most groups do not."""
 
     def poll(end: int) -> GroupLag:
         return GroupLag(

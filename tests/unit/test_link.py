@@ -261,7 +261,9 @@ async def test_what_cant_be_encoded_is_told_and_nothing_is_sent() -> None:
 
 
 async def test_a_listener_that_turns_unauthenticated_clients_away_is_told() -> None:
-    """A SASL listener answers ApiVersions, and closes the connection at any other request."""
+    """If a listener answers ApiVersions and closes the connection at any other request, the error says that it seems to
+    want SASL.
+    """
     async with fake.FakeBroker(fake.cut) as alive, linked(alive.address) as link:
         with pytest.raises(errors.AuthenticationFailed, match="seems to want SASL") as failed:
             await link.call("metadata", ask)
@@ -270,7 +272,9 @@ async def test_a_listener_that_turns_unauthenticated_clients_away_is_told() -> N
 
 
 async def test_refused_credentials_are_not_tried_again_and_again() -> None:
-    """A console refreshes every few seconds, and repeated refusals would lock the account."""
+    """A client does not send refused credentials again: a console refreshes every few seconds, and repeated refusals
+    would lock the account.
+    """
 
     async def handshake(conversation: fake.Conversation, request: fake.Received) -> None:
         await conversation.send(struct.pack(">iihih", 4 + 2 + 4 + 2 + 5, request.correlation_id, 0, 1, 5) + b"PLAIN")

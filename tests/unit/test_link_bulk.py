@@ -94,7 +94,9 @@ def test_a_few_objects_are_left_to_the_collector() -> None:
 @pytest.mark.usefixtures("no_longer_new")
 @pytest.mark.parametrize("within", [True, False])
 def test_what_a_few_pauses_made_together_is_frozen(within: bool) -> None:
-    """Objects that others make between the pauses count as well."""
+    """After a few pauses that together made many objects, these are frozen, including objects that were made between
+    the pauses.
+    """
     kept: list[list[int]] = []
     frozen = []
     for _ in range(6):
@@ -188,7 +190,9 @@ print((most - before) / (bulk.FULL_COLLECTION_EVERY * each))
 
 
 def test_much_frozen_garbage_does_not_put_off_its_collection() -> None:
-    """The garbage is made in a separate process with few live objects."""
+    """The collection of garbage does not come later because much of it is frozen. The test makes the garbage in a
+    separate process with few live objects.
+    """
     ran = subprocess.run([sys.executable, "-c", GARBAGE], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert 0.9 < float(ran.stdout) < 1.5
 

@@ -1,4 +1,6 @@
-"""Error codes against Kafka's own table (org.apache.kafka.common.protocol.Errors of 4.4.0, in KAFKA_ERRORS)."""
+"""Tests of error codes against Kafka's own table (org.apache.kafka.common.protocol.Errors of 4.4.0, in
+KAFKA_ERRORS).
+"""
 
 from __future__ import annotations
 

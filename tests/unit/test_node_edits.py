@@ -96,7 +96,9 @@ def test_records_of_a_topic_without_delete_in_its_policy_stay(policy: str) -> No
     ],
 )
 def test_an_empty_policy_is_as_the_brokers_own_text_has_it(policy: str, text: str | None, taken: bool) -> None:
-    """Since 4.2 an empty policy allows deletions by request. If kac has not read the documentation, brokers decide."""
+    """kac takes an edit that deletes records of a topic with an empty cleanup policy if the brokers' documentation
+    allows it (since 4.2), or if kac has not read the documentation.
+    """
     assert isinstance(judged(edits.TrimLog("orders", 0, 50), snapshot(policy, text=text)), Staged) is taken
 
 

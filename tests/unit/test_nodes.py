@@ -46,7 +46,9 @@ def test_statements_and_plans_say_what_it_is(resource: ConfigResource) -> None:
 
 
 def test_a_controller_may_be_a_broker_that_is_down_before_kafka_4_and_has_no_registration() -> None:
-    """A cluster before Kafka 4 describes neither brokers that are down nor registrations of controllers."""
+    """Before Kafka 4, a node that is a controller may also be a broker that is down, so kac stages the removal of its
+    registration: the cluster describes neither such brokers nor registrations of controllers.
+    """
     known = seen([1, 2], [1, 2, 3], shows_fenced=False)
     with pytest.raises(CommandError, match="node 3 is a controller, and no broker that is up"):
         require(known, broker_resource(3), None)

@@ -115,7 +115,9 @@ def test_a_topic_without_writes_costs_nothing_and_others_four_bytes() -> None:
 
 
 def test_of_very_many_those_that_are_written_to_most_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 100,000 topics with writes, each of 45 samples keeps the 10,000 with the most: 80 kB."""
+    """A sample keeps only the `MOST_OWN` topics with the most writes, here three. Other topics that are written to have
+    no value.
+    """
     monkeypatch.setattr(half_hour, "MOST_OWN", 3)
     samples = many(2, 5, 1, 9, 7, 2)
     assert kept(samples) == 3 * 8

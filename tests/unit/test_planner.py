@@ -94,7 +94,7 @@ def goals(draw: st.DrawFn) -> operations_goals.Goal:
 @given(placements(), goals())
 def test_every_proposal_is_valid(placement: Placement, goal: operations_goals.Goal) -> None:
     """In every proposal no broker has a replica twice, new replicas are on brokers that take replicas and have room,
-    racks and min ISR are kept, and partitions in another move are left alone.
+    and racks and min ISR are kept. The proposal moves no partition that is already in a move.
     """
     try:
         proposal = propose(goal, placement)

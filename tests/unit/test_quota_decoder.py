@@ -134,7 +134,9 @@ def test_garbage_is_malformed(garbage: bytes) -> None:
 
 
 def test_more_shapes_than_are_remembered() -> None:
-    """Types that Kafka lacks occur in all combinations, and each comes again after more others than are remembered."""
+    """The decoder returns the same quotas as kio for more combinations of types than it remembers. Kafka lacks these
+    types; each combination comes again after more others than are remembered.
+    """
     kinds = [f"kind-{number}" for number in range(12)]
     entries = [
         Entry(((one, "a"), (other, None)), ((f"key-{number}", float(number)),))
@@ -150,8 +152,8 @@ def test_more_shapes_than_are_remembered() -> None:
 
 
 def test_a_million_bytes_of_all_kinds() -> None:
-    """The response is longer than one decoded piece: names and limits are repeated or unique, and entities come in
-    every order.
+    """The decoder returns the same quotas as kio for a response that is longer than one decoded piece. Names and limits
+    are repeated or unique, and entities come in every order.
     """
     rng = Random(7)
     kinds = [("user",), ("client-id",), ("client-id", "user"), ("user", "client-id"), ("ip",)]

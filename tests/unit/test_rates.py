@@ -145,7 +145,7 @@ def test_ends_give_records_by_topic_and_leader() -> None:
 
 
 def test_equal_sums_of_topics_are_one_object() -> None:
-    """Most topics of a cluster with 40,000 topics are idle, so equal sums share an object."""
+    """Equal sums of topics share an object, because most topics of a cluster with 40,000 topics are idle."""
     topics = {name: topic(name, 1) for name in "abc"}
     rates = Rates()
     for second in (0, 5):

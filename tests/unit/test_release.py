@@ -1,5 +1,5 @@
-"""Tests of releases: they have the contents of the commit and its locks, or are refused; lists of parts are complete;
-environments contain only locked packages.
+"""Tests of the program that makes releases: it refuses a release unless it has the contents of the commit and its
+locks; lists of parts are complete; environments contain only locked packages.
 """
 
 from __future__ import annotations

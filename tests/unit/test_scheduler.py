@@ -248,7 +248,9 @@ async def test_a_part_in_place_of_another_is_read_and_the_other_no_more() -> Non
 
 
 async def test_a_read_that_is_asked_for_at_the_end_does_not_keep_the_loop_alive() -> None:
-    """Before Python 3.12 asyncio.wait_for swallows a cancellation that arrives together with the result."""
+    """A cancelled scheduler ends even if a read is requested at the same time: before Python 3.12, asyncio.wait_for
+    swallows a cancellation that arrives together with the result.
+    """
     parts = Scheduler([Scheduled("view", Pace(60.0), nothing)])
     loop = asyncio.create_task(parts.run())
     while not parts.rests("view"):  # noqa: ASYNC110

@@ -121,7 +121,9 @@ def test_a_record_says_since_when_it_waits_where_the_polls_do_not() -> None:
 
 
 def test_what_holds_no_record_makes_nobody_wait() -> None:
-    """A transaction's marker holds no record. It may be all that is left for a group of an idle topic, for hours."""
+    """A group whose next offset is a transaction's marker is not behind, because the marker holds no record. On an idle
+    topic it may stay the last offset for hours.
+    """
     marker = time_lag.Written(40, why="no record is there", until=41)
     long_ago = time_lag.EndsSeen((START,), (41,))
     assert time_lag.time_lag(row(40, 41), long_ago, None, START + 900) == time_lag.Behind(900.0, least=True)

@@ -204,7 +204,9 @@ def test_a_row_for_each_open_transaction_and_its_details_fit(
 
 
 def test_a_partition_is_judged_by_the_poll_that_it_was_in() -> None:
-    """A later poll of another partition saw the coordinators at another time, and does not count."""
+    """kac judges the transactions of a partition by the poll that read it: a later poll of another partition saw the
+    coordinators at another time.
+    """
     each = txns.OpenTransaction(
         *PLACE, txns.Producer(1, 0, last_timestamp=NOW - 2 * MAX, start_offset=7), confirmed=True
     )

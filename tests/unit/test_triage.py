@@ -918,8 +918,8 @@ def test_a_reassignment_that_gets_bytes_is_work_and_its_broker_is_not_out_of_syn
 
 
 def _all_move(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Return the snapshot with a move of each partition to broker 3, as in a replacement: it is in no ISR until all is
-    copied.
+    """Return the snapshot with a move of each partition to broker 3, which is in no ISR until it has copied
+    everything.
     """
     moving = each_of_orders(
         _moves(snapshot, tick), lambda p: p._replace(leader=1, replicas=(1, 2, 3), isr=(1, 2), offline=())
@@ -936,7 +936,9 @@ def test_an_announced_restart_is_no_trouble() -> None:
 
 
 def test_a_symptom_without_a_cause_is_said() -> None:
-    """Two replicas of a partition are out of sync, so no single follower is the cause."""
+    """Triage reports a symptom without a cause as unexplained: two replicas of a partition are out of sync, so no
+    single follower is the cause.
+    """
 
     def two(snapshot: Snapshot, _tick: int) -> Snapshot:
         return first_of_orders(snapshot, isr=(snapshot.topics["orders"].partitions[0].leader,))
@@ -970,7 +972,7 @@ def test_what_can_not_be_read_is_said() -> None:
 
 
 def test_what_is_one_is_said_as_one() -> None:
-    """A single partition and a single leader are named in the singular."""
+    """Titles and evidence use the singular for one partition, and name the single leader."""
 
     def small(snapshot: Snapshot, tick: int) -> Snapshot:
         topic = snapshot.topics["orders"]
@@ -1087,7 +1089,9 @@ RATE, REPLICAS = "follower.replication.throttled.rate", "follower.replication.th
 def test_a_throttle_that_is_taken_away_or_raised_is_no_change_before(
     was: dict[str, str], became: dict[str, str], is_named: bool
 ) -> None:
-    """Changes that were made together are one row."""
+    """Triage names a changed throttle as a cause only if the change can slow replication. Changes that were made
+    together are one cause.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = _two_replicas_away(snapshot, tick)

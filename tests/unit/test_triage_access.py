@@ -179,8 +179,8 @@ def test_more_rights_stop_nobody_and_a_change_of_long_ago_is_not_the_cause() -> 
     ids=["the first on the topic", "read", "the group", "another group", "another topic"],
 )
 def test_a_reader_that_stops_right_after_it_is_explained_by_it(taken: Acl, *, is_named: bool) -> None:
-    """The reader commits every 5 s and then stops. Without the change, the cause would be a record that blocks the
-    reader.
+    """Triage names a change of ACLs that stops a reader, which commits every 5 s until then. For other changes, the
+    cause is a record that blocks the reader.
     """
     causes = all_of_a_reader((OTHER,), (OTHER, taken))
     found = [each for each in causes if each.cause == "access-changed"]
@@ -233,7 +233,9 @@ def of_a_reader(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> list[Claim]:
     ids=lambda each: f"{each.operation} {each.resource_name}",
 )
 def test_what_no_reader_needs_did_not_stop_one(taken: Acl) -> None:
-    """The reader stops right after the change, but for another reason."""
+    """Triage does not name a change of rights that the reader does not need, even if the reader stops right
+    after it.
+    """
     read = (OTHER, acl("ALLOW", "READ"), acl("ALLOW", "READ", "billing", "GROUP"))
     assert not of_a_reader(read, (*read, taken))
 

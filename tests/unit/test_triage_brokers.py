@@ -22,7 +22,9 @@ from tests.unit import test_triage as triage
 
 @pytest.mark.parametrize("fenced", [True, False])
 def test_a_rack_is_known_when_its_brokers_are_listed_no_more(*, fenced: bool) -> None:
-    """Kafka before 4.0 does not list brokers that are down; a broker that was never listed has no rack."""
+    """Triage names a rack as down even if its brokers are no longer listed, as before Kafka 4.0. If a broker was never
+    listed, its rack is unknown, and triage names the brokers.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return triage.without_broker(snapshot, [2, 4, 6], fenced=fenced) if tick >= 2 else snapshot
@@ -51,7 +53,9 @@ COPY = ", and no broker that is up has all records of orders/0"
 def test_a_broker_with_the_only_complete_copy_is_started_and_not_drained(
     isr: tuple[int, ...], logs: cluster.ReplicaLogs | None, said: str, *, is_needed: bool
 ) -> None:
-    """A partition on brokers 2 and 3 has no leader, and broker 3 is down."""
+    """If a broker that is down has the only complete copy of a partition, triage asks to start it, and not to drain it.
+    The partition is on brokers 2 and 3 and has no leader; broker 3 is down.
+    """
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         known = triage.without_broker(snapshot, [3])
@@ -70,7 +74,9 @@ def test_a_broker_with_the_only_complete_copy_is_started_and_not_drained(
 
 @pytest.mark.parametrize(("ticks", "is_slow"), [(5, False), (7, True)])
 def test_a_lag_after_a_broker_went_is_a_consumers_only_if_it_stays(ticks: int, is_slow: bool) -> None:
-    """The broker goes at the second poll, with a poll every 5 s; 20 s later the lag still grows."""
+    """Triage names a slow consumer only if the lag still grows more than 20 s after a broker went. The broker goes at
+    the second poll; polls are 5 s apart.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         lagging = triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
@@ -95,7 +101,9 @@ def test_a_broker_that_was_away_from_the_first_poll_holds_back_no_lag() -> None:
     ("ticks", "cause", "severity"), [(6, "broker-restarting", Severity.INFO), (70, "replication-broken", Severity.HIGH)]
 )
 def test_a_broker_that_came_back_may_be_catching_up(ticks: int, cause: str, severity: Severity) -> None:
-    """The broker is away for two polls, and then up but out of the ISRs; polls are 5 s apart."""
+    """A broker that came back and is out of the ISRs is restarting at first; its replication is broken if that lasts
+    for minutes. It is away for two polls, which are 5 s apart.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = triage.without_broker(snapshot, [3])
@@ -112,7 +120,9 @@ def test_a_broker_that_came_back_may_be_catching_up(ticks: int, cause: str, seve
 
 @pytest.mark.parametrize(("a_poll", "is_named"), [(2, False), (20, True)])
 def test_a_trend_of_a_disk_is_believed_for_a_while(a_poll: int, *, is_named: bool) -> None:
-    """With a poll every 5 s, a disk that loses 2 bytes a poll has more than half an hour left after 40 s."""
+    """Triage names a disk as filling only if it fills within 30 times the time of its trend. With a poll every 5 s for
+    40 s, a disk that loses 2 bytes a poll has more than half an hour left.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         shrunk = cluster.LogDir("/data", cluster.ReplicaSizes(), 1_000, 900 - a_poll * tick)
@@ -204,7 +214,9 @@ def test_a_quorum_that_was_never_described_is_lost_if_it_was_asked_about(seconds
 
 @pytest.mark.parametrize(("seconds", "is_healthy"), [(4, True), (7, False)])
 def test_brokers_that_wait_for_a_leader_are_not_called_healthy(seconds: int, *, is_healthy: bool) -> None:
-    """An election takes one or two seconds."""
+    """If brokers do not answer about the quorum, the verdict is healthy only for the first seconds, because an election
+    takes one or two seconds.
+    """
     late = {**triage.healthy().read_at, "cluster": triage.START + timedelta(seconds=seconds)}
     known = with_failures(
         replace(triage.healthy(), read_at=late), "quorum", [("quorum", Failure("TIMED_OUT", "no answer"))]
@@ -350,7 +362,9 @@ def test_a_lag_in_partitions_that_stand_still_is_possibly_slowness_until_they_ar
 def test_who_is_written_more_than_its_quota_is_throttled_and_not_stuck(
     quota: float | None, cause: str, certainty: Certainty
 ) -> None:
-    """Fifty records of 100 bytes are written every 5 s."""
+    """A group whose commits stand still is throttled if its quota is below the bytes that are written for it, here
+    fifty records of 100 bytes every 5 s; otherwise it is stuck.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         sized = triage._at_its_quota(snapshot, tick)
@@ -383,7 +397,9 @@ def test_a_lag_is_slowness_only_where_commits_go_on(*, commits: bool, is_slow: b
     ids=["noise", "8 s behind", "20 s behind"],
 )
 def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, grows: bool, is_trouble: bool) -> None:
-    """A hundred records a poll are written, for 40 s."""
+    """A group that reads 97 of a hundred records a poll is not slow. If it reads 80, it is slow, and if it reads 50, it
+    is also a trouble. It reads for 40 s, with a poll every 5 s.
+    """
     verdict = diagnose(triage.watched(lambda s, t: triage.moved(s, {0: (100 + read * t, 100 + 100 * t)})))
     assert (("consumer-slow", Subject(group="billing")) in triage.named(verdict)) is grows
     assert verdict.is_healthy is not is_trouble
@@ -391,8 +407,8 @@ def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, gr
 
 @pytest.mark.parametrize(("ended", "is_stopped"), [(6, True), (8, False)])
 def test_a_group_without_members_is_stopped_once_its_commits_rest(ended: int, *, is_stopped: bool) -> None:
-    """The group commits at each poll, every 5 s, up to the poll `ended` of eight. It has no members from the fifth poll
-    on, but a program may commit without being a member.
+    """A group without members is stopped once its commits rest, because a program may commit without being a member.
+    The group commits every 5 s up to the poll `ended` of eight, and has no members from the fifth poll on.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -440,7 +456,9 @@ def test_elections_of_a_rolling_restart_are_announced_with_it_and_lost_candidaci
 
 
 def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
-    """The broker that leads the quorum goes and comes back, then the next leader does, and then the third."""
+    """Triage names a restless quorum only after a third failover: its leader goes and comes back, then the next leader
+    does, and then the third.
+    """
 
     def crashes(snapshot: Snapshot, tick: int) -> Snapshot:
         times = tick // 10

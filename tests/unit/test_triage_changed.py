@@ -1,5 +1,5 @@
-"""Tests of changes by clients: kac judges them by the rules of plans, keeps them until they are taken back, and names
-them as the cause of later symptoms of the entities that they affect.
+"""Tests of changes by clients: kac judges them by the rules of plans, keeps them until another change takes them back,
+and names them as the cause of later symptoms of the entities that they affect.
 """
 
 from __future__ import annotations
@@ -100,10 +100,11 @@ def seen(
     ticks: int = 16,
     authors: Mapping[ChangeKey, Author] | None = None,
 ) -> list[Claim]:
-    """Return the claims of `changed-lately` on a cluster that changes at the tick `WHEN`, while a topic is written to.
+    """Return the claims of `changed-lately` on a cluster that changes at the tick `WHEN`, while producers write to a
+    topic.
 
     Args:
-        is_back: whether the change is taken back at `BACK`.
+        is_back: whether the cluster returns to its former state at `BACK`.
         stops: whether the writes stop with the change.
     """
 
@@ -188,7 +189,9 @@ def test_a_change_that_is_taken_back_ends_its_row_and_its_repair_is_none(before:
 
 
 def test_a_lower_limit_that_restores_the_former_one_a_change_made_here_and_a_new_credential_are_no_rows() -> None:
-    """A quota that returns to its former limit after a raise is no row."""
+    """These changes are no causes: the return of a quota to its former limit after a raise, a change from this console,
+    and a new credential.
+    """
     assert not seen(quota(0.05), quota(50.0), is_back=True)
     assert seen(quota(50.0), quota(0.05))
     key = (ORDERS, "retention.ms", "1000")
@@ -644,7 +647,9 @@ def test_a_topic_made_again_under_a_reader_is_named_with_the_group() -> None:
 
 
 def test_a_topic_that_was_seen_deleted_and_is_there_again_was_made_again() -> None:
-    """The group is beyond the end of the new topic: one row has both partitions, and no step loses records."""
+    """The group is beyond the end of the new topic: triage names the change as the only cause, and its step loses no
+    records.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         if tick < WHEN:
@@ -752,11 +757,11 @@ def set_ahead(
 
     Args:
         to: the offset at `AHEAD`; the group continues from it after members came.
-        back_at: the tick at which the group is set back to its former offset.
+        back_at: the tick at which a client sets the group back to its former offset.
         comes: the tick at which members come.
         left: the tick at which its members leave.
         held: whether members ever had its partitions.
-        described: whether its coordinator was asked for its members.
+        described: whether kac has asked the group's coordinator for its members.
         kind: the type of the group.
         topics: other topics of the cluster.
     """
@@ -856,7 +861,9 @@ def test_groups_that_lost_their_commits_after_the_offsets_topic_grew() -> None:
 
 
 def test_partitions_that_were_read_again_wait_for_the_others() -> None:
-    """A member reads one partition after the other: the first has passed its former offset, and rests."""
+    """A member reads its partitions one after the other: the partition that has passed its former offset and rests is
+    no other cause.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         if tick < WHEN:

@@ -145,7 +145,9 @@ def test_the_quorum_has_lost_its_majority_or_was_never_described() -> None:
 
 @pytest.mark.parametrize(("silent", "lost"), [((102, 103), True), ((101, 102), True), ((103,), False)])
 def test_a_leader_that_is_gone_is_still_named(silent: tuple[int, ...], lost: bool) -> None:
-    """From Kafka 4.0 on, controllers name a leader that is gone; without a majority they can't elect another one."""
+    """The quorum is lost although controllers name a leader: from Kafka 4.0 on they name a leader that is gone, and
+    without a majority they can't elect another one.
+    """
     nodes = tuple(Broker(each, f"c{each}", 9093) for each in CONTROLLERS)
     known = asking_quorum(Snapshot(), START)
     known = with_cluster(known, ClusterInfo("id", 103, (), controllers=nodes), START + timedelta(seconds=6))

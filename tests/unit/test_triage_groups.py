@@ -372,7 +372,9 @@ def test_a_number_that_a_file_sets_above_the_brokers_is_a_warning_without_acls()
 
 
 def test_brokers_that_go_while_it_is_watched_make_it_a_cause_after_five_minutes() -> None:
-    """Brokers may be missing because they restart, before any group uses the cluster."""
+    """If brokers go during the watch, too few brokers for the topic of offsets are a cause only after five minutes: the
+    brokers may be restarting.
+    """
     whole, less = small(3, 3), small(2, 3)
     assert diagnose(watched(lambda s, _: less, before=whole)).causes == ()
     (only,) = diagnose(watched(lambda s, _: less, before=whole, ticks=80)).causes
@@ -381,7 +383,9 @@ def test_brokers_that_go_while_it_is_watched_make_it_a_cause_after_five_minutes(
 
 @pytest.mark.parametrize("other", [2, None])
 def test_a_topic_that_one_of_the_brokers_may_make_is_no_trouble(other: int | None) -> None:
-    """Each broker creates the topic with its own value, and one broker hides the value or has a lower one."""
+    """A topic of offsets that some broker can create is no trouble: each broker creates it with its own value, and one
+    broker has a lower one, or hides it.
+    """
     base = small(2, 3)
     entries = () if other is None else (ConfigEntry(FACTOR, str(other), ConfigSource(4)),)
     mixed = replace(base, configs={**base.configs, broker_resource(2): ConfigSet(entries)})
@@ -405,7 +409,9 @@ def test_share_groups_need_their_own_topic() -> None:
     ids=["one of three", "spread", "two partitions prove nothing"],
 )
 def test_a_slow_group_is_told_which_partition_gets_most_records(arriving: tuple[int, ...], *, named: bool) -> None:
-    """The group reads 8 records a tick of each partition, or as many as arrive."""
+    """Triage names the partition that gets most of the records that a slow group reads, if the topic has at least
+    three. The group reads 8 records a tick of each partition, or as many as arrive.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return moved(snapshot, {n: (min(each, 8) * tick, each * tick) for n, each in enumerate(arriving)})
@@ -425,7 +431,9 @@ def test_a_slow_group_is_told_which_partition_gets_most_records(arriving: tuple[
 def test_a_member_that_stands_in_all_of_its_partitions_is_named_itself(
     stands: tuple[int, ...], *, is_member: bool
 ) -> None:
-    """m1 moves on in its two partitions; m2 has two others, and commits at every poll until the eighth."""
+    """Triage names the member instead of the partitions if it stands still in all of its partitions. m1 moves on in two
+    partitions; m2 has two others, and commits at every poll until the eighth.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         rows = [
@@ -571,9 +579,8 @@ def test_members_of_different_services_are_told_apart() -> None:
 
 @pytest.mark.parametrize(("stands", "cause"), [(True, "consumer-stuck"), (False, "group-rebalancing")])
 def test_a_record_that_ends_its_readers_is_named_rather_than_their_rebalances(*, stands: bool, cause: str) -> None:
-    """Polls are 5 s apart, and rebalances 25 s.
-
-    stands: whether one of two partitions stands still through all rebalances.
+    """If a partition stands still through all rebalances, triage names its record instead of the rebalances. Polls are
+    5 s apart, and rebalances 25 s. stands: whether one of two partitions stands still.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -590,7 +597,9 @@ def test_a_record_that_ends_its_readers_is_named_rather_than_their_rebalances(*,
 
 
 def test_the_rebalances_are_named_while_no_member_is_left() -> None:
-    """The only process of a service ends at a record, and starts again."""
+    """Triage names the stuck record or the rebalances also at polls without a member: the only process of a service
+    ends at a record, and starts again.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         state = {4: "PreparingRebalance", 3: "Empty"}.get(tick % 5, "Stable")
@@ -702,7 +711,9 @@ def test_names_that_change_at_each_start_are_no_release() -> None:
 def test_a_share_group_stands_at_a_record_until_its_deliveries_are_used_up(
     type_: str, ticks: int, *, is_stuck: bool
 ) -> None:
-    """The start offset of a share group moves once the first record is done, while members work on later records."""
+    """A share group is stuck only after its deliveries of a record are used up: its start offset moves once the first
+    record is done, while members work on later records.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         now = moved(snapshot, {0: (100, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})

@@ -80,7 +80,7 @@ def test_a_broker_that_answers_far_later_than_the_others_is_slow(
 
 
 def test_a_broker_that_starts_may_answer_slowly_at_first() -> None:
-    """The times before a silence do not count: the broker is another process."""
+    """Triage does not compare a broker's answer times with those before its silence: the broker is another process."""
     slow = [*[USUAL] * 10, *[{1: 0.005, 3: 0.004}] * 3, *[with_two(0.6)] * 5, *[USUAL] * 5]
     silent = [*[()] * 10, *[(2,)] * 3, *[()] * 10]
     assert not probed(slow, silent).causes

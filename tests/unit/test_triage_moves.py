@@ -79,7 +79,9 @@ def test_work_is_no_trouble(move: Reassignment, isr: tuple[int, ...], ticks: int
 
 
 def test_a_cancellation_that_would_lose_records_is_no_next_step() -> None:
-    """All former replicas are down, and only added ones are in sync."""
+    """Triage proposes no cancellation of a move if all former replicas are down and only added ones are in sync: it
+    asks to bring the former ones back.
+    """
     for move, isr, down in (
         (Reassignment("orders", 0, (3, 4, 1), (3, 4), (1,)), (3,), (1, 4)),
         (Reassignment("orders", 0, (1, 4, 2), (4,), (2,)), (4,), (1, 2)),
@@ -146,7 +148,9 @@ def test_all_edits_of_a_step_are_staged_together() -> None:
 
 
 def test_a_partition_without_a_leader_is_no_unclean_way_back() -> None:
-    """The ISR is empty and leaders are eligible, so it is unknown which replica has which records."""
+    """The cancellation of a move is not called unclean if the ISR is empty and leaders are eligible, because it is
+    unknown which replica has which records.
+    """
     move = Reassignment("orders", 0, (3, 4, 1), (3, 4), (1,))
     snapshot = moving(healthy(brokers=6, racks=2), move, ())
     assert isinstance(snapshot.topics["orders"].partitions[0], Partition)
@@ -155,9 +159,8 @@ def test_a_partition_without_a_leader_is_no_unclean_way_back() -> None:
 
 @pytest.mark.parametrize(("set_at", "is_named"), [(0, True), (4, False)])
 def test_a_throttle_is_left_behind_only_once_its_tool_had_time_for_it(set_at: int, *, is_named: bool) -> None:
-    """Polls are 5 s apart. A tool sets the throttle before its moves, and removes it after them.
-
-    set_at: the tick from which the throttle exists.
+    """Triage names a throttle as left behind only some polls after a tool has set it, because a tool sets it before its
+    moves and removes it after them. Polls are 5 s apart. set_at: the tick from which the throttle exists.
     """
     resource, key = broker_resource(2), "leader.replication.throttled.rate"
 

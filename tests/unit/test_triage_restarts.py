@@ -108,7 +108,9 @@ FEWER = "; 6 partitions have one replica fewer until it"
 
 
 def test_a_restart_in_order_is_no_trouble_until_it_is_over() -> None:
-    """The broker hands over for 2 s, ends, is fenced, comes back after 20 s, and catches up for 15 s: one row."""
+    """A restart in order is one row without trouble, from the stop of the broker until it has caught up. The broker
+    hands over for 2 s, ends, is fenced, comes back after 20 s, and catches up for 15 s.
+    """
     watch = Watch()
     watch.poll(2, behind=3)
     watch.poll(1, behind=3, silent=3)
@@ -124,7 +126,9 @@ def test_a_restart_in_order_is_no_trouble_until_it_is_over() -> None:
 
 
 def test_one_that_is_gone_or_refuses_right_before_its_leaders_moved_was_stopped_in_order() -> None:
-    """The session of a broker that crashed would have lasted for 9 s."""
+    """If leaders move at once when a broker refuses connections or is gone, triage takes it for stopped in order: after
+    a crash, its session would have lasted for 9 s.
+    """
     watch = Watch()
     assert only(watch.poll(3, fenced=3)[-1]) == ("broker-restarting", "info", f"{STOPPED}{FEWER} is back")
     watch = Watch()
@@ -133,7 +137,9 @@ def test_one_that_is_gone_or_refuses_right_before_its_leaders_moved_was_stopped_
 
 
 def test_one_that_is_fenced_before_its_topics_are_described_again_was_stopped_in_order() -> None:
-    """Brokers are listed and topics described at different times."""
+    """A restart in order is no trouble if kac sees the broker fenced before it sees the new leaders, because it lists
+    brokers and describes topics at different times.
+    """
     watch = Watch()
     watch.poll(2, fenced=3, topics_too=False)
     watch.poll(1, fenced=3)
@@ -156,8 +162,8 @@ def test_one_that_is_fenced_after_its_silence_is_down(silent_for: int, *, hangs:
 @pytest.mark.parametrize("hangs", [False, True])
 @pytest.mark.parametrize("silent_for", [2, 6, 9])
 def test_a_broker_that_was_silent_before_its_leaders_moved_is_down(silent_for: int, *, hangs: bool) -> None:
-    """After a crash or a hang, the controller moves the leaders when the session times out, which may be set shorter
-    than usual.
+    """A broker that was silent until its leaders moved crashed or hangs: the controller moves the leaders when the
+    session times out, which may be set shorter than usual.
     """
     watch = Watch()
     watch.poll(silent_for, silent=3, hangs=hangs)
@@ -185,7 +191,9 @@ def test_a_broker_that_fails_after_its_restart_is_down(way: str) -> None:
 
 
 def test_one_that_hands_over_and_hangs_or_goes_on_to_answer_is_no_restart() -> None:
-    """The broker is not fenced, and its port is open."""
+    """A broker that is not fenced after it handed its leaders over is not restarting: it is unresponsive if it hangs,
+    and its replication is broken if it answers.
+    """
     watch = Watch()
     watch.poll(1, behind=3)
     verdict = watch.poll(40, behind=3, silent=3, hangs=True)[-1]
@@ -196,7 +204,9 @@ def test_one_that_hands_over_and_hangs_or_goes_on_to_answer_is_no_restart() -> N
 
 
 def test_a_broker_that_comes_back_catches_up_for_five_minutes_after_its_last_progress() -> None:
-    """The rule also holds after a crash. A broker that is behind for longer is a trouble."""
+    """A broker that comes back, also after a crash, may catch up for five minutes. If it is behind for longer, its
+    replication is broken.
+    """
     watch = Watch()
     watch.poll(9, silent=3)
     watch.poll(10, fenced=3)
@@ -217,7 +227,9 @@ def test_one_that_falls_behind_long_after_it_came_back_is_broken() -> None:
 
 @pytest.mark.parametrize(("wanted", "severity"), [("3", Severity.HIGH), ("1", Severity.INFO)])
 def test_too_few_replicas_are_trouble_from_the_first_moment(wanted: str, severity: Severity) -> None:
-    """With min.insync.replicas=3 and three replicas, writes with acks=all fail during the restart."""
+    """A restart is a trouble at once if writes with acks=all fail meanwhile, as with min.insync.replicas=3 and three
+    replicas.
+    """
     configs = {topic_resource("orders"): config("min.insync.replicas", wanted, TOPIC_CONFIG)}
     watch = Watch(replace(healthy(), configs=configs))
     verdict = watch.poll(2, fenced=3)[-1]
@@ -226,7 +238,7 @@ def test_too_few_replicas_are_trouble_from_the_first_moment(wanted: str, severit
 
 
 def test_partitions_without_a_leader_are_trouble_from_the_first_moment() -> None:
-    """Broker 3 has the only replica of some partitions."""
+    """A restart is a critical trouble at once if the broker has the only replica of some partitions."""
     watch = Watch(each_of_orders(healthy(), lambda p: p._replace(replicas=(3,), isr=(3,), leader=3) if p.number else p))
     verdict = watch.poll(2, fenced=3)[-1]
     assert not verdict.is_calm
@@ -235,8 +247,8 @@ def test_partitions_without_a_leader_are_trouble_from_the_first_moment() -> None
 
 @given(st.lists(st.sampled_from([1, 2, 3]), min_size=1, max_size=3, unique=True), st.booleans())
 def test_a_rolling_restart_with_planned_elections_is_calm(brokers: list[int], back_too: bool) -> None:
-    """Each broker in turn stops in order, and a controller resigns with it, and maybe another one when the broker is
-    back.
+    """A rolling restart is no trouble: each broker in turn stops in order, a controller resigns with it, and another
+    one may resign when the broker is back.
     """
     watch, epoch = Watch(well=0), 7
     for broker in brokers:

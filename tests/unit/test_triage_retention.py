@@ -195,7 +195,7 @@ def test_a_cut_that_is_changed_into_another_one_goes_on(place: config.ConfigReso
 
 
 def test_one_change_of_many_topics_is_one_cause() -> None:
-    """The title tells the number of topics."""
+    """A change that deletes records of many topics is one cause, whose title has the number of topics."""
     observations = observed({0: {}, 3: {config.CLUSTER_DEFAULT: {"log.retention.ms": "1000"}}}, CUT)
     (loss,) = observations.past.losses
     more = tuple(loss._replace(jump=loss.jump._replace(topic=f"topic-{n}")) for n in range(4))

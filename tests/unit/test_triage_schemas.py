@@ -140,7 +140,9 @@ def test_a_new_version_is_the_cause_of_the_sink_that_fails_by_it_and_its_twin_is
 
 @pytest.mark.parametrize("ticks", [-3, 0, 30, 600, 721])
 def test_the_first_bad_record_may_come_long_after_the_version_and_not_before_it(ticks: int) -> None:
-    """A producer with the new version is deployed later, and triage reads schemas less often than connectors."""
+    """Triage names a new schema version as the cause if a task fails within an hour after it: producers may use the
+    version later, and triage reads schemas less often than connectors. It does not for an earlier or later failure.
+    """
     found = changed(*BAD, fails=WHEN + ticks)
     is_tied = timedelta() <= ticks * TICK <= timedelta(hours=1)
     assert [cause for cause, _ in rows(found)] == ["changed-lately" if is_tied else "task-failed"]

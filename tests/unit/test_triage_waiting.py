@@ -147,7 +147,7 @@ def test_the_hash_is_javas(name: str, expected: int) -> None:
 
 
 def test_many_transactions_at_work_are_one_line() -> None:
-    """An application that commits at checkpoints has an open transaction in each partition."""
+    """Many open transactions are one line: an application that commits at checkpoints has one in each partition."""
 
     def facts(tick: int) -> Facts:
         places = [("orders", number) for number in range(6)]

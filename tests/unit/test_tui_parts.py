@@ -150,7 +150,9 @@ def test_the_script_of_a_plan_stages_the_same_edits(seed: int) -> None:
 
 
 def test_no_more_commands_are_made_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plan pane shows the first commands, and draws them again with each change of 100,000 edits."""
+    """The plan pane makes only the commands that it shows, because it draws them again with each change, also of a plan
+    of 100,000 edits.
+    """
     names = [topic_resource(f"orders-{n}") for n in range(50)]
     plan = Plan(tuple(Staged(edits.SetConfig(name, "retention.ms", "1000"), None) for name in names))
     whole, made = script_lines(plan), list[edits.Edit]()

@@ -63,7 +63,9 @@ def test_what_is_altered_at_once_is_not_read_only(key: str) -> None:
 
 @given(st.sampled_from(sorted((CLUSTER_WIDE_KEYS | PER_BROKER_KEYS) - DYNAMIC_ONLY_KEYS)))
 def test_what_the_broker_calls_read_only_needs_a_restart_whatever_the_table_has(key: str) -> None:
-    """An example is advertised.listeners: brokers of 3.9 alter it while they run, and those of 4.3 do not."""
+    """A key that a broker describes as read-only needs a restart, whatever kac's table says. An example is
+    advertised.listeners: brokers of 3.9 alter it while they run, and those of 4.3 do not.
+    """
     assert update_mode(codes.BROKER, key, entry(key)) is UpdateMode.RESTART
     known = ConfigSet((entry(key),))
     assert as_altered(known) is known

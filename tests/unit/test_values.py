@@ -255,7 +255,7 @@ DOUBLES = [
 
 @pytest.mark.parametrize("key", QUOTA_KEYS)
 def test_each_quota_has_a_record_whose_samples_are_accepted(key: str) -> None:
-    """No sample is near zero."""
+    """Each quota has samples that kac accepts without the warning for values near zero."""
     record = BY_KEY[key]
     assert record.samples
     assert all(values.parse_quota(key, sample) > record.near_zero for sample in record.samples)

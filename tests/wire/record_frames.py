@@ -48,8 +48,8 @@ class Recorder:
     async def ask(self, step: str, api: str, *, until: Callable[[Any], bool] = lambda _: True, **fields: Any) -> Any:
         """Send a request, keep the exchange under a step's name, and return the response.
 
-        until: a condition on the response. The request is repeated until it holds, and only the last exchange is kept:
-        in KRaft a broker takes a moment to see a change by the controller.
+        until: a condition on the response. Repeat the request until it holds, for at most `patience.PATIENCE` seconds,
+        and keep only the last exchange: in KRaft a broker takes a moment to see a change by the controller.
         """
         self._step = (step, api)
         async with asyncio.timeout(patience.PATIENCE):

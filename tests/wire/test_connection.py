@@ -308,7 +308,9 @@ async def test_frames_of_all_sizes_in_pieces_of_all_sizes(seed: int, security: d
 
 
 async def test_what_is_announced_is_not_claimed() -> None:
-    """The frame announces a hundred megabytes, but the broker sends a thousand bytes and ends the connection."""
+    """The client does not reserve the hundred megabytes that a frame announces: the broker sends a thousand bytes and
+    ends the connection.
+    """
 
     async def promise(conversation: Conversation, request: Received) -> None:
         await conversation.send(struct.pack(">ii", MAX_FRAME, request.correlation_id) + bytes(1000))
@@ -403,7 +405,7 @@ names = st.text(max_size=300).filter(lambda name: len(name.encode(errors="ignore
 
 @given(ids, names)
 def test_a_flexible_request_header_is_version_2(correlation_id: int, client_id: str) -> None:
-    """The client id keeps the old string format in a flexible header too; then come no tagged fields
+    """A flexible request header keeps the old string format for the client id, and ends without tagged fields
     (RequestHeader.json).
     """
     name = client_id.encode()
@@ -451,7 +453,9 @@ def test_less_than_a_header_is_malformed(frame: bytes) -> None:
 
 
 def test_the_answer_to_apiversions_has_the_old_header_always() -> None:
-    """A client does not know yet which versions the broker has (KIP-511)."""
+    """The response to ApiVersions always has the old header, because the client does not know yet which versions the
+    broker has (KIP-511).
+    """
     assert frames.split_response(response_type("api_versions", 4), b"\x00\x00\x00\x09body") == (9, b"body")
 
 

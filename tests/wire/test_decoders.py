@@ -359,7 +359,9 @@ def in_milliseconds(entity: object) -> str:
 
 
 def test_a_time_that_is_none_is_read() -> None:
-    """Brokers send -1 for a transactional id without a transaction, and kio raises on it."""
+    """kac reads the start time -1, which brokers send for a transactional id without a transaction and on which kio
+    raises.
+    """
     kio = response_type("describe_transactions", 0)
     opened = with_open_codes(kio)
     told = sample(opened, 0)
@@ -371,7 +373,9 @@ def test_a_time_that_is_none_is_read() -> None:
 
 
 def test_kio_itself_refuses_it() -> None:
-    """This is the reason for open codes: once kio keeps unknown codes, console.wire.frames is not needed."""
+    """kio raises on an unknown error code, which is the reason for open codes: once kio keeps unknown codes,
+    console.wire.frames is not needed.
+    """
     kio = response_type("describe_configs", 4)
     data = written(with_open_codes(kio), sample(with_open_codes(kio), NEWER_THAN_KIO))
     with pytest.raises(ValueError, match="9999 is not a valid ErrorCode"):
@@ -415,7 +419,9 @@ def test_a_message_of_known_fields_is_kept_as_it_is(api: str) -> None:
 
 
 def test_an_unknown_field_at_every_depth_loses_nothing() -> None:
-    """A DescribeConfigs v4 response by hand: a topic, a key and a synonym, each with a field of a future version."""
+    """Unknown tagged fields at every depth of a response hide no other field: here in a DescribeConfigs v4 response by
+    hand, in a topic, a key and a synonym.
+    """
     tag = b"\x01" + UNKNOWN_TAG
     synonym = b"\x02s" + b"\x021" + b"\x05" + tag
     key = b"\x02k" + b"\x021" + b"\x00" + b"\x05" + b"\x00" + b"\x02" + synonym + b"\x03" + b"\x00" + tag
@@ -430,8 +436,8 @@ def test_an_unknown_field_at_every_depth_loses_nothing() -> None:
 
 
 def test_a_known_tagged_field_stays_beside_an_unknown_one() -> None:
-    """An ApiVersions v3 response without keys; tag 1 is the epoch of the finalized features, and 99 is of a future
-    version.
+    """kac reads a known tagged field next to an unknown one: in an ApiVersions v3 response without keys, tag 1 is the
+    epoch of the finalized features, and 99 is of a future version.
     """
     body = struct.pack(">h", 0) + b"\x01" + struct.pack(">i", 0)
     tags = b"\x02" + b"\x01\x08" + struct.pack(">q", 42) + UNKNOWN_TAG
@@ -482,7 +488,7 @@ def test_an_array_that_can_not_be_is_refused_before_room_is_made_for_it(count: i
 
 
 def test_counts_within_counts_are_refused_too() -> None:
-    """Each of three nested arrays has a billion elements, in the flexible format."""
+    """The decoder refuses a count of billions in an array within another array, in the flexible format."""
     request = request_type("alter_partition_reassignments", 0)
     billions = b"\xff\xff\xff\xff\x0f"
     with pytest.raises(MalformedFrame):

@@ -125,7 +125,9 @@ def test_what_aiokafka_encodes_comes_back(codec: int) -> None:
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", [0, 1, 2])
 def test_message_sets_of_old_logs_come_back(magic: int, codec: int) -> None:
-    """aiokafka numbers compressed messages from 0; a broker puts the last offset into the outer message."""
+    """kac reads the message sets that aiokafka builds. aiokafka numbers compressed messages from 0; a broker puts the
+    last offset into the outer message.
+    """
     builder = LegacyRecordBatchBuilder(magic=magic, compression_type=codec, batch_size=10**6)
     for place in range(5):
         assert builder.append(place, timestamp=1_000 + place, key=b"k%d" % place, value=None if place == 2 else b"v")

@@ -210,7 +210,9 @@ def test_a_fixed_too_small_for_its_precision_is_bytes() -> None:
 
 
 def test_a_value_that_its_schema_cannot_mean_leaves_the_others_as_they_are() -> None:
-    """The values are a date in the year 5,881,580, and times before and after a day."""
+    """kac does not convert a value that its logical type does not allow, and decodes the other fields. The values are a
+    date in the year 5,881,580, times before and after a day, and a text that is no UUID.
+    """
     kinds = [("int", "date"), ("int", "time-millis"), ("int", "time-millis"), ("string", "uuid")]
     fields = [{"name": f"f{n}", "type": {"type": t, "logicalType": of}} for n, (t, of) in enumerate(kinds)]
     payload = written(
@@ -502,7 +504,7 @@ def a_bill(bill: Any) -> Any:
 
 
 def test_googles_types_have_the_forms_of_json(bills: tuple[schemas.SchemaText, Any]) -> None:
-    """A mask needs the same path as the shown JSON."""
+    """Google's well-known types have the forms of JSON, so a mask uses the same path as the shown JSON."""
     schema, bill = bills
     value = a_bill(bill)
     found = json.loads(decoder_of(schema)(long(0) + value.SerializeToString(), None))
@@ -530,7 +532,7 @@ def test_maps_are_read_in_the_same_order(bills: tuple[schemas.SchemaText, Any]) 
 def test_bytes_of_anything_are_read_or_refused(
     bills: tuple[schemas.SchemaText, Any], data: bytes, start: int, end: int
 ) -> None:
-    """The bytes may also be in the middle of a message."""
+    """The decoder returns JSON or raises NotDecoded, whatever bytes a message contains."""
     schema, bill = bills
     whole = a_bill(bill).SerializeToString()
     with suppress(schemas.NotDecoded):

@@ -59,7 +59,7 @@ class Neighbour(Struct, frozen=True, kw_only=True):
 
 
 async def tried(neighbour: Neighbour, *, ill: bool) -> Trial:
-    """Poll a neighbour, and the ill form until its cause is named. Return all named causes."""
+    """Poll a neighbour, the ill form only until triage has named its cause. Return all causes that triage named."""
     names, observations, first = Names(), None, None
     polls = neighbour.polls(ill)
     try:

@@ -1,4 +1,6 @@
-"""All neighbours. A module has those of one sort of faults, as in `benchmarks.faults`."""
+"""All neighbours by name. Each module has the neighbours of one kind of faults, like the modules of
+`benchmarks.faults`.
+"""
 
 from __future__ import annotations
 

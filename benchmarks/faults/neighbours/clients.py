@@ -162,8 +162,8 @@ def _written_until_then(tick: int, _ill: bool) -> Facts:
 
 
 def _coordinators_move(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """The leaders of the offsets' topic change from poll to poll, as in a rolling restart. In the ill form it has no
-    leader.
+    """The leaders of the offsets' topic change from poll to poll, as in a rolling restart. In the ill form the topic's
+    partition has no leader.
     """
     leader = -1 if ill else 1 + tick % 3
     ids = (leader, *(each for each in (1, 2, 3) if each != leader)) if leader > 0 else (1, 2, 3)

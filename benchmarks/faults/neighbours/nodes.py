@@ -59,7 +59,9 @@ def _handed_over(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _on_zookeeper(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """No controller leads a metadata log, as with ZooKeeper. In the ill form there is a metadata log."""
+    """No controller leads a metadata log, because the cluster runs on ZooKeeper. In the ill form there is a metadata
+    log without a leader.
+    """
     assert snapshot.quorum is not None
     return replace(snapshot, quorum=replace(snapshot.quorum, leader_id=-1) if ill else None)
 

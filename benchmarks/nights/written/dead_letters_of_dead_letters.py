@@ -43,7 +43,7 @@ async def _serving(field: Field, pattern: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The pattern is meant for the orders of all countries, but also matches the topic of dead letters."""
+    """The operator wants the orders of all countries, but the pattern also matches the topic of dead letters."""
     async with _serving(field, "^orders.*") as begin:
         yield begin
 

@@ -37,7 +37,7 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The value of the default was meant in kilobytes."""
+    """The operator sets the default in bytes per second, but means kilobytes."""
     async with _services(field):
 
         async def begin() -> None:

@@ -44,7 +44,7 @@ async def _limiting(field: Field, percentage: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The quota is five hundredths of a percent; five percent were meant."""
+    """The operator sets a quota of five hundredths of a percent, but means five percent."""
     async with _limiting(field, "0.05") as begin:
         yield begin
 

@@ -1,4 +1,6 @@
-"""A size that is meant for a topic is set for each of its partitions: the smallest volume fills first."""
+"""Retention by size applies to each partition, but the operator sets the size for the topic: the smallest volume fills
+first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""message.timestamp.before.max.ms=3600 was meant to be an hour: brokers refuse records of events ten seconds ago."""
+"""The operator sets message.timestamp.before.max.ms=3600 and means an hour: brokers refuse records of events ten
+seconds ago.
+"""
 
 from __future__ import annotations
 

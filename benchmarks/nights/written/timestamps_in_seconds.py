@@ -44,7 +44,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A topic is meant to keep little: its records are deleted after seconds, and both readers are always in time."""
+    """The operator keeps a topic's records for half a minute, and both readers are always in time."""
     # Only whole segments are deleted, and never the active one, so a short retention needs short segments.
     await field.topic("alerts", partitions=2, configs={"retention.ms": "30000", "segment.ms": "10000"})
     async with (

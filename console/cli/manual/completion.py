@@ -393,7 +393,9 @@ class _Line:
         self.listed = tuple(c for option in self._help.options if _is_positional(option) for c in option.choices)
 
     def parser(self) -> argparse.ArgumentParser:
-        """Return one parser of all options, without subcommands, so that options before a mistake in the line count."""
+        """Return one parser of all options, without subcommands, so that it also recognises options before a mistake in
+        the line.
+        """
         made = argparse.ArgumentParser(prog="kac", add_help=False, allow_abbrev=False, conflict_handler="resolve")
         positional = made.add_argument("command", help=argparse.SUPPRESS)
         if self.command:

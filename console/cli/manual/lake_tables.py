@@ -12,7 +12,8 @@ _HEAD = """\
 
 [lake.md](lake.md) describes how kac fills the tables. Times are UTC with microseconds; each column has its unit.
 A column may be empty only if its row says so. Types are those of Spark's SQL. The files are partitioned by additional
-columns; each table names the columns from which these are computed, and the files contain those too.
+columns; each table names the columns from which these are computed, and the files contain those too. `minute.minute` is
+the field `minute` of the struct `minute`.
 """
 
 
@@ -28,13 +29,23 @@ def page() -> str:
 
 def _table(table: Table) -> Iterator[str]:
     yield from (f"### `{table.name}`", "", table.doc, "")
-    yield f"One row for each {_names(table.key)}."
+    yield from _key(table)
     if table.partitions:
         yield f"Files are partitioned by {', '.join(f'`{name}` ({sql})' for name, sql in table.partitions.items())}."
     if table.newest:
         yield from _newest(table)
     yield from ("", "| column | type | |", "|---|---|---|")
     yield from map(_column, table.columns)
+
+
+def _key(table: Table) -> Iterator[str]:
+    """Yield the line on the key; none if the key has structs. It promises one row for each key only in silver and gold,
+    because rows as kac read them may repeat a key.
+    """
+    if table.layer in ("silver", "gold"):
+        yield f"One row for each {_names(table.key)}."
+    elif not any(column.of for column in table.columns if column.name in table.key):
+        yield f"Key: {_names(table.key)}."
 
 
 def _newest(table: Table) -> Iterator[str]:

@@ -179,8 +179,9 @@ def edits_of(text: str) -> tuple[EditStatement, ...]:
     """Return the statements of a proposal, without reading the cluster or any file.
 
     Raises:
-        LanguageError: the text is not understood or too long, has too many statements, or has a statement that stages
-            nothing, needs a secret, reads a file, or holds only for a time.
+        LanguageError: the text is not understood, has more than 20,000 characters (`LONGEST`) or 200 statements
+            (`MOST_STATEMENTS`), or has a statement that stages nothing, needs a secret, reads a file, or holds only for
+            a time.
     """
     if len(text) > LONGEST:
         long = f"it has {len(text):,} characters; a proposal has at most {LONGEST:,}"
@@ -231,7 +232,7 @@ def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Pl
 
     Raises:
         LanguageError: a statement has names or values that do not exist or are invalid on the cluster.
-        NotProposed: an edit is refused, or there are too many edits.
+        NotProposed: an edit is refused, or there are more than 2,000 edits (`MOST_EDITS`).
     """
     from console.answers.plan_results import dropped_lines
     from console.language.interpret import to_edits

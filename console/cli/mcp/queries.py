@@ -240,7 +240,7 @@ class Queries:
         """Return the changes from this host in its journal, the latest first.
 
         Args:
-            entity: the only entity whose changes are returned, as in the command `describe`; None for all.
+            entity: the only entity whose changes to return, written as for the command `describe`; None for all.
             text: a text that the returned changes have; empty for all.
             since: start time, inclusive, as ``2h``, ``14:05`` or ``2026-11-20T14:05``.
             until: end time, exclusive, in the same forms.
@@ -281,8 +281,8 @@ class Queries:
         return Answered(to_data(table), table.notes)
 
     async def compare_brokers(self, every: bool) -> Answered:
-        """Return the keys that differ between brokers, and the odd ones. every: whether also keys with a value per
-        broker count.
+        """Return the keys that differ between brokers, and the brokers whose values differ from those of the others.
+        every: whether to include keys that differ between brokers by nature.
         """
         from console.files.compare import broker_table
         from console.model.broker_matrix import broker_matrix

@@ -66,8 +66,7 @@ _FINITE_FROM = (4, 4)
 
 
 async def _applied(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
-    """Apply all entries as one change of the controller, or none if they need too many records.
-
+    """Apply all entries as one change of the controller, or none if they need more than 10,000 records (`MAX_RECORDS`).
     A repeated entity or key is an error, but the first entry of a repeated entity is still applied.
     """
     results: dict[QuotaEntity, _Result] = {}

@@ -227,10 +227,10 @@ _NO_NAME = UUID(int=0)
 def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, element: type[Any]) -> Iterator[bytes]:
     """Yield each topic as an encoded element of the response's array.
 
-    Equal partitions have their bytes after name and id encoded once: 100,000 topics share a few sets.
+    The bytes after name and id are encoded once for equal partitions: 100,000 topics share a few sets of partitions.
 
     Args:
-        describe: must use a topic's name and id only for the fields of that name.
+        describe: returns the element of a topic; it must use name and id only for the fields of these names.
         element: kio's class of a topic in this version.
     """
     tails: dict[tuple[int, bool], tuple[tuple[Partition, ...], bytes]] = {}

@@ -34,8 +34,8 @@ Results = dict[str, topics.PlannedTopic | Refusal]
 async def create_topics(request: Any, context: RequestContext) -> Any:
     """CreateTopics (19), v2-7: creates topics (ControllerApis).
 
-    Create the topics that are not refused as one change of the controller; none if it would be too large. Respond
-    after the controller has written them.
+    Create the topics that are not refused as one change of the controller; none if the change needs more than
+    `MAX_RECORDS` records. Respond after the controller has written them.
 
     Needs CREATE on the cluster or on the topic's name.
 
@@ -191,7 +191,8 @@ _GROWS_STRICTLY_FROM = 3
 async def create_partitions(request: Any, context: RequestContext) -> Any:
     """CreatePartitions (37), v0-3: adds partitions to topics (ControllerApis).
 
-    More records than a controller writes in one change are UNKNOWN_SERVER_ERROR, as in Kafka, and change nothing.
+    If the change needs more records than a controller writes at once, it changes nothing, and the response has
+    UNKNOWN_SERVER_ERROR, as in Kafka.
 
     Needs ALTER on each topic. The response follows once the controller has written the change.
 

@@ -331,7 +331,7 @@ _KEPT_BATCHES = 3
 
 
 async def change_as_others(cluster: Cluster) -> None:
-    """Make a small change every few seconds, as other clients would, until it is cancelled."""
+    """Make a small change every four seconds (`PERIOD`), as other clients would, until it is cancelled."""
     random = Random(4)  # noqa: S311 - the same in every run
     turn = 0
     while True:

@@ -91,13 +91,17 @@ _LONGEST_NAMED = 500
 
 
 def _is_bare(before: bytes) -> bool:
-    """Return whether the text before a message is only what layouts, runtimes and shippers write there."""
+    """Return whether the text before a message is only what layouts, runtimes and shippers write there; False if it has
+    more than `_BEFORE` (4,096) bytes.
+    """
     return not before or (len(before) <= _BEFORE and _is_of_pieces(before.translate(_ONE_DIGIT)))
 
 
 @lru_cache(64)
 def _is_of_pieces(before: bytes) -> bool:
-    """Return whether a text with one digit in place of all is made of `_PIECES`: such texts are few in a log."""
+    """Return whether a text consists of `_PIECES`. before: the text with one digit in place of all digits, so that a
+    log has few different ones.
+    """
     return not _PIECES.sub(b"", before)
 
 
@@ -169,8 +173,9 @@ def _is_damaged(before: bytes, rest: bytes) -> bool:
 
 
 def _event(line: bytes, message: bytes, *, is_request: bool) -> tuple[bytes, At | None] | None:
-    """Return the text and the time of a JSON object that has a message in a string; an empty text if that is a request
-    in an event of another logger; None for any other. is_request: whether the message is that of a request.
+    """Return the text and the time of a JSON object that has a message in a string. Return an empty text if the message
+    is a request in an event of another logger, and None for any other line. is_request: whether the message is that of
+    a request.
     """
     try:
         event = _EVENT.decode(line)

@@ -156,9 +156,13 @@ class LogBytes:
         return self._raw.seek(0, os.SEEK_END) == self.size
 
     def survey(self, positions: Iterable[int]) -> Survey:
-        """Return the present content of the file, with checks at these positions. A gzip file is read as a whole; its
-        last line counts also without a line end, since no broker will write on. Raises OSError, EOFError;
-        LogChangedError: the file changed meanwhile.
+        """Return the present content of the file, with checks at these positions. A gzip file is read as a whole,
+        including a last line without a line end, since brokers do not append to it.
+
+        Raises:
+            LogChangedError: the file changed meanwhile.
+            EOFError: a gzip file is truncated.
+            OSError: the file can't be read.
         """
         if self.is_packed:
             return self._survey_packed(sorted({*positions}))
@@ -206,7 +210,7 @@ class LogBytes:
         return at
 
     def _check_line(self, begin: int, size: int) -> None:
-        """Raise OSError for a line that is longer than the limit."""
+        """Raise OSError for a line of more than 64 MiB (`LONGEST_LINE`)."""
         if size > LONGEST_LINE:
             where = f"from byte {begin} on"
             raise OSError(f"{self.path}: no end of a line in {LONGEST_LINE >> 20} MiB {where}: no log")
@@ -806,8 +810,8 @@ def form_of_part(part: Part) -> Form:
 
 
 def unread_form(log: BrokerLog) -> Form | None:
-    """Return the form of a log without a readable line; None if a line is readable, or if the log has only a few lines.
-    Raises as `form_of_part`.
+    """Return the form of a log without a readable line; None if a line is readable, or if the log has fewer than `FEW`
+    (100) lines. After `_MOST_TRIED` (10,000) unreadable requests it reads no further. Raises as `form_of_part`.
     """
     logger = LOGGERS[log.logger]
     lines = tried = 0

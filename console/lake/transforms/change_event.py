@@ -164,14 +164,15 @@ def author_changes(cluster_id: str, entity: kraft.Entity, authors: Iterable[Auth
 
 # -- the author of a change: the requests and journal entries with a time that covers it and the same content ----------
 
-# If exactly one author fits, it is named; if several fit, all are named; never a guess. Authors whose own time covers
-# the change are preferred to those that are off by a little, and these to those that are off by more: see `STEPS`. A
-# request that set a value again fits as well as the one that changed it, if both fit in time: then both are named.
+# kac names every author that fits, and does not choose between several. It prefers authors whose own time covers the
+# change to those at a small distance, and these to those at a larger distance: see `STEPS`. If a request changed a
+# value and another one set the same value again, and both fit in time, kac names both.
 #
-# The content is the same: for a set value, if the values are equal; for a hidden value, by its name alone; for
-# `append`, if the list has all items, for `subtract`, if it has none of them. A topic's deletion deletes all its
-# attributes, its creation also sets its id, and ALTER_CONFIGS, which replaces everything, deletes the configs that it
-# does not name. A journal without the principal (`certificate`) ranks behind requests, which have it.
+# An author has the same content as a change: of a set value, if the values are equal; of a hidden value, if the names
+# are equal; of `append`, if the list has all items; of `subtract`, if the list has none of them. The deletion of a
+# topic deletes all its attributes, and the creation of a topic also sets its id. ALTER_CONFIGS replaces all configs, so
+# it deletes those that it does not name. A journal without the principal (`certificate`) ranks behind requests, which
+# have the principal.
 
 STEPS = (0, 25_000, 250_000)
 """Distances of a change from its request, in microseconds: none; on one host, where a line is logged a little after the

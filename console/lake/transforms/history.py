@@ -112,7 +112,9 @@ def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> 
 
 
 def _place_in_log(event: Event, covered: Covered | None) -> tuple[bool, tuple[int, int] | None]:
-    """Return whether the log covers an event, and the hole of the log that may include it, or None."""
+    """Return whether the log covers an event, and the hole of the log that may include the event, or None. A log covers
+    an event in none of its holes, at most `TOLERANCE` (2 s) before its first or after its last record.
+    """
     if covered is None:
         return False, None
     ends, began = event.event_ts, event.event_ts - event.ts_uncertainty_ms * 1000
@@ -208,7 +210,9 @@ def _without_echoes(events: list[_Event], of_type: str, attr: str) -> list[_Even
 
 
 def _changes(last: _Event | None, each: _Event) -> bool:
-    """Return whether the value differs from that of the last event."""
+    """Return whether an event changes the value that the last event left. A hidden value without a digest counts as
+    changed, unless the journal and the request log both report the same setting within `TOLERANCE` (2 s).
+    """
     if last is None:
         return each.is_set or each.keeps
     if each.is_set is not last.is_set:

@@ -221,8 +221,8 @@ def _topic_facts(records: Iterable[Record], names: Names, configs: Iterable[str]
 
 
 def _at_once(record: Record, then: Record) -> bool:
-    """Return whether both records are of partitions created together, even if their times differ: the last record has
-    the values for all. All records of a snapshot belong together.
+    """Return whether two consecutive records are of partitions that were created together, within a second
+    (`ONE_CHANGE`): the last record has the values for all. In a snapshot, all records of partitions belong together.
     """
     if not record.type == then.type == "PartitionRecord" or record.in_snapshot is not then.in_snapshot:
         return False

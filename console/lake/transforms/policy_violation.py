@@ -1,9 +1,9 @@
 """`policy_violation`: violations of policies, present and former, each with its time span.
 
-Each policy is judged, for each of its entities and attributes, at every change of a dependency: the value, whether the
-entity exists, the inherited value, and the value to compare with. Adjacent times of violation are merged. For a hidden
-value, the policy is judged only by whether it is set. Required and forbidden lists are compared as sets if brokers
-treat them as such. Kafka's own default counts only in clusters that were polled: the metadata log does not have
+kac judges each policy, for each of its entities and attributes, at every change of a dependency: the value, whether the
+entity exists, the inherited value, and the value to compare with. It merges adjacent times of violation. For a hidden
+value, it judges only whether the value is set. It compares required and forbidden lists as sets if brokers treat them
+as such. It takes Kafka's own default into account only in clusters that were polled: the metadata log does not have
 brokers' files. Pure; times are microseconds since 1970.
 """
 
@@ -155,7 +155,7 @@ class _Judge:
     def _violations(
         self, cluster_id: str, key: str, rows: Sequence[Held], of: OfCluster, *, always: bool
     ) -> Iterator[Row]:
-        """Yield the violations by an entity. always: whether the entity is judged even if it does not exist."""
+        """Yield the violations by an entity. always: whether the policy also judges an entity that does not exist."""
         policy = self.policy
         events: dict[str, list[_Event]] = defaultdict(list)
         if always:

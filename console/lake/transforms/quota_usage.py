@@ -337,8 +337,10 @@ def _waiting(waits: _Waits, of: tuple[_Kind, int], throttled: int, longest: int)
     return many - counted
 
 
-# -- rates as a broker computes them. It keeps 11 samples of a second and divides by at least ten seconds
-# (`quota.window.num`, `quota.window.size.seconds`; Rate.windowSize). The mean of a minute would hide what it throttles.
+# -- rates as a broker computes them -----------------------------------------------------------------------------------
+
+# A broker keeps 11 samples of a second, and divides their sum by at least ten seconds (`quota.window.num`,
+# `quota.window.size.seconds`; Rate.windowSize). The mean of a minute would hide the peaks that a broker throttles.
 
 WINDOW_SECONDS = 10
 _NOTHING = _Minute()

@@ -72,8 +72,8 @@ def _text(statement: Access) -> str:
 
 
 def _needs(statement: Access, _selected: Subject | None) -> Needs:
-    """Return the parts to read: the ACLs; for a range of hosts also the brokers' versions; for a statement that takes
-    rights from many resources also the names of the existing ones.
+    """Return the parts to read. All statements need the ACLs. A statement with a range of hosts also needs the brokers'
+    versions; any other statement that takes rights from many resources needs the names of the existing resources.
     """
     from console.model.authorizer import range_of
 

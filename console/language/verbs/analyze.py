@@ -38,7 +38,9 @@ class Analyze(Statement, frozen=True):
     """Whether to name keys and headers even in a context that hides them."""
 
     def search(self, now: datetime) -> Search:
-        """Return the search that finds the records to count. now: the time from which `last_ms` counts back."""
+        """Return the search that finds the records to count. now: the time at which the last `last_ms` milliseconds
+        end.
+        """
         since = self.since_ms(now)
         start = First() if since is None else FromTime(since)
         return Search((self.topic,), start=start, rate=self.rate, sample=self.sample % 100 / 100)

@@ -42,8 +42,8 @@ def _needs(statement: CancelMoves, _selected: statements.Subject | None) -> Need
 
 
 def _edits(statement: CancelMoves, staging: Staging) -> Iterable[Edit]:
-    """Return a cancellation for the partition that the statement names, else for each that moves; if none moves, some
-    that are reported as unchanged.
+    """Return a cancellation for the partition that the statement names, else for each partition that moves. If no
+    partition moves, return cancellations for the first few: staging reports these as unchanged.
     """
     from console.plan.kinds.moves import moves_of
 

@@ -59,8 +59,9 @@ def _needs(statement: Elect, _selected: statements.Subject | None) -> Needs:
 
 
 def _edits(statement: Elect, staging: Staging) -> Iterable[Edit]:
-    """Return an election for each partition that needs one; if none does, for a few, which are reported as unchanged.
-    A partition that the statement names gets its election in any case.
+    """Return an election for each partition that its preferred replica does not lead, and for a partition that the
+    statement names. If the preferred replicas lead all partitions, return elections for the first few (`SAID`): staging
+    reports these as unchanged.
     """
     from console.plan.kinds.leaders import preferred_brokers, preferred_elections
 

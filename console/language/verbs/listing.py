@@ -118,7 +118,9 @@ def _users(statement: List) -> Needs:
 
 
 def _named(patterns: Iterable[str | None]) -> list[str | None] | None:
-    """Return the patterns as names; None if one of them has wildcards, if there are no patterns, or too many."""
+    """Return the patterns as names; None if one of them has wildcards, if there are no patterns, or more than 100 names
+    (`SINGLY`).
+    """
     names = list(dict.fromkeys(patterns))
     plain = all(name is None or not set(name) & set("*?[") for name in names)
     return names if plain and 0 < len(names) <= SINGLY else None

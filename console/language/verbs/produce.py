@@ -265,7 +265,7 @@ def batches_of(
     Args:
         span: the place of the statement.
         schemas: the schemas that encoded the records, as text.
-        first_for: the places at which their originals are passed over.
+        first_for: the places at which the plan passes over the original records, once it has written these.
 
     Raises:
         CommandError: the topic's partitions are not known.
@@ -420,7 +420,7 @@ VERBS = (
         ("copy records NAME[,GLOB…] {OPTION} to topic NAME",),
         "Stage copies of records, with their headers and times",
         "The options are those of `records`, and select the records to copy. If you do not say where to begin, kac "
-        "copies from the start of the logs on. It copies bytes unchanged. Java's partitioner chooses the partition of "
+        "copies from the start of the logs. It copies bytes unchanged. Java's partitioner chooses the partition of "
         "each record by its key.",
         (
             "copy records orders key order-77 to topic orders-test",

@@ -266,8 +266,8 @@ class _ConfigKind(EditKind):
     def moved(
         self, edit: plan_edits.ConfigEdit, was: config.ConfigEntry | None, now: config.ConfigEntry | None
     ) -> bool:
-        """Return whether the described entry changed. Documentation does not count; a missing key counts as not set;
-        hidden values can't be compared.
+        """Return whether the described entry changed, except for its documentation. A missing key is equal to a key
+        that is not set. If a value is hidden, compare only the sources.
         """
         if was is None or now is None:
             return _is_own(was, edit.resource) != _is_own(now, edit.resource)

@@ -261,7 +261,7 @@ class _CreateConnectorKind(_ConnectorKind):
         return plan_staged.Staged(made, self.current(made, draft))
 
     def moved(self, _edit: plan_edits.CreateConnector, was: Standing | None, now: Standing | None) -> bool:
-        """Return whether the connector was created or deleted meanwhile. Its config and state do not count."""
+        """Return whether the connector was created or deleted meanwhile, whatever its config and state are."""
         return (was is None) != (now is None)
 
     def wanted(self, edit: plan_edits.CreateConnector, now: Standing | None) -> bool | None:

@@ -35,8 +35,8 @@ def preferred_elections(
     """Return an election for each partition that its preferred replica does not lead, in the order of topics' names.
 
     Args:
-        broker: the preferred leader of the partitions that count; None for all partitions.
-        needed: False for the partitions that their preferred replica does lead.
+        broker: return elections only for the partitions with this preferred leader; None for all partitions.
+        needed: False for elections of the partitions that their preferred replica does lead.
     """
     return tuple(
         plan_edits.ElectPreferred(name, partition.number)

@@ -202,7 +202,7 @@ def _predict(snapshot: Snapshot, edits: Sequence[WriteRecords]) -> Snapshot:
 
 
 def _commands(_target: Target, lines: Sequence[DiffLine]) -> tuple[Command, ...]:
-    """Return a note for each batch: no file has the records."""
+    """Return a note for each batch in place of a command, because no file has the records."""
     return tuple(
         Command((), note=f"{line.edit.target.title}: the records are in no file; kac produce writes them")
         for line in lines

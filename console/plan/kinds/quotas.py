@@ -292,7 +292,7 @@ _QUOTA_TYPES = {model_quota.USER: "users", model_quota.CLIENT_ID: "clients", mod
 
 
 def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield one kafka-configs for all keys of the entity."""
+    """Yield one kafka-configs command for all keys of the entity."""
     assert isinstance(target, model_quota.QuotaEntity)
     if any(part.name == _DEFAULT_NAME or part.type not in _QUOTA_TYPES for part in target.parts):
         note = f"no command can name {target.as_dict()}: kafka-configs means the default by <default>"

@@ -177,8 +177,8 @@ class _TrimLogKind(EditKind):
         return seen.snapshot.log_ranges.get((edit.topic, edit.partition), plan_staged.UNREAD)
 
     def moved(self, edit: TrimLog, was: LogRange | None, now: LogRange | None) -> bool:
-        """Return whether the records are already deleted, or the log no longer reaches the offset. A new start below
-        the offset (retention) or a new end (producers) does not count.
+        """Return whether the records are already deleted, or the log no longer reaches the offset. False if only the
+        start below the offset moved (retention), or the end (producers).
         """
         return was is None or now is None or now.end < edit.before or (was.start < edit.before <= now.start)
 

@@ -212,8 +212,8 @@ class _MoveReplicaDirKind(EditKind):
         return f"move from {old} to {new}"
 
     def effects(self, edit: MoveReplicaDir, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return a line with the size of the copy and the free space in the directory; or, if the replica stays in its
-        present directory, with the copy that is dropped.
+        """Return a line with the size of the copy and the free space in the directory. If the replica stays in its
+        present directory, the line names the running copy that the broker drops.
         """
         was = self.current(edit, seen)
         if not isinstance(was, ReplicaDir):

@@ -382,7 +382,7 @@ class _DropSchemaKind(_SchemaKind):
 
     def recorded(self, edit: DropSchema, snapshot: Snapshot) -> Mapping[str, str]:
         """Return the schema that a revert registers again, the version's or that of the subject's newest version; empty
-        if its text was not read, or is too long for the journal.
+        if its text was not read, or has more than 65,536 characters (`MOST_RECORDED`).
         """
         number = edit.version or next(reversed(_live(snapshot.schemas.get(edit.subject))), 0)
         source = snapshot.schema_texts.get((edit.subject, number))

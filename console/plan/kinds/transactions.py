@@ -154,8 +154,8 @@ class _EndTransactionKind(Removal):
     def settled(
         self, _edit: EndTransaction, was: plan_staged.Was, now: plan_staged.Was, _changed: bool
     ) -> Status | None:
-        """Return NOT_APPLIED while the same transaction is open; APPLIED if the producer has another one open; else
-        None.
+        """Return NOT_APPLIED while the same transaction is open, and APPLIED if the producer has another open one.
+        Return None if it has none.
         """
         if isinstance(was, SeenTransaction) and isinstance(now, SeenTransaction):
             return Status.NOT_APPLIED if was.start_offset == now.start_offset else Status.APPLIED

@@ -1,4 +1,6 @@
-"""Connectors of Kafka Connect; the tasks and offsets of one; workers, plugins and loggers of the Connect clusters."""
+"""Connectors of Kafka Connect, the tasks and offsets of one connector, and the workers, plugins and loggers of the
+Connect clusters.
+"""
 
 from __future__ import annotations
 

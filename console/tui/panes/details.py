@@ -322,7 +322,9 @@ class DetailsView(GraphedView[Row]):
         self._show_details()
 
     def on_line_view_highlighted(self) -> None:
-        """Show the details of the row under the cursor: at once, or once the cursor rests if it moved just before."""
+        """Show the details of the row under the cursor. If the cursor has moved within the last `DETAILS_AFTER`
+        seconds, show them once it has rested for as long.
+        """
         before, self._moved_at = self._moved_at, monotonic()
         if self._timer is not None:
             self._timer.stop()

@@ -93,7 +93,9 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         super().draw()
 
     def _names(self) -> tuple[str, ...]:
-        """Return the peers: all brokers, or all clusters of the lake with this one first."""
+        """Return the peers: all brokers, those that differ first if there are more than a dozen (`MANY_PEERS`); or all
+        clusters of the lake, this one first.
+        """
         odd = {name for row in self.rows() for name in row.odd}
         if self._scope == "broker":
             known = {str(broker.id) for broker in self.snapshot.cluster.brokers}

@@ -1,4 +1,6 @@
-"""All contexts at once: a row for each cluster, the worst first. kac reads them only while the pane is visible."""
+"""All contexts at once: a row for each cluster, the worst first. kac reads the clusters of other contexts only while
+the pane is visible.
+"""
 
 from __future__ import annotations
 

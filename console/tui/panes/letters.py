@@ -71,7 +71,7 @@ class LettersReading:
         return self, count, self.is_running, self.is_stopped, self.problem
 
     def begin(self, view: View, desk: Desk, changed: Callable[[], None]) -> None:
-        """Begin to read the letters. changed: called now and then, and at the end."""
+        """Begin to read the letters. changed: called repeatedly while it reads, and at the end."""
         work = partial(self._survey, desk, changed)
         self._worker = start(view, work, group="letters", name="letters", exclusive=True)
 
@@ -141,7 +141,7 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         self._reading = LettersReading(Redrive(self.topic))
 
     def known(self) -> bool:
-        """Return whether letters were read, can't be read, or are no longer being read."""
+        """Return whether letters were read or can't be read, or the operator stopped the reading."""
         return self._reading.found is not None or self._reading.problem is not None or self._reading.is_stopped
 
     async def read(self) -> None:

@@ -86,7 +86,9 @@ class Ordering(Generic[Row]):
         self._sift()
 
     def show_sorted(self, rows: Sequence[Row], key: Callable[[Row], Any], down: bool) -> None:
-        """Show rows sorted by a key; many rows appear a moment later."""
+        """Show rows sorted by a key. More than `MANY` rows are sorted in another thread, and appear when that
+        is done.
+        """
         order = partial(ordered, rows, key, down)
         if len(rows) <= MANY:
             self.show(order())

@@ -18,7 +18,7 @@ from console.tui.text_lines import wrap_all
 
 
 class TokensView(DetailsView[DelegationToken]):
-    """One row for each token that the user may see. kac polls the brokers only while the view is visible."""
+    """One row for each token that the user may see. kac reads the tokens for this view only while it is visible."""
 
     NAME = keymap.TOKENS
     NEEDS = Part.TOKENS

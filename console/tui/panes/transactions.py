@@ -27,7 +27,9 @@ WHOLE_EVERY = 30.0
 
 
 class TransactionsView(DetailsView[TransactionRow]):
-    """One row for each open transaction in a partition. kac polls the brokers only while the view is visible."""
+    """One row for each open transaction in a partition. kac reads the transactions for this view only while it is
+    visible.
+    """
 
     NAME = keymap.TRANSACTIONS
     PARTS = frozenset({Part.TRANSACTIONS})

@@ -31,7 +31,7 @@ AlteredConfig = kip248_quotas.QuotaConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListConfigsRequest(Request, key=LIST_CONFIGS):
-    """Lists configs. A resource that is named twice gets one result."""
+    """Lists configs. If it names a resource twice, the response has one result for it."""
 
     resources: tuple[Resource, ...]
 

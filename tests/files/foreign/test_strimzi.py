@@ -112,7 +112,7 @@ def test_a_limit_that_is_not_named_stays(tmp_path: Path) -> None:
 
 
 def test_a_key_with_all_commented_out_is_missing(tmp_path: Path) -> None:
-    """Kubernetes reads such a key as missing too."""
+    """kac takes a key whose content is all commented out as missing, as Kubernetes does."""
     bare = TOPIC.partition("  config:")[0]
     empty = bare.replace("  labels:", "  annotations:\n  labels:").replace(
         "replicas: 3", "replicas:\n  config:\n  # a: b"
@@ -143,7 +143,7 @@ def test_several_documents_and_lists_of_which_ours_stays_one_document(tmp_path: 
 
 
 def test_older_versions_have_one_operation(tmp_path: Path) -> None:
-    """The older version has a field for one operation; the newest version has only a list."""
+    """kac reads the field for one operation, which v1beta2 has, and refuses it in v1, which has only a list."""
     older = USER.replace("/v1\n", "/v1beta2\n").replace("operations: [IdempotentWrite]", "operation: IdempotentWrite")
     assert wanted(tmp_path, older).acls == wanted(tmp_path, USER).acls
     newest = older.replace("/v1beta2\n", "/v1\n")
@@ -157,7 +157,9 @@ def test_older_versions_have_one_operation(tmp_path: Path) -> None:
     ["{type: scram-sha-512}", "{type: scram-sha-512, password: {valueFrom: {secretKeyRef: {name: a, key: b}}}}"],
 )
 def test_what_is_left_out_is_named(tmp_path: Path, authentication: str) -> None:
-    """The operator generates the password, or reads it from a Secret, so it is not in the file."""
+    """kac names what it does not read: resources of other kinds, and passwords, which the operator generates or reads
+    from a Secret.
+    """
     others = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n"
     scram = USER.replace("authentication:\n    type: tls", f"authentication: {authentication}")
     assert notes(tmp_path, f"{others}{scram}") == [
@@ -176,7 +178,9 @@ def test_what_is_left_out_is_named(tmp_path: Path, authentication: str) -> None:
     ],
 )
 def test_what_the_operators_leave_alone_is_left_alone(tmp_path: Path, metadata: str, why: str) -> None:
-    """Topics and users are left alone; a resource that is being deleted, as kubectl prints it, must not come back."""
+    """kac does not change topics and users whose resources Strimzi ignores or is deleting (`deletionTimestamp`, as
+    kubectl prints it).
+    """
     theirs = f"{TOPIC}---\n{USER}".replace("  labels:", f"  {metadata}\n  labels:")
     assert notes(tmp_path, theirs) == [
         f"file:1: KafkaTopic shop-orders is left out; {why}",
@@ -259,7 +263,9 @@ def test_a_user_that_is_refused(tmp_path: Path, old: str, new: str, said: str) -
     ],
 )
 def test_a_template_is_called_one(tmp_path: Path, text: str, line: int) -> None:
-    """A template is not valid YAML yet; the message names the error first."""
+    """If a file has an error in YAML and looks like a template, the message names the error first, then the way to
+    render it.
+    """
     (said,) = problems(tmp_path, text)
     assert said.startswith(f"file:{line}: ")
     assert said.endswith("; it seems to be a template: render it first, as helm template does")
@@ -322,7 +328,9 @@ def read_back(text: str) -> Read:
 
 @given(WANTED | OF_USERS, st.text(max_size=8), st.sets(USERS, max_size=2))
 def test_what_is_written_is_read_back(state: Wanted, title: str, by_password: set[str]) -> None:
-    """No wish is added or differs, and all that Strimzi's resources can't hold is named."""
+    """What kac reads back from Strimzi's resources has no additional or different wishes, and `left_out` is empty only
+    if nothing is lost.
+    """
     written = strimzi_text(state, title, "west", (), by_password)
     assert all(char.isprintable() or char == "\n" for char in written.text)
     back = read_back(written.text).wanted

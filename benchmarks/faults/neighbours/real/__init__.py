@@ -62,8 +62,8 @@ class RealNeighbour(Struct, frozen=True, kw_only=True):
 
 
 async def tried_on(lab: Laboratory, neighbour: RealNeighbour) -> tuple[Trial, Trial]:
-    """Try a neighbour. Return the causes named for the well form, from the opening of the console, and those for the
-    ill form until its cause is named.
+    """Try a neighbour. Return the causes that triage names for the well form, from the opening of the console, and
+    those for the ill form until triage has named its cause.
     """
     await lab.green()
     async with lab.load(), neighbour.make(lab) as steps:

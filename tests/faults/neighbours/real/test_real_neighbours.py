@@ -1,5 +1,6 @@
-"""Tests of neighbours of faults on real brokers: the well form has no cause with trouble, and the ill form, which
-differs in the deciding fact, is named."""
+"""Tests of neighbours of faults on real brokers: triage names no cause with trouble for the well form, and names the
+cause of the ill form, which differs in the deciding fact.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from tests.support.kafka_jars import RELEASES
 
 
 async def is_told_apart(lab: Laboratory, name: str) -> None:
-    """Check that the well form has no trouble and its expected causes, and that the ill form is named."""
+    """Check that triage names the expected causes and no trouble for the well form, and the expected cause for the ill
+    form.
+    """
     neighbour = REAL_NEIGHBOURS[name]
     well, ill = await tried_on(lab, neighbour)
     assert not troubles(well), well.told
