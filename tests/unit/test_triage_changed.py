@@ -933,7 +933,7 @@ def test_a_broker_that_came_back_at_another_address_is_a_row_if_it_does_not_answ
 
     (claim,) = silent_since(back_as(port=9999))
     assert claim.cause == "changed-lately"
-    words = "address changed from 127.0.0.1:9002 to 127.0.0.1:9999 right before it stopped to answer"
+    words = "address changed from 127.0.0.1:9002 to 127.0.0.1:9999 right before it stopped answering"
     assert claim.title == f"broker 2: {words}"
     assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.LIKELY)
     assert "advertised.listeners of broker 2" in claim.next[0].text

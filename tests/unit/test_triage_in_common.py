@@ -1,4 +1,4 @@
-"""Tests of the causes that brokers and partitions share: a slow broker, one that stops to answer again and again, and
+"""Tests of the causes that brokers and partitions share: a slow broker, one that stops answering again and again, and
 one whose partitions nobody reads.
 """
 
@@ -91,7 +91,7 @@ def test_a_broker_that_starts_may_answer_slowly_at_first() -> None:
     [(4, (), True), (3, (), False), (4, (3,), False)],
     ids=["four times", "three times", "another one too"],
 )
-def test_a_broker_that_stops_to_answer_again_and_again_is_named_in_between(
+def test_a_broker_that_stops_answering_again_and_again_is_named_in_between(
     times: int, others: tuple[int, ...], *, is_named: bool
 ) -> None:
     silent = [*([(), (), (2, *others), (2, *others), (), ()] * times), ()]

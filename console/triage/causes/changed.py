@@ -1309,7 +1309,7 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
         when = "before" if first.from_file or _ends_by_itself(first) else "right before"
         return f"{what} {when} {first_few([f'group {name}' for name in suffers.groups], MOST_NAMED)} fell behind"
     if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in suffers.hit):
-        return f"{what} right before it stopped to answer"
+        return f"{what} right before it stopped answering"
     if suffers.hit:
         return f"{what} right before"
     return f"{what}: {standing[0]}" if standing else what
