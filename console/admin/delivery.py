@@ -97,7 +97,9 @@ class Sender(Generic[R, T]):
         return {}
 
     async def unchecked(self, targets: Sequence[T]) -> dict[T, Outcome]:
-        """Return the outcomes of a check if the protocol has none."""
+        """Return the outcomes of a check if the protocol has no request that only validates: UNCHECKED for each
+        target.
+        """
         return {target: Outcome(target, Status.UNCHECKED) for target in targets}
 
     async def prepare(self, _targets: Sequence[T]) -> dict[T, Outcome]:

@@ -179,7 +179,7 @@ def resolve(
     way = None if via is None else _way(via)
     if bootstrap is not None and controllers is not None:
         raise contexts_context.ContextError("Only one of --bootstrap-server or --bootstrap-controller can be specified")
-    # A route to Kubernetes names a service, which is enough to find the cluster.
+    # A route to Kubernetes may name a service, which is then the first address.
     if way is not None and (name, bootstrap, controllers, command_config) == (None, None, None, None):
         from console.contexts.routes import bootstrap_of
 

@@ -239,11 +239,9 @@ def spelled(unit: Unit, value: str) -> str:
         return next(
             (f"{milliseconds // TIMES[name]}{name}" for name in UNITS[unit] if milliseconds % TIMES[name] == 0), value
         )
-    for name in UNITS.get(unit, ()):
-        size = SIZES[name.casefold().removesuffix("/s")]
-        if count % size == 0:
-            return f"{count // size}{name}"
-    return value
+    sizes = {SIZES[name.casefold().removesuffix("/s")]: name for name in UNITS.get(unit, ())}
+    size = max((each for each in sizes if count % each == 0), default=0)
+    return f"{count // size}{sizes[size]}" if size else value
 
 
 def quota_candidates(key: str, values: QuotaValues, typed: str) -> Iterator[Candidate]:

@@ -93,7 +93,9 @@ class KnownNames:
         self._topics: tuple[Mapping[str, Any], NameIndex] = ({}, NameIndex())
 
     def topics(self, snapshot: Snapshot) -> NameIndex:
-        """Return the index of the topics. After a new read only the difference is applied to it."""
+        """Return the index of the topics' names. If few names differ from the last snapshot (`_FEW`), the former index
+        is changed; otherwise a new one is built.
+        """
         before, index = self._topics
         now = snapshot.topics
         if now is before:

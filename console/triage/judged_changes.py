@@ -238,7 +238,7 @@ def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Differe
             continue  # `_of_schemas` combines the changes of a subject
         if place.kind is triage_events.Kind.CONFIG and not _is_dynamic(place, old, new):
             if not _is_from_file(place, old, new) or lines == MOST_LINES:
-                continue  # another release has other defaults
+                continue  # the default of another release, which no client changed; or too many lines of files
             lines += 1
         yield each
 

@@ -239,8 +239,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             self._handshake.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _ask_who_logged_us_in(self, meant: Node) -> None:
-        """Request the versions of this node again after the login: before it Kafka 4.4 answers in place of any node.
-        Raises AnotherNode.
+        """Request the versions again with the id of the expected node, after the login: before it, a broker of Kafka
+        4.4 answers such a request even if it is another node. A node can't be checked if the broker lacks version 5 of
+        ApiVersions: `meant` becomes None. Raises AnotherNode.
         """
         if self._versions.get(_API_VERSIONS, (0, 0))[1] >= TELLS_NODES:
             await self._ask_versions_of(meant)

@@ -102,7 +102,9 @@ def test_a_refused_update_is_in_status_and_in_the_metrics(tmp_path: Path, capsys
     sources, log = Path(lake.where, "sources.yaml"), tmp_path / "server.log"
 
     def updated(text: str) -> tuple[int, str, bool]:
-        """Return the exit code, the message of the last run in `status`, and whether the metrics show a failure."""
+        """Run `kac lake update` with this text as sources.yaml. Return its exit code, the message of the last run in
+        `kac lake status` (``""`` without a run), and whether the metrics show a failure.
+        """
         sources.write_text(text)
         code = run(["lake", "update", "--lake", lake.where, "--prometheus", str(file)])
         capsys.readouterr()

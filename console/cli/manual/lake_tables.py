@@ -12,8 +12,8 @@ _HEAD = """\
 
 [lake.md](lake.md) describes how kac fills the tables. Times are UTC with microseconds; each column has its unit.
 A column may be empty only if its row says so. Types are those of Spark's SQL. The files are partitioned by additional
-columns; each table names the columns from which these are computed, and the files contain those too. `minute.minute` is
-the field `minute` of the struct `minute`.
+columns, which are computed from columns of the table; each table names both. The files contain the source columns too.
+`minute.minute` is the field `minute` of the struct `minute`.
 """
 
 

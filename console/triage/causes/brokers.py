@@ -506,7 +506,9 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
 
 
 def _ms(seconds: float) -> str:
-    """Return seconds as milliseconds with two digits that count, so that the text of a row stays from poll to poll."""
+    """Return seconds as milliseconds with two significant digits, so that the text of a row stays as it is from poll to
+    poll.
+    """
     return f"{float(f'{seconds * 1000:.2g}'):,.0f} ms"
 
 
