@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from console.model.cluster import BrokerVersion, GroupLag, PartitionLag
 from console.model.connect import SOURCE
-from console.model.observed_logs import LogOffsets
+from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.rates import NOT_POLLED, with_ends
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
@@ -22,7 +22,7 @@ from console.triage.facts import Facts
 from console.triage.silence import PAUSES, QUIET, SEEN, STEADY
 from console.triage.symptoms import Subject
 from tests.support import connectors
-from tests.unit.test_triage import START, TICK, healthy, logs_seen, moved, watched
+from tests.unit.test_triage import START, TICK, each_of_orders, healthy, logs_seen, moved, watched
 
 EVERY = TICK.total_seconds()
 STOPS = int(max(STEADY, SEEN * EVERY) / EVERY) + 1
@@ -135,6 +135,36 @@ def test_a_topic_that_is_none_of_its_slips_is_not_named(name: str, made_at: int)
     assert "instead" not in claim.title
 
 
+def half_read(partitions: Sequence[int], ticks: int) -> ObservedLogs:
+    """The logs of orders, whose partitions grow at each tick; these are not read after `STOPS`."""
+
+    def seen(at: int) -> dict[tuple[str, int], LogOffsets]:
+        read = [number for number in range(6) if at <= STOPS or number not in partitions]
+        # Of those that are read, none is written to after `STOPS`.
+        return {("orders", number): LogOffsets(0, until(STOPS)(at), until(STOPS)(at)) for number in read}
+
+    return logs_seen(ticks, seen)
+
+
+@pytest.mark.parametrize(("unread", "leader", "is_silent"), [((), 1, True), ((1,), 2, False), ((1,), -1, True)])
+def test_a_log_that_kac_does_not_read_is_not_one_without_records(
+    unread: Sequence[int], leader: int, *, is_silent: bool
+) -> None:
+    before = replace(healthy(), topics={"orders": healthy().topics["orders"]})
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick <= STOPS or not unread:
+            return snapshot
+        return each_of_orders(snapshot, lambda each: each._replace(leader=leader) if each.number == 1 else each)
+
+    observations = watched(change, LATER, before=before, facts=lambda tick: Facts(half_read(unread, tick)))
+    assert [each.topic for each in silence.silences(observations)] == ["orders"] * is_silent
+    changed = START + STOPS * TICK
+    assert [*silence.fell_silent(observations, changed, changed)] == ["orders"] * is_silent
+    assert [*silence.fell_silent(observations, changed, changed, 1)] == ["orders"]
+    assert [*silence.fell_silent(observations, changed, changed, 2)] == ["orders"] * (leader != 2)
+
+
 def sourced(ticks: int, *, again: int = 999, goes_on: bool = False, kind: str = SOURCE) -> list[Claim]:
     """The rows on orders, whose source connector pg is deleted at `STOPS`.
 
@@ -243,6 +273,31 @@ def test_partitions_that_rest_for_other_reasons_are_no_matter_of_their_leader(
     growth: Callable[[str, int, int], int], ticks: int, topics: tuple[str, ...]
 ) -> None:
     assert "leader-unwritten" not in {each.cause for each in written(growth, ticks, topics=topics)}
+
+
+@pytest.mark.parametrize(("unread_from", "skipped"), [(6, 0), (999, 3)], ids=["a leader's logs unread", "a late read"])
+def test_what_kac_did_not_read_says_nothing_about_a_leader(unread_from: int, skipped: int) -> None:
+    """Partitions of broker 2 that grow, but are not read, are no row. Those that stop are, after one late read too."""
+    orders = healthy().topics["orders"]
+    before = replace(healthy(), topics={name: replace(orders, name=name) for name in ("orders", "users")})
+    stops = 999 if unread_from < 999 else STOPS + 5
+
+    def facts(tick: int) -> Facts:
+        logs = ObservedLogs()
+        for at in range(tick + 1):
+            ends = {
+                (name, number): 100 + 10 * (min(at, stops) if led_by(number) == 2 else at)
+                for name in ("orders", "users")
+                for number in range(6)
+                if at < unread_from or led_by(number) != 2
+            }
+            read = {place: LogOffsets(0, end, end) for place, end in ends.items()}
+            if at != skipped or not skipped:
+                logs = logs_after(logs, read, (START + at * TICK).timestamp())
+        return Facts(logs)
+
+    found = diagnose(watched(lambda snapshot, _tick: snapshot, STOPS + 10, before=before, facts=facts)).causes
+    assert ("leader-unwritten" in {each.claim.cause for each in found}) is (unread_from == 999)
 
 
 def test_keys_that_become_one_are_named() -> None:
