@@ -77,11 +77,12 @@ class ObservedLog(NamedTuple):
     every: float = 0.0
     """The seconds between the last two reads; 0 before the second one."""
     periods: tuple[Period, ...] = ()
-    """The last period, and the one before if there is one: they begin at most 10 minutes ago (two of `PERIOD`)."""
+    """The last period, and the one before if there is one: they begin at most 10 minutes (two of `PERIOD`) before the
+    last write to a log that is written to all the time."""
 
     @property
     def recent_pause(self) -> float:
-        """The longest pause of the last minutes."""
+        """The longest pause of the last minutes in which the log was written to."""
         return max((each.pause for each in self.periods), default=self.pause)
 
 
@@ -212,7 +213,8 @@ def _periods(known: ObservedLog, now: LogOffsets, at: float, paused: float) -> t
     last = known.periods[-1]
     if now.end < known.last.end:
         return (Period(at, now.end),)
-    if at - last.at >= PERIOD:
+    # A log without writes keeps its periods: they tell how it was written to.
+    if now.end > known.last.end and at - last.at >= PERIOD:
         return last._replace(pause=max(last.pause, paused)), Period(at, now.end)
     return (*known.periods[:-1], last._replace(pause=paused)) if paused > last.pause else known.periods
 

@@ -115,6 +115,12 @@ def test_a_late_read_is_no_pause_of_the_producers(late: int, by: float) -> None:
     assert abs(known.logs[PLACE].pause - 5) < 1e-6
 
 
+@given(idle=st.integers(1, 300))
+def test_a_log_without_writes_keeps_the_pauses_of_its_last_writes(idle: int) -> None:
+    ends = [0, 1, 1, 1, 2, 3, *[3] * idle]
+    assert observed([LogOffsets(0, end, end) for end in ends]).logs[PLACE].recent_pause == 15
+
+
 @given(quiet=st.integers(2, 30), after=st.integers(1, 200))
 def test_a_pause_is_a_recent_one_for_five_to_ten_minutes(quiet: int, after: int) -> None:
     """A log grows at each read, but for one pause; the periods hold the last minutes, and the ends at their begin."""
@@ -127,4 +133,4 @@ def test_a_pause_is_a_recent_one_for_five_to_ten_minutes(quiet: int, after: int)
         assert log.recent_pause == 5
     assert len(log.periods) <= 2
     assert all(ends[round((each.at - 1_000) / 5)] == each.end for each in log.periods)
-    assert min(log.at - log.first_at, PERIOD) <= log.at - log.periods[0].at <= 2 * PERIOD
+    assert min(log.at - log.first_at, PERIOD) <= log.at - log.periods[0].at <= 2 * PERIOD + 5 * quiet

@@ -15,7 +15,7 @@ from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.rates import NOT_POLLED, with_ends
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
-from console.triage import silence
+from console.triage import silence, spread
 from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
@@ -317,11 +317,44 @@ def test_keys_that_become_one_are_named() -> None:
         (lambda _t, _n, _tick: 50, 20),
         (lambda _t, n, tick: 50 if tick < 3 else 300 if n == 3 else 1, 8),
         (lambda _t, n, tick: 300 if n == (tick // 4) % 6 else 0, 40),
+        (lambda _t, n, tick: 50 if tick < 10 else (300 if n == 3 else 1) if tick < 20 else 0, 28),
+        (lambda _t, n, tick: 50 if tick < 10 else 615 if n == 3 else 15, 20),
+        (lambda _t, n, tick: 50 if tick < 10 else 60 if n == 3 else 1, 20),
+        (lambda _t, n, tick: 300 if n == (3 if tick < 10 else 4) else 5, 20),
     ],
-    ids=["always", "more of one tenant", "few records", "spread", "not seen for long", "one after the other"],
+    ids=[
+        "always",
+        "more of one tenant",
+        "few records",
+        "spread",
+        "not seen for long",
+        "one after the other",
+        "over",
+        "less load and a batch of one tenant",
+        "one tenant stays",
+        "one after another",
+    ],
 )
 def test_an_uneven_topic_that_was_or_has_more_is_no_row(growth: Callable[[str, int, int], int], ticks: int) -> None:
     assert "keys-collapsed" not in {each.cause for each in written(growth, ticks, topics=("orders",))}
+
+
+def test_the_load_of_half_an_hour_ago_is_no_measure_and_a_deleted_topic_is_no_row() -> None:
+    topics = {"orders": healthy().topics["orders"]}
+    places = [("orders", number) for number in range(6)]
+    logs, rates = ObservedLogs(), NOT_POLLED
+    ends = dict.fromkeys(places, 100)
+    for tick in range(410):
+        at = START + tick * TICK
+        for number in range(6):
+            # The load of a day, then that of a night, then a batch of one tenant in addition.
+            ends["orders", number] += 50 if tick < 200 else 200 if tick >= 400 and number == 3 else 5
+        logs = logs_after(logs, {place: LogOffsets(0, end, end) for place, end in ends.items()}, at.timestamp())
+        before, rates = rates, with_ends(rates, places, ends, at)
+        assert spread.collapsed_after((), logs, topics, rates, before, at) == ()
+    first = spread.Collapsed("orders", 3, 0.9, 0.1, 6, at)
+    assert spread.collapsed_after([first], logs, topics, rates, rates, at) == [first]
+    assert spread.collapsed_after([first], logs, {}, rates, rates, at) == ()
 
 
 # -- brokers that refuse old clients -----------------------------------------------------------------------------------
