@@ -5,7 +5,7 @@ Only offsets show them, not a symptom, because such groups do not lag.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -14,10 +14,10 @@ from console.model.numbers import first_few, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.connectors import placed
-from console.triage.letters import original_of
+from console.triage.letters import Letters, original_of
 from console.triage.observations import Observations
 from console.triage.readers import Reading
-from console.triage.remembered import RememberedAmong
+from console.triage.remembered import RememberedAmong, remembered
 from console.triage.symptoms import Subject, readings
 
 NAME, MORE = "dead-letters-reread", "dead-letters-of-service"
@@ -48,20 +48,29 @@ class _Round(NamedTuple):
 
 
 def _loops(observations: Observations) -> Iterator[cause.Claim]:
-    known = readings(observations.last.snapshot)
-    for found in _each_round.of(known).values():
-        if found is None:
-            continue
-        # Another group may have read more of the original records, and may be the one that writes the dead letters.
-        others = (_read(each.trend, original_of(found.dead)) for each in known.values() if each.trend is not None)
-        if found.came > max(others, default=0.0) * found.seconds:
-            yield _claim(found)
+    for found in _rounds(readings(observations.last.snapshot)):
+        yield _claim(found)
 
 
-def _read(trend: LagTrend, topic: str | None) -> float:
-    """Return the records of a topic that a group read per second."""
+@remembered
+def _rounds(known: Mapping[str, Reading]) -> Sequence[_Round]:
+    """Return the dead letters that go round."""
+    found = [each for each in _each_round.of(known).values() if each is not None]
+    if not found:
+        return ()
+    # Another group may have read more of the original records, and may be the one that writes the dead letters.
+    most: dict[str, float] = {}  # topic -> the records of it that one group read per second, of the group with the most
+    for each in known.values():
+        for topic, rate in _read(each.trend).items() if each.trend is not None else ():
+            most[topic] = max(rate, most.get(topic, 0.0))
+    return [each for each in found if each.came > most.get(original_of(each.dead) or "", 0.0) * each.seconds]
+
+
+def _read(trend: LagTrend) -> Mapping[str, float]:
+    """Return topic -> the records of it that a group read per second."""
     _, read = _moved(trend)
-    return read.get(topic or "", 0) / max(1.0, trend.last.at - trend.base.at)
+    seconds = max(1.0, trend.last.at - trend.base.at)
+    return {topic: count / seconds for topic, count in read.items()}
 
 
 def _round(reading: Reading) -> _Round | None:
@@ -88,13 +97,18 @@ def _round(reading: Reading) -> _Round | None:
 
 
 def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the topics of dead letters that suddenly get many, without those of sinks."""
+    """Yield the topics of dead letters that suddenly get many, without those of sinks, and those that go round."""
     snapshot = observations.last.snapshot
-    of_sinks = {each.dead_letters for each in placed(snapshot.connect, snapshot.configs)}
+    if not observations.past.letters:
+        return
+    known = readings(snapshot)
+    named = {each.dead_letters for each in placed(snapshot.connect, snapshot.configs)}
+    named.update(each.dead for each in _rounds(known))
+    groups = _readers(_each_topics.of(known))
     for each in observations.past.letters:
-        if each.topic in of_sinks:
+        if each.topic in named:
             continue
-        readers = sorted(name for name, known in readings(snapshot).items() if _reads(known, each.original))
+        readers = sorted(groups.get(each.original, ()))
         who = (
             f"; {first_few(readers, FEW_READERS)} {'read' if readers[1:] else 'reads'} {each.original}"
             if readers
@@ -104,13 +118,21 @@ def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
             cause=MORE,
             subject=Subject(topic=each.topic),
             severity=Severity.WARNING,
-            certainty=Certainty.LIKELY,
-            title=f"{each.topic} gets {each.rate:,.1f} records/s, {each.share:.0%} of those of {each.original}",
+            certainty=Certainty.POSSIBLE if each.share is None or each.usual is None else Certainty.LIKELY,
+            title=f"{each.topic} gets {about(each.rate)} records/s, "
+            + (
+                f"and got {about(each.was)} before"
+                if each.share is None
+                else f"{about(each.share * 100)}% of those of {each.original}"
+            ),
             since=each.at,
             evidence=(
                 cause.Evidence(
-                    f"it got {each.was:,.1f} records/s before {time_of_day(each.at)}", "ListOffsets over time"
+                    f"it got {about(each.was)} records/s before {time_of_day(each.at)}"
+                    + ("" if each.usual is None else f", {about(each.usual * 100)}% of those of {each.original}"),
+                    "ListOffsets over time",
                 ),
+                *_unproven(each),
                 cause.Evidence(f"its name says that it has the dead letters of {each.original}{who}", "Metadata"),
             ),
             next=(
@@ -120,11 +142,39 @@ def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
                     f"records {each.topic}",
                 ),
             ),
+            alone=True,
         )
 
 
-def _reads(known: Reading, topic: str) -> bool:
-    return known.trend is not None and any(each.topic == topic for each in known.trend.last.lag.partitions)
+def _unproven(letters: Letters) -> Sequence[cause.Evidence]:
+    if letters.share is None:
+        what = f"{letters.original} gets fewer: these may be letters of older records, as usual with as many"
+    elif letters.usual is None:
+        what = f"{letters.original} got too few records before to tell how many of them become letters"
+    else:
+        return ()
+    return (cause.Evidence(what, "ListOffsets over time"),)
+
+
+def about(number: float) -> str:
+    """Return a number with two digits that count, so that the text of a row stays from poll to poll."""
+    return f"{float(f'{number:.2g}'):,.12g}"
+
+
+def _topics(reading: Reading) -> frozenset[str]:
+    """Return the topics that a group reads."""
+    trend = reading.trend
+    return frozenset[str]() if trend is None else frozenset(each.topic for each in trend.last.lag.partitions)
+
+
+@remembered
+def _readers(topics: Mapping[str, frozenset[str]]) -> Mapping[str, Sequence[str]]:
+    """Return topic -> the groups that read it. topics: group -> its topics."""
+    found: dict[str, list[str]] = {}
+    for group, mine in topics.items():
+        for topic in mine:
+            found.setdefault(topic, []).append(group)
+    return found
 
 
 def _claim(found: _Round) -> cause.Claim:
@@ -134,7 +184,7 @@ def _claim(found: _Round) -> cause.Claim:
         subject=Subject(group=found.group, topic=dead),
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY,
-        title=f"group {found.group} reads its own dead letters: {rate:,.0f} records/s go round in {dead}",
+        title=f"group {found.group} reads its own dead letters: {about(rate)} records/s go round in {dead}",
         since=datetime.fromtimestamp(found.since, UTC),
         evidence=(
             cause.Evidence(
@@ -172,6 +222,7 @@ def _came(before: int, now: int) -> int:
 
 
 _each_round: RememberedAmong[str, _Round | None] = RememberedAmong(_round)
+_each_topics: RememberedAmong[str, frozenset[str]] = RememberedAmong(_topics)
 
 CAUSES = (
     cause.CauseRule(
@@ -180,7 +231,9 @@ CAUSES = (
         reads="ListOffsets over time, Metadata",
         takes=(
             "likely: a topic whose name says that it has the dead letters of another one gets 20 records in 30 s, 3 % "
-            "of those of the other topic, and 5 times as many as before. Not with more than 5,000 partitions"
+            "of those of the other topic, and both the letters and that share are 5 times those before. Possible: the "
+            "other topic gets fewer records than letters; or it got too few before, and half of them are letters now. "
+            "Not those that go round, nor with more than 5,000 partitions"
         ),
     ),
     cause.CauseRule(
