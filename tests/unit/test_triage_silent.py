@@ -367,19 +367,31 @@ def upgraded(snapshot: Snapshot, tick: int, was: str, became: str, at: int) -> S
 
 
 @pytest.mark.parametrize(
-    ("was", "became", "is_named"), [("3.9", "4.3", True), ("3.7", "3.9", False), ("4.0", "4.3", False)]
+    ("was", "became", "leader", "stops", "is_named"),
+    [
+        ("3.9", "4.3", 2, STOPS, True),
+        ("3.7", "3.9", 2, STOPS, False),
+        ("4.0", "4.3", 2, STOPS, False),
+        ("", "4.3", 2, STOPS, False),
+        ("3.9", "4.3", 1, STOPS, False),
+        ("3.9", "4.3", 2, STOPS + 26, False),
+    ],
+    ids=["to 4", "before 4", "from 4", "unknown", "of another leader", "long before"],
 )
-def test_a_silence_after_an_upgrade_may_be_of_old_clients(was: str, became: str, *, is_named: bool) -> None:
+def test_a_silence_after_an_upgrade_may_be_of_old_clients(
+    was: str, became: str, leader: int, stops: int, *, is_named: bool
+) -> None:
     orders = healthy().topics["orders"]
+    orders = replace(orders, partitions=tuple(each._replace(leader=leader) for each in orders.partitions))
     before = replace(healthy(), topics={"orders": orders})
 
     def facts(tick: int) -> Facts:
-        return Facts(logs_seen(tick, lambda at: {("orders", 0): LogOffsets(0, until(STOPS)(at), until(STOPS)(at))}))
+        return Facts(logs_seen(tick, lambda at: {("orders", 0): LogOffsets(0, until(stops)(at), until(stops)(at))}))
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return upgraded(snapshot, tick, was, became, STOPS + 1)
 
-    found = diagnose(watched(change, LATER, before=change(before, 0), facts=facts))
+    found = diagnose(watched(change, LATER + stops - STOPS, before=change(before, 0), facts=facts))
     (claim,) = rows(found)
     assert (claim.severity is Severity.WARNING) is is_named
     assert claim.title.endswith(", after brokers were upgraded") is is_named
