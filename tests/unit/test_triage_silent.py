@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from console.model.cluster import BrokerVersion, GroupLag, PartitionLag
+from console.model.cluster import BrokerVersion, GroupLag, LogDir, PartitionLag, ReplicaSize, ReplicaSizes
 from console.model.connect import SOURCE
 from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
-from console.model.rates import NOT_POLLED, with_ends
+from console.model.rates import NOT_POLLED, with_dirs, with_ends
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import silence, spread
@@ -306,6 +307,32 @@ def test_keys_that_become_one_are_named() -> None:
     assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.LIKELY)
     assert claim.title.startswith("orders/3 gets 98% of the topic's new records, and got 17% before")
     assert "key" in claim.next[0].text
+
+
+def test_a_partition_with_all_records_is_one_row_if_it_is_also_hot() -> None:
+    """Its leader gets 6 MiB/s for it; the sizes alone name it, the ends of the logs tell since when."""
+    before = replace(healthy(), topics={"orders": healthy().topics["orders"]})
+
+    def ends(tick: int) -> dict[tuple[str, int], int]:
+        return {("orders", n): 100 + 50 * min(tick, 9) + max(0, tick - 9) * (300 if n == 3 else 1) for n in range(6)}
+
+    def change(snapshot: Snapshot, tick: int, *, offsets: bool) -> Snapshot:
+        rates = NOT_POLLED
+        for each in range(tick + 1):
+            replicas = [ReplicaSize("orders", n, end * 102_400, 0, False) for (_, n), end in ends(each).items()]
+            dirs = {broker: (LogDir("/data", ReplicaSizes(replicas)),) for broker in (1, 2, 3)}
+            rates = with_dirs(rates, snapshot.topics, dirs, START + each * TICK)
+            if offsets:
+                rates = with_ends(rates, ends(each), ends(each), START + each * TICK)
+        return replace(snapshot, rates=rates)
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda at: {place: LogOffsets(0, end, end) for place, end in ends(at).items()}))
+
+    for offsets, name in ((True, "keys-collapsed"), (False, "hot-partition")):
+        observations = watched(partial(change, offsets=offsets), 30, before=before, facts=facts)
+        found = [each.claim for each in diagnose(observations).causes]
+        assert [each.cause for each in found if each.subject == Subject(topic="orders", partition=3)] == [name]
 
 
 @pytest.mark.parametrize(
