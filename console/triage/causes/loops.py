@@ -5,10 +5,11 @@ Only offsets show them, not a symptom, because such groups do not lag.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from console.model.cluster import GroupLag
 from console.model.lag_trend import LagTrend
 from console.model.numbers import first_few, time_of_day
 from console.model.severity import Certainty, Severity
@@ -48,29 +49,35 @@ class _Round(NamedTuple):
 
 
 def _loops(observations: Observations) -> Iterator[cause.Claim]:
-    for found in _rounds(readings(observations.last.snapshot)):
+    snapshot = observations.last.snapshot
+    for found in _rounds(readings(snapshot), snapshot.lags):
         yield _claim(found)
 
 
 @remembered
-def _rounds(known: Mapping[str, Reading]) -> Sequence[_Round]:
+def _rounds(known: Mapping[str, Reading], lags: Mapping[str, GroupLag]) -> Sequence[_Round]:
     """Return the dead letters that go round."""
-    found = [each for each in _each_round.of(known).values() if each is not None]
+    # Few groups have offsets of both topics, and their offsets change more often than their topics.
+    topics = _each_topics.of(lags)
+    some = (known[name] for name in _with_letters(topics) if name in known)
+    found = [each for reading in some if (each := _round(reading)) is not None]
     if not found:
         return ()
+    readers = _readers(topics)
+
+    def most(topic: str) -> float:
+        return max((_read(known.get(name), topic) for name in readers.get(topic, ())), default=0.0)
+
     # Another group may have read more of the original records, and may be the one that writes the dead letters.
-    most: dict[str, float] = {}  # topic -> the records of it that one group read per second, of the group with the most
-    for each in known.values():
-        for topic, rate in _read(each.trend).items() if each.trend is not None else ():
-            most[topic] = max(rate, most.get(topic, 0.0))
-    return [each for each in found if each.came > most.get(original_of(each.dead) or "", 0.0) * each.seconds]
+    return [each for each in found if each.came > most(original_of(each.dead) or "") * each.seconds]
 
 
-def _read(trend: LagTrend) -> Mapping[str, float]:
-    """Return topic -> the records of it that a group read per second."""
-    _, read = _moved(trend)
-    seconds = max(1.0, trend.last.at - trend.base.at)
-    return {topic: count / seconds for topic, count in read.items()}
+def _read(known: Reading | None, topic: str) -> float:
+    """Return the records of a topic that a group read per second."""
+    if known is None or known.trend is None:
+        return 0.0
+    _, read = _moved(known.trend)
+    return read.get(topic, 0) / max(1.0, known.trend.last.at - known.trend.base.at)
 
 
 def _round(reading: Reading) -> _Round | None:
@@ -85,7 +92,7 @@ def _round(reading: Reading) -> _Round | None:
         return None
     seconds = trend.last.at - trend.base.at
     topics = {each.topic for each in trend.last.lag.partitions}
-    dead = next((topic for topic in sorted(topics) if original_of(topic) in topics), None)
+    dead = _dead(topics)
     if dead is None or seconds < LONG:
         return None
     written, read = _moved(trend)
@@ -103,12 +110,12 @@ def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
         return
     known = readings(snapshot)
     named = {each.dead_letters for each in placed(snapshot.connect, snapshot.configs)}
-    named.update(each.dead for each in _rounds(known))
-    groups = _readers(_each_topics.of(known))
+    named.update(each.dead for each in _rounds(known, snapshot.lags))
+    groups = _readers(_each_topics.of(snapshot.lags))
     for each in observations.past.letters:
         if each.topic in named:
             continue
-        readers = sorted(groups.get(each.original, ()))
+        readers = sorted(name for name in groups.get(each.original, ()) if _reads(known.get(name), each.original))
         who = (
             f"; {first_few(readers, FEW_READERS)} {'read' if readers[1:] else 'reads'} {each.original}"
             if readers
@@ -161,15 +168,29 @@ def about(number: float) -> str:
     return f"{float(f'{number:.2g}'):,.12g}"
 
 
-def _topics(reading: Reading) -> frozenset[str]:
-    """Return the topics that a group reads."""
-    trend = reading.trend
-    return frozenset[str]() if trend is None else frozenset(each.topic for each in trend.last.lag.partitions)
+def _reads(known: Reading | None, topic: str) -> bool:
+    """Return whether a group reads a topic, not only has offsets of it that were left behind."""
+    return known is not None and known.trend is not None and topic in _topics(known.trend.last.lag)
+
+
+def _topics(lag: GroupLag) -> frozenset[str]:
+    return frozenset(each.topic for each in lag.partitions)
+
+
+def _dead(topics: Collection[str]) -> str | None:
+    """Return a topic that has the dead letters of another one of these topics; None if there is none."""
+    return next((topic for topic in sorted(topics) if original_of(topic) in topics), None)
+
+
+@remembered
+def _with_letters(topics: Mapping[str, frozenset[str]]) -> Sequence[str]:
+    """Return the groups with offsets of a topic and of its dead letters. topics: group -> its topics."""
+    return [group for group, mine in topics.items() if len(mine) > 1 and _dead(mine) is not None]
 
 
 @remembered
 def _readers(topics: Mapping[str, frozenset[str]]) -> Mapping[str, Sequence[str]]:
-    """Return topic -> the groups that read it. topics: group -> its topics."""
+    """Return topic -> the groups with offsets of it. topics: group -> its topics."""
     found: dict[str, list[str]] = {}
     for group, mine in topics.items():
         for topic in mine:
@@ -221,7 +242,6 @@ def _came(before: int, now: int) -> int:
     return max(0, now - before) if min(before, now) >= 0 else 0
 
 
-_each_round: RememberedAmong[str, _Round | None] = RememberedAmong(_round)
 _each_topics: RememberedAmong[str, frozenset[str]] = RememberedAmong(_topics)
 
 CAUSES = (
