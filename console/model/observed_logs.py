@@ -41,6 +41,22 @@ class Newest(NamedTuple):
     offset: int
 
 
+PERIOD = 300.0
+"""Seconds of a period of a log: the last one or two of them are its last minutes."""
+LATE = 1.5
+"""The time between two reads that counts as a gap in kac's own reads, as a multiple of the time before."""
+
+
+class Period(NamedTuple):
+    """The writes to a log since a time, in Unix seconds."""
+
+    at: float
+    end: int
+    """The end of the log at that time."""
+    pause: float = 0.0
+    """The longest time without new records that ended since."""
+
+
 class ObservedLog(NamedTuple):
     """The observations of one partition's log over the polls."""
 
@@ -56,7 +72,18 @@ class ObservedLog(NamedTuple):
     grew_at: float | None = None
     """The time of the last poll with a higher end; None without one."""
     pause: float = 0.0
-    """The longest time between two such polls, or from the first poll to the first of them, in seconds."""
+    """The longest time between two such polls, or from the first poll to the first of them, in seconds. The time by
+    which a read came late is left out."""
+    every: float = 0.0
+    """The seconds between the last two reads; 0 before the second one."""
+    periods: tuple[Period, ...] = ()
+    """The last period, and the one before if there is one: they begin at most 10 minutes (two of `PERIOD`) before the
+    last write to a log that is written to all the time."""
+
+    @property
+    def recent_pause(self) -> float:
+        """The longest pause of the last minutes in which the log was written to."""
+        return max((each.pause for each in self.periods), default=self.pause)
 
 
 class Jump(NamedTuple):
@@ -147,7 +174,7 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
     for place, now in logs_read.items():
         known = logs.get(place)
         if known is None or now.start < known.last.start:
-            logs[place] = alike.setdefault((0, now), ObservedLog(now, at, at, now.end, at if now.waiting else None))
+            logs[place] = alike.setdefault((0, now), _first_seen(now, at))
             continue
         was = known.last
         if now == was and (same := alike.get((id(known), now))) is not None:
@@ -160,13 +187,36 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
         stands = now.waiting > 0 and known.stable_since is not None and now.stable == was.stable
         since = known.stable_since if stands else at if now.waiting else None
         first_end = min(known.first_end, now.end)
-        grew_at, pause = known.grew_at, known.pause
+        grew_at, pause, paused = known.grew_at, known.pause, 0.0
         if now.end > was.end:
-            pause, grew_at = max(pause, at - (grew_at or known.first_at)), at
-        logs[place] = alike[id(known), now] = ObservedLog(now, at, known.first_at, first_end, since, grew_at, pause)
+            paused = at - (grew_at or known.first_at) - _late(known, at)
+            pause, grew_at = max(pause, paused), at
+        logs[place] = alike[id(known), now] = ObservedLog(
+            now, at, known.first_at, first_end, since, grew_at, pause, at - known.at, _periods(known, now, at, paused)
+        )
     waiting = {place for place in logs_read if logs[place].stable_since is not None}
     still = frozenset({*waiting, *(place for place in before.waiting if place not in logs_read)})
     return ObservedLogs(at, logs, tuple(jumps[-MOST_JUMPS:]), tuple(falls[-MOST_JUMPS:]), still)
+
+
+def _first_seen(now: LogOffsets, at: float) -> ObservedLog:
+    return ObservedLog(now, at, at, now.end, at if now.waiting else None, periods=(Period(at, now.end),))
+
+
+def _late(known: ObservedLog, at: float) -> float:
+    """Return the seconds by which a read comes later than the reads before."""
+    return at - known.at - known.every if 0 < LATE * known.every < at - known.at else 0.0
+
+
+def _periods(known: ObservedLog, now: LogOffsets, at: float, paused: float) -> tuple[Period, ...]:
+    """Return the periods after one more read. paused: the seconds without records that ended with this read."""
+    last = known.periods[-1]
+    if now.end < known.last.end:
+        return (Period(at, now.end),)
+    # A log without writes keeps its periods: they tell how it was written to.
+    if now.end > known.last.end and at - last.at >= PERIOD:
+        return last._replace(pause=max(last.pause, paused)), Period(at, now.end)
+    return (*known.periods[:-1], last._replace(pause=paused)) if paused > last.pause else known.periods
 
 
 def without_logs(before: ObservedLogs, gone: Set[str]) -> ObservedLogs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,10 +21,12 @@ _WORDS = tuple(
 """Usual words in the names of dead letter topics: Spring's ``orders-dlt`` and ``orders.DLT``, ``dlq.orders``."""
 FEWEST, SHARE, TIMES, WATCHED = 20, 0.03, 5.0, 30.0
 """Limits for a topic that suddenly gets many letters: the number of the latest ones; their share of the records of the
-original topic; their rate as a multiple of the one before; and the seconds for which that was seen."""
+original topic; their rate, and that share, as a multiple of the one before; and the seconds for which that was seen."""
+MOST, OVER = 0.5, 1.25
+"""The minimum share if the share before is unknown; the maximum of letters, as a multiple of the latest original
+records, that can be letters of these: more are letters of older records, or go round."""
 MOST_PARTITIONS, MOST_TOPICS = 5_000, 10_000
 """Maximum number of partitions, and of topics, of a cluster whose dead letters are counted at each poll."""
-KEPT = timedelta(minutes=30)
 
 
 @lru_cache(10_000)
@@ -52,8 +54,11 @@ class Letters(NamedTuple):
     """Its records a second, as of the last poll."""
     was: float
     """Its records a second before."""
-    share: float
-    """Its records as a share of those of the original topic, as of the last poll."""
+    share: float | None
+    """Its records as a share of those of the original topic, as of the last poll; None if the original got fewer: its
+    readers read older records, or letters go round."""
+    usual: float | None
+    """That share before; None if it is unknown, so that nothing proves that more letters come of as many records."""
     at: datetime
     """The time of the first poll that shows it, UTC."""
 
@@ -64,7 +69,7 @@ def letters_after(
     """Return the topics that get many dead letters, after one more poll.
 
     Args:
-        known: those of the last poll. They stay while they get more than the share of the original's records.
+        known: those of the last poll. They stay while as many letters come, and while the share lasts, if it is known.
         rates, before: of this poll and of the last one.
         at: the time of this poll, UTC.
     """
@@ -73,15 +78,38 @@ def letters_after(
     had, found = {each.topic: each for each in known}, []
     for name, original in _dead(topics).items():
         letters, others = _grown(topics[name], logs, rates), _grown(topics[original], logs, rates)
-        share = letters.rate / others.rate if others.rate > 0 else 1.0
-        if letters.recent < FEWEST or share < SHARE:
+        share = _share(letters.rate, others.rate)
+        if letters.recent < FEWEST or (share is not None and share < SHARE):
             continue
         first = had.get(name)
-        if first is not None and at - first.at < KEPT:
-            found.append(first._replace(rate=letters.rate, share=share))
-        elif first is None and letters.watched >= WATCHED and letters.rate >= TIMES * letters.was:
-            found.append(Letters(name, original, letters.rate, letters.was, share, at))
+        if first is not None:
+            if _lasts(first, letters.rate, share):
+                found.append(first._replace(rate=letters.rate, share=share))
+        elif letters.watched >= WATCHED and letters.rate >= TIMES * letters.was:
+            usual = _usual(letters, others, share)
+            if share is None or share >= (MOST if usual is None else TIMES * usual):
+                found.append(Letters(name, original, letters.rate, letters.was, share, usual, at))
     return tuple(found)
+
+
+def _share(letters: float, others: float) -> float | None:
+    """Return letters as a share of the original records; None if they can't be letters of these alone."""
+    return min(1.0, letters / others) if 0 < letters <= OVER * others else None
+
+
+def _usual(letters: _Grown, others: _Grown, share: float | None) -> float | None:
+    """Return the share of letters before; None if too few original records came for a comparison with the present
+    share.
+    """
+    before = others.was * others.watched
+    return letters.was / others.was if share is not None and before * share >= FEWEST else None
+
+
+def _lasts(first: Letters, rate: float, share: float | None) -> bool:
+    # The load of a night may be a tenth of that of the day: compare shares if they are known.
+    if share is None or first.usual is None:
+        return rate >= TIMES * first.was
+    return share >= TIMES * first.usual
 
 
 @remembered

@@ -75,20 +75,31 @@ def _growth(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Growth:
         and max(QUIET, PAUSES * pause) <= logs.at - last <= FORGOTTEN
         and topic in topics
         and not topics[topic].internal
+        and max(QUIET, PAUSES * pause) <= _read_at(topics[topic], logs) - last
     ]
     return Growth(
         sorted(found, key=lambda each: (-each.grew_at, each.topic)), written if len(written) <= MOST_WRITTEN else ()
     )
 
 
+def _read_at(topic: Topic, logs: ObservedLogs) -> float:
+    """Return the time up to which all logs of a topic that were written to were read, Unix seconds. A partition without
+    a leader gets no records, and can't be read.
+    """
+    known = (logs.logs.get((topic.name, each.number)) for each in topic.partitions if each.leader >= 0)
+    return min((log.at for log in known if log is not None and log.grew_at is not None), default=logs.at)
+
+
 BRIEF, STANDS, MOST_OF, FEWEST, FEWEST_TOPICS = 8.0, 15.0, 0.8, 3, 2
 """Limits for a leader whose partitions are not written to: the longest pause of a steady partition, and the seconds
 without a record; the share of its partitions that stand, and of those of other leaders that do not; the minimum number
 of partitions on each side, and of topics."""
+UNREAD = 2.5
+"""Maximum time since the last read of a log that counts, as a multiple of the time between its last two reads."""
 
 
 class Unwritten(NamedTuple):
-    """A leader to whose partitions producers stopped to write, all at once."""
+    """A leader to whose partitions producers stopped writing, all at once."""
 
     leader: int
     partitions: Sequence[tuple[str, int]]
@@ -108,14 +119,17 @@ def _unwritten(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Unwr
     by_leader: dict[int, list[Written]] = {}
     for each in _growth(logs, topics).written:
         log, partition = each.log, partition_in(topics.get(each.topic), each.number)
-        is_steady = log.pause <= BRIEF and (log.grew_at or 0.0) - log.first_at >= max(STEADY, SEEN * log.pause)
-        if partition is not None and is_steady and not topics[each.topic].internal:
+        pause = log.recent_pause
+        is_steady = pause <= BRIEF and (log.grew_at or 0.0) - log.first_at >= max(STEADY, SEEN * pause)
+        # A log that kac could not read lately shows neither that it is written to nor that it is not.
+        is_read = logs.at - log.at <= UNREAD * log.every
+        if partition is not None and is_steady and is_read and not topics[each.topic].internal:
             by_leader.setdefault(partition.leader, []).append(each)
-    stand = {leader: [each for each in mine if _stands(each.log, logs.at)] for leader, mine in by_leader.items()}
+    stand = {leader: [each for each in mine if _stands(each.log)] for leader, mine in by_leader.items()}
     alive: dict[str, set[int]] = {}  # topic -> the leaders of its partitions that are written to
     for leader, mine in by_leader.items():
         for each in mine:
-            if not _stands(each.log, logs.at):
+            if not _stands(each.log):
                 alive.setdefault(each.topic, set()).add(leader)
     found = []
     for leader, mine in stand.items():
@@ -135,8 +149,8 @@ def _unwritten(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Unwr
     return found
 
 
-def _stands(log: ObservedLog, at: float) -> bool:
-    return at - (log.grew_at or at) >= max(STANDS, PAUSES * log.pause)
+def _stands(log: ObservedLog) -> bool:
+    return log.at - (log.grew_at or log.at) >= max(STANDS, PAUSES * log.recent_pause)
 
 
 FIRST_LOOK = 15.0
@@ -178,21 +192,36 @@ def fell_silent(observations: Observations, after: datetime, at: datetime, broke
     logs = observations.last.facts.logs
     earliest, latest = after.timestamp() - WROTE, at.timestamp() + SETTLES
     for topic, by_leader in _last_writes(logs, observations.last.snapshot.topics).items():
-        last = max(by_leader.values()) if broker is None else by_leader.get(broker)
+        some = [*by_leader.values()] if broker is None else [by_leader[broker]] if broker in by_leader else []
+        if not some:
+            continue
+        last = max(each.grew_at for each in some)
         # Measure the silence at the last read of the logs, not now: offsets are read less often than polls are taken.
-        if last is not None and logs.at - last >= QUIET and earliest <= last <= latest:
+        if min(each.read_at for each in some) - last >= QUIET and earliest <= last <= latest:
             yield topic
 
 
+class _Writes(NamedTuple):
+    """The writes to a topic's partitions of one leader."""
+
+    grew_at: float
+    """The time at which one of them was last seen to grow, Unix seconds."""
+    read_at: float
+    """The time up to which all of them were read, Unix seconds."""
+
+
 @remembered
-def _last_writes(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Mapping[str, Mapping[int, float]]:
-    """Return topic -> leader -> the time at which one of its partitions was last seen to grow; seconds since 1970."""
-    found: dict[str, dict[int, float]] = {}
+def _last_writes(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Mapping[str, Mapping[int, _Writes]]:
+    """Return topic -> leader -> the writes to its partitions, without those that have no leader."""
+    found: dict[str, dict[int, _Writes]] = {}
     for (name, number), log in logs.logs.items():
         topic = topics.get(name)
         if log.grew_at is None or topic is None or topic.internal or number >= len(topic.partitions):
             continue
         leader = topic.partitions[number].leader
+        if leader < 0:
+            continue
         by_leader = found.setdefault(name, {})
-        by_leader[leader] = max(log.grew_at, by_leader.get(leader, log.grew_at))
+        known = by_leader.get(leader, _Writes(log.grew_at, log.at))
+        by_leader[leader] = _Writes(max(log.grew_at, known.grew_at), min(log.at, known.read_at))
     return found

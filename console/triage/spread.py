@@ -14,7 +14,13 @@ MOST_OF, AT_MOST, RECORDS, WATCHED, LESS, FEWEST = 0.8, 2.0, 100, 30.0, 0.5, 3
 """Limits for a topic whose records go to one partition: the partition's share of the latest records; its former share,
 as a multiple of an even one; the minimum number of records, then and now, and of seconds before; the share to which the
 writes to the other partitions fell, as more records of one tenant leave the others as they were; and the minimum number
-of partitions."""
+of partitions. "Before" is the last 5 to 10 minutes: the load of a day differs from that of a night."""
+SPREAD = 0.5
+"""Maximum former share of any partition: the records of a topic with a larger one were not spread."""
+MOVED = 0.5, 2.0
+"""The minimum and maximum of the records that the partition gets in addition, as a multiple of those that the others
+lost: keys that become one move the records, while a batch of one tenant adds some, and the end of other tenants takes
+some away."""
 BRIEF = 8.0
 """Maximum seconds without a record in any partition before. Producers without keys may stay with a partition for longer
 (KIP-794): their records are uneven at any time."""
@@ -49,10 +55,12 @@ def collapsed_after(
     """Return the topics whose records go to one partition, after one more poll.
 
     Args:
-        known: those of the last poll. They stay while their partition has most of the records.
+        known: those of the last poll. They stay while their topic gets records, most of them in their partition.
         rates, before: of this poll and of the last one.
         at: the time of this poll, UTC.
     """
+    if any(each.topic not in topics for each in known):
+        known = tuple(each for each in known if each.topic in topics)
     if rates.ends is before.ends or len(rates.ends) > MOST_PARTITIONS:
         return known
     grown: dict[str, dict[int, Counter]] = {}
@@ -69,7 +77,8 @@ def collapsed_after(
 
 def _lasts(known: Collapsed, grown: Mapping[int, Counter], at: datetime) -> bool:
     recent = {number: end.value - end.base for number, end in grown.items()}
-    return at - known.at < KEPT and recent.get(known.number, 0) >= MOST_OF * sum(recent.values())
+    mine = recent.get(known.number, 0)
+    return at - known.at < KEPT and mine > 0 and mine >= MOST_OF * sum(recent.values())
 
 
 def _examined(topic: Topic, logs: ObservedLogs, rates: Rates, at: datetime) -> Iterator[Collapsed]:
@@ -80,15 +89,23 @@ def _examined(topic: Topic, logs: ObservedLogs, rates: Rates, at: datetime) -> I
     for each in topic.partitions:
         place = topic.name, each.number
         end, log = rates.ends.get(place), logs.logs.get(place)
-        if end is None or log is None or end.base < log.first_end or log.grew_at is None or log.pause > BRIEF:
+        if end is None or log is None or log.grew_at is None or log.recent_pause > BRIEF:
             return
-        now[each.number], before[each.number] = end.value - end.base, end.base - log.first_end
-        earlier, lately = max(earlier, end.base_at - log.first_at), max(lately, end.at - end.base_at)
+        since = log.periods[0]
+        if end.base < since.end:
+            return
+        now[each.number], before[each.number] = end.value - end.base, end.base - since.end
+        earlier, lately = max(earlier, end.base_at - since.at), max(lately, end.at - end.base_at)
     recent, former = sum(now.values()), sum(before.values())
     if min(recent, former) < RECORDS or earlier < WATCHED:
         return
     number = max(now, key=lambda each: now[each])
     share, was = now[number] / recent, before[number] / former
-    rest, then = (recent - now[number]) / max(1.0, lately), (former - before[number]) / earlier
-    if share >= MOST_OF and was <= AT_MOST / len(topic.partitions) and rest <= LESS * then:
+    lately = max(1.0, lately)
+    rest, then = (recent - now[number]) / lately, (former - before[number]) / earlier
+    gained, lost = now[number] / lately - before[number] / earlier, then - rest
+    is_moved = (
+        max(before.values()) <= SPREAD * former and rest <= LESS * then and MOVED[0] * lost <= gained <= MOVED[1] * lost
+    )
+    if share >= MOST_OF and was <= AT_MOST / len(topic.partitions) and is_moved:
         yield Collapsed(topic.name, number, share, was, len(topic.partitions), at)

@@ -39,8 +39,10 @@ def upgrades_after(
     if before is now and not (known and known[0].at <= at - KEPT):
         return known
     new = [
-        Upgrade(broker, before[broker].release, version.release, at)
+        Upgrade(broker, was, version.release, at)
         for broker, version in now.items()
-        if broker in before and release_number(before[broker].release) < REFUSES <= release_number(version.release)
+        # The release of a broker may be unknown.
+        if broker in before and (was := before[broker].release)
+        if release_number(was) < REFUSES <= release_number(version.release)
     ]
     return (*(each for each in known if each.at > at - KEPT), *new)

@@ -7,7 +7,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.observed_logs import KEPT_SECONDS, LogOffsets, ObservedLogs, logs_after, without_logs
+from console.model.observed_logs import (
+    KEPT_SECONDS,
+    PERIOD,
+    LogOffsets,
+    ObservedLogs,
+    logs_after,
+    without_logs,
+)
 
 PLACE = ("orders", 0)
 offsets = (
@@ -97,3 +104,33 @@ def test_a_log_is_untrimmed_if_it_grows_and_keeps_its_first_record_while_another
     second = bool(twice) and grows and (not lost[1] or lost[1][-1] < max(twice))
     assert (("readings", 1) in known.untrimmed(lambda topic: TWO[topic])) is second
     assert ("others", 0) not in known.untrimmed(lambda topic: TWO[topic])
+
+
+@given(late=st.integers(3, 20), by=st.floats(5, 60))
+def test_a_late_read_is_no_pause_of_the_producers(late: int, by: float) -> None:
+    """A log that grows at each read has no pause longer than the usual time between two reads."""
+    known = ObservedLogs()
+    for tick in range(25):
+        known = logs_after(known, {PLACE: LogOffsets(0, tick, tick)}, 1_000 + 5.0 * tick + by * (tick >= late))
+    assert abs(known.logs[PLACE].pause - 5) < 1e-6
+
+
+@given(idle=st.integers(1, 300))
+def test_a_log_without_writes_keeps_the_pauses_of_its_last_writes(idle: int) -> None:
+    ends = [0, 1, 1, 1, 2, 3, *[3] * idle]
+    assert observed([LogOffsets(0, end, end) for end in ends]).logs[PLACE].recent_pause == 15
+
+
+@given(quiet=st.integers(2, 30), after=st.integers(1, 200))
+def test_a_pause_is_a_recent_one_for_five_to_ten_minutes(quiet: int, after: int) -> None:
+    """A log grows at each read, but for one pause; the periods hold the last minutes, and the ends at their begin."""
+    ends = [*range(1, 5), *[4] * (quiet - 1), *range(5, 5 + after)]
+    log = observed([LogOffsets(0, end, end) for end in ends]).logs[PLACE]
+    assert log.pause == 5 * quiet
+    if 5 * after <= PERIOD:
+        assert log.recent_pause == 5 * quiet
+    if 5 * after > 2 * PERIOD + 5 * quiet:
+        assert log.recent_pause == 5
+    assert len(log.periods) <= 2
+    assert all(ends[round((each.at - 1_000) / 5)] == each.end for each in log.periods)
+    assert min(log.at - log.first_at, PERIOD) <= log.at - log.periods[0].at <= 2 * PERIOD + 5 * quiet

@@ -8,14 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from console.language.grammar import parse
-from console.model.observed_logs import LogOffsets
+from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.rates import NOT_POLLED, with_ends
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
+from console.triage.causes import loops
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts
-from console.triage.letters import original_of
+from console.triage.letters import letters_after, original_of
 from console.triage.symptoms import Subject
 from tests.support import connectors
 from tests.unit.test_triage import START, TICK, healthy, logs_seen, moved, watched
@@ -109,7 +110,7 @@ def test_letters_that_suddenly_come_are_a_warning_with_their_reader() -> None:
     (claim,) = letters(since_then(0, 20))
     assert claim.subject == Subject(topic="orders.DLT")
     assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.LIKELY)
-    assert claim.title == "orders.DLT gets 24.0 records/s, 33% of those of orders"
+    assert claim.title == "orders.DLT gets 24 records/s, 33% of those of orders"
     assert any("billing reads orders" in each.fact for each in claim.evidence)
     assert claim.next[0].command.startswith("records orders.DLT")
     parse(claim.next[0].command)
@@ -124,10 +125,104 @@ def test_letters_that_suddenly_come_are_a_warning_with_their_reader() -> None:
         pytest.param(since_then(0, 20), {"dead": "refunds.DLT"}, id="of another topic"),
         pytest.param(since_then(0, 20), {"sink": True}, id="of a sink"),
         pytest.param(lambda name, tick: 60 if name == "orders" or 9 < tick < 12 else 0, {"ticks": 30}, id="over"),
+        pytest.param(
+            lambda name, tick: (50 if name == "orders" else 2) * (1 if tick < 10 else 10),
+            {},
+            id="more orders",
+        ),
+        pytest.param(
+            lambda name, tick: 0 if tick < 10 else 500 if name == "orders" else 20, {}, id="first orders of a night"
+        ),
     ],
 )
 def test_letters_as_usual_are_no_row(growth: Callable[[str, int], int], known: dict[str, object]) -> None:
     assert letters(growth, **known) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("growth", "title", "reason"),
+    [
+        (
+            lambda name, tick: 25 if name != "orders" and tick >= 10 else 0,
+            "orders.DLT gets 30 records/s, and got 0 before",
+            "older records",
+        ),
+        (
+            lambda name, tick: 0 if tick < 10 else 500 if name == "orders" else 400,
+            "orders.DLT gets 480 records/s, 80% of those of orders",
+            "too few records before",
+        ),
+    ],
+    ids=["of older orders", "most of the first orders"],
+)
+def test_letters_that_may_be_as_usual_are_a_guess(growth: Callable[[str, int], int], title: str, reason: str) -> None:
+    (claim,) = letters(growth)
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.POSSIBLE)
+    assert claim.title == title
+    assert any(reason in each.fact for each in claim.evidence)
+
+
+def test_letters_stay_a_row_while_their_share_lasts() -> None:
+    """For an hour, the last of it with a tenth of the load."""
+    topics = {name: replace(healthy().topics["orders"], name=name) for name in ("orders", "orders.DLT")}
+    logs, rates, known = ObservedLogs(), NOT_POLLED, ()
+    orders = dead = 0
+    seen = []
+    for tick in range(800):
+        at = START + tick * TICK
+        many = 500 if tick < 600 else 50
+        orders, dead = orders + many, dead + (0 if tick < 20 else many // 5)
+        ends = {("orders", 0): orders, ("orders.DLT", 0): dead}
+        logs = logs_after(logs, {place: LogOffsets(0, end, end) for place, end in ends.items()}, at.timestamp())
+        before, rates = rates, with_ends(rates, ends, ends, at)
+        known = letters_after(known, logs, topics, rates, before, at)
+        seen.append([each.at for each in known])
+    first = next(tick for tick, rows in enumerate(seen) if rows)
+    assert first < 30
+    assert seen[first:] == [[START + first * TICK]] * (800 - first)
+
+
+def test_letters_that_go_round_are_one_row() -> None:
+    def ends(name: str, tick: int) -> int:
+        return 40 * tick if name == "orders" else 900 * max(0, tick - 12)
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        rates = NOT_POLLED
+        for each in range(tick + 1):
+            now = {(name, 0): ends(name, each) for name in snapshot.topics}
+            rates = with_ends(rates, now, now, START + each * TICK)
+        mine = [(name, 0, ends(name, tick), ends(name, tick), "m") for name in snapshot.topics]
+        return replace(with_rows(snapshot, {"fulfilment": ("Stable", mine)}, {}), rates=rates)
+
+    def facts(tick: int) -> Facts:
+        return Facts(
+            logs_seen(
+                tick, lambda at: {(name, 0): LogOffsets(0, ends(name, at), ends(name, at)) for name in before.topics}
+            )
+        )
+
+    topics = {name: replace(healthy().topics["orders"], name=name, topic_id=name) for name in ("orders", "orders.DLT")}
+    before = replace(healthy(), topics=topics)
+    observations = watched(change, 22, before=change(before, 0), facts=facts)
+    assert [each.topic for each in observations.past.letters] == ["orders.DLT"]
+    named = [each.claim.cause for each in diagnose(observations).causes]
+    assert "dead-letters-reread" in named
+    assert "dead-letters-of-service" not in named
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [
+        (0.0, "0"),
+        (0.437, "0.44"),
+        (4.02, "4"),
+        (33.3, "33"),
+        (2_481.0, "2,500"),
+        (1.26e6, "1,300,000"),
+    ],
+)
+def test_a_rate_has_two_digits_that_count(rate: float, text: str) -> None:
+    assert loops.about(rate) == text
 
 
 @pytest.mark.parametrize(

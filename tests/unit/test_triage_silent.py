@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from console.model.cluster import BrokerVersion, GroupLag, PartitionLag
+from console.model.cluster import BrokerVersion, GroupLag, LogDir, PartitionLag, ReplicaSize, ReplicaSizes
 from console.model.connect import SOURCE
-from console.model.observed_logs import LogOffsets
-from console.model.rates import NOT_POLLED, with_ends
+from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
+from console.model.rates import NOT_POLLED, with_dirs, with_ends
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
-from console.triage import silence
+from console.triage import silence, spread
 from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.silence import PAUSES, QUIET, SEEN, STEADY
 from console.triage.symptoms import Subject
 from tests.support import connectors
-from tests.unit.test_triage import START, TICK, healthy, logs_seen, moved, watched
+from tests.unit.test_triage import START, TICK, each_of_orders, healthy, logs_seen, moved, watched
 
 EVERY = TICK.total_seconds()
 STOPS = int(max(STEADY, SEEN * EVERY) / EVERY) + 1
@@ -135,6 +136,36 @@ def test_a_topic_that_is_none_of_its_slips_is_not_named(name: str, made_at: int)
     assert "instead" not in claim.title
 
 
+def half_read(partitions: Sequence[int], ticks: int) -> ObservedLogs:
+    """The logs of orders, whose partitions grow at each tick; these are not read after `STOPS`."""
+
+    def seen(at: int) -> dict[tuple[str, int], LogOffsets]:
+        read = [number for number in range(6) if at <= STOPS or number not in partitions]
+        # Of those that are read, none is written to after `STOPS`.
+        return {("orders", number): LogOffsets(0, until(STOPS)(at), until(STOPS)(at)) for number in read}
+
+    return logs_seen(ticks, seen)
+
+
+@pytest.mark.parametrize(("unread", "leader", "is_silent"), [((), 1, True), ((1,), 2, False), ((1,), -1, True)])
+def test_a_log_that_kac_does_not_read_is_not_one_without_records(
+    unread: Sequence[int], leader: int, *, is_silent: bool
+) -> None:
+    before = replace(healthy(), topics={"orders": healthy().topics["orders"]})
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick <= STOPS or not unread:
+            return snapshot
+        return each_of_orders(snapshot, lambda each: each._replace(leader=leader) if each.number == 1 else each)
+
+    observations = watched(change, LATER, before=before, facts=lambda tick: Facts(half_read(unread, tick)))
+    assert [each.topic for each in silence.silences(observations)] == ["orders"] * is_silent
+    changed = START + STOPS * TICK
+    assert [*silence.fell_silent(observations, changed, changed)] == ["orders"] * is_silent
+    assert [*silence.fell_silent(observations, changed, changed, 1)] == ["orders"]
+    assert [*silence.fell_silent(observations, changed, changed, 2)] == ["orders"] * (leader != 2)
+
+
 def sourced(ticks: int, *, again: int = 999, goes_on: bool = False, kind: str = SOURCE) -> list[Claim]:
     """The rows on orders, whose source connector pg is deleted at `STOPS`.
 
@@ -245,12 +276,63 @@ def test_partitions_that_rest_for_other_reasons_are_no_matter_of_their_leader(
     assert "leader-unwritten" not in {each.cause for each in written(growth, ticks, topics=topics)}
 
 
+@pytest.mark.parametrize(("unread_from", "skipped"), [(6, 0), (999, 3)], ids=["a leader's logs unread", "a late read"])
+def test_what_kac_did_not_read_says_nothing_about_a_leader(unread_from: int, skipped: int) -> None:
+    """Partitions of broker 2 that grow, but are not read, are no row. Those that stop are, after one late read too."""
+    orders = healthy().topics["orders"]
+    before = replace(healthy(), topics={name: replace(orders, name=name) for name in ("orders", "users")})
+    stops = 999 if unread_from < 999 else STOPS + 5
+
+    def facts(tick: int) -> Facts:
+        logs = ObservedLogs()
+        for at in range(tick + 1):
+            ends = {
+                (name, number): 100 + 10 * (min(at, stops) if led_by(number) == 2 else at)
+                for name in ("orders", "users")
+                for number in range(6)
+                if at < unread_from or led_by(number) != 2
+            }
+            read = {place: LogOffsets(0, end, end) for place, end in ends.items()}
+            if at != skipped or not skipped:
+                logs = logs_after(logs, read, (START + at * TICK).timestamp())
+        return Facts(logs)
+
+    found = diagnose(watched(lambda snapshot, _tick: snapshot, STOPS + 10, before=before, facts=facts)).causes
+    assert ("leader-unwritten" in {each.claim.cause for each in found}) is (unread_from == 999)
+
+
 def test_keys_that_become_one_are_named() -> None:
     (claim,) = written(lambda _t, n, tick: 50 if tick < 10 else 300 if n == 3 else 1, 20, topics=("orders",))
     assert (claim.cause, claim.subject) == ("keys-collapsed", Subject(topic="orders", partition=3))
     assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.LIKELY)
     assert claim.title.startswith("orders/3 gets 98% of the topic's new records, and got 17% before")
     assert "key" in claim.next[0].text
+
+
+def test_a_partition_with_all_records_is_one_row_if_it_is_also_hot() -> None:
+    """Its leader gets 6 MiB/s for it; the sizes alone name it, the ends of the logs tell since when."""
+    before = replace(healthy(), topics={"orders": healthy().topics["orders"]})
+
+    def ends(tick: int) -> dict[tuple[str, int], int]:
+        return {("orders", n): 100 + 50 * min(tick, 9) + max(0, tick - 9) * (300 if n == 3 else 1) for n in range(6)}
+
+    def change(snapshot: Snapshot, tick: int, *, offsets: bool) -> Snapshot:
+        rates = NOT_POLLED
+        for each in range(tick + 1):
+            replicas = [ReplicaSize("orders", n, end * 102_400, 0, False) for (_, n), end in ends(each).items()]
+            dirs = {broker: (LogDir("/data", ReplicaSizes(replicas)),) for broker in (1, 2, 3)}
+            rates = with_dirs(rates, snapshot.topics, dirs, START + each * TICK)
+            if offsets:
+                rates = with_ends(rates, ends(each), ends(each), START + each * TICK)
+        return replace(snapshot, rates=rates)
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda at: {place: LogOffsets(0, end, end) for place, end in ends(at).items()}))
+
+    for offsets, name in ((True, "keys-collapsed"), (False, "hot-partition")):
+        observations = watched(partial(change, offsets=offsets), 30, before=before, facts=facts)
+        found = [each.claim for each in diagnose(observations).causes]
+        assert [each.cause for each in found if each.subject == Subject(topic="orders", partition=3)] == [name]
 
 
 @pytest.mark.parametrize(
@@ -262,11 +344,44 @@ def test_keys_that_become_one_are_named() -> None:
         (lambda _t, _n, _tick: 50, 20),
         (lambda _t, n, tick: 50 if tick < 3 else 300 if n == 3 else 1, 8),
         (lambda _t, n, tick: 300 if n == (tick // 4) % 6 else 0, 40),
+        (lambda _t, n, tick: 50 if tick < 10 else (300 if n == 3 else 1) if tick < 20 else 0, 28),
+        (lambda _t, n, tick: 50 if tick < 10 else 615 if n == 3 else 15, 20),
+        (lambda _t, n, tick: 50 if tick < 10 else 60 if n == 3 else 1, 20),
+        (lambda _t, n, tick: 300 if n == (3 if tick < 10 else 4) else 5, 20),
     ],
-    ids=["always", "more of one tenant", "few records", "spread", "not seen for long", "one after the other"],
+    ids=[
+        "always",
+        "more of one tenant",
+        "few records",
+        "spread",
+        "not seen for long",
+        "one after the other",
+        "over",
+        "less load and a batch of one tenant",
+        "one tenant stays",
+        "one after another",
+    ],
 )
 def test_an_uneven_topic_that_was_or_has_more_is_no_row(growth: Callable[[str, int, int], int], ticks: int) -> None:
     assert "keys-collapsed" not in {each.cause for each in written(growth, ticks, topics=("orders",))}
+
+
+def test_the_load_of_half_an_hour_ago_is_no_measure_and_a_deleted_topic_is_no_row() -> None:
+    topics = {"orders": healthy().topics["orders"]}
+    places = [("orders", number) for number in range(6)]
+    logs, rates = ObservedLogs(), NOT_POLLED
+    ends = dict.fromkeys(places, 100)
+    for tick in range(410):
+        at = START + tick * TICK
+        for number in range(6):
+            # The load of a day, then that of a night, then a batch of one tenant in addition.
+            ends["orders", number] += 50 if tick < 200 else 200 if tick >= 400 and number == 3 else 5
+        logs = logs_after(logs, {place: LogOffsets(0, end, end) for place, end in ends.items()}, at.timestamp())
+        before, rates = rates, with_ends(rates, places, ends, at)
+        assert spread.collapsed_after((), logs, topics, rates, before, at) == ()
+    first = spread.Collapsed("orders", 3, 0.9, 0.1, 6, at)
+    assert spread.collapsed_after([first], logs, topics, rates, rates, at) == [first]
+    assert spread.collapsed_after([first], logs, {}, rates, rates, at) == ()
 
 
 # -- brokers that refuse old clients -----------------------------------------------------------------------------------
@@ -279,19 +394,31 @@ def upgraded(snapshot: Snapshot, tick: int, was: str, became: str, at: int) -> S
 
 
 @pytest.mark.parametrize(
-    ("was", "became", "is_named"), [("3.9", "4.3", True), ("3.7", "3.9", False), ("4.0", "4.3", False)]
+    ("was", "became", "leader", "stops", "is_named"),
+    [
+        ("3.9", "4.3", 2, STOPS, True),
+        ("3.7", "3.9", 2, STOPS, False),
+        ("4.0", "4.3", 2, STOPS, False),
+        ("", "4.3", 2, STOPS, False),
+        ("3.9", "4.3", 1, STOPS, False),
+        ("3.9", "4.3", 2, STOPS + 26, False),
+    ],
+    ids=["to 4", "before 4", "from 4", "unknown", "of another leader", "long before"],
 )
-def test_a_silence_after_an_upgrade_may_be_of_old_clients(was: str, became: str, *, is_named: bool) -> None:
+def test_a_silence_after_an_upgrade_may_be_of_old_clients(
+    was: str, became: str, leader: int, stops: int, *, is_named: bool
+) -> None:
     orders = healthy().topics["orders"]
+    orders = replace(orders, partitions=tuple(each._replace(leader=leader) for each in orders.partitions))
     before = replace(healthy(), topics={"orders": orders})
 
     def facts(tick: int) -> Facts:
-        return Facts(logs_seen(tick, lambda at: {("orders", 0): LogOffsets(0, until(STOPS)(at), until(STOPS)(at))}))
+        return Facts(logs_seen(tick, lambda at: {("orders", 0): LogOffsets(0, until(stops)(at), until(stops)(at))}))
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return upgraded(snapshot, tick, was, became, STOPS + 1)
 
-    found = diagnose(watched(change, LATER, before=change(before, 0), facts=facts))
+    found = diagnose(watched(change, LATER + stops - STOPS, before=change(before, 0), facts=facts))
     (claim,) = rows(found)
     assert (claim.severity is Severity.WARNING) is is_named
     assert claim.title.endswith(", after brokers were upgraded") is is_named

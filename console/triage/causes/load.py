@@ -19,9 +19,11 @@ from console.triage.symptoms import Subject
 
 def _hot(observations: Observations) -> Iterator[cause.Claim]:
     snapshot = observations.last.snapshot
+    # `keys-collapsed` names these, with the shares before.
+    collapsed = {(each.topic, each.number) for each in observations.past.collapsed}
     for each in hot(snapshot):
         since = observations.past.hot.get(each.place)
-        if since is None or observations.last.at - since < LASTS:
+        if since is None or each.place in collapsed or observations.last.at - since < LASTS:
             continue
         name, number = each.place
         yield cause.Claim(
@@ -72,7 +74,7 @@ CAUSES = (
         reads="DescribeLogDirs for a minute",
         takes=(
             "likely: for a minute the partition gets five times the median of its topic, half of its leader's bytes, "
-            "and at least 1 MiB/s"
+            "and at least 1 MiB/s. Not if keys-collapsed names the partition"
         ),
     ),
 )

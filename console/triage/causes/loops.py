@@ -5,19 +5,20 @@ Only offsets show them, not a symptom, because such groups do not lag.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from console.model.cluster import GroupLag
 from console.model.lag_trend import LagTrend
 from console.model.numbers import first_few, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.connectors import placed
-from console.triage.letters import original_of
+from console.triage.letters import Letters, original_of
 from console.triage.observations import Observations
 from console.triage.readers import Reading
-from console.triage.remembered import RememberedAmong
+from console.triage.remembered import RememberedAmong, remembered
 from console.triage.symptoms import Subject, readings
 
 NAME, MORE = "dead-letters-reread", "dead-letters-of-service"
@@ -48,20 +49,35 @@ class _Round(NamedTuple):
 
 
 def _loops(observations: Observations) -> Iterator[cause.Claim]:
-    known = readings(observations.last.snapshot)
-    for found in _each_round.of(known).values():
-        if found is None:
-            continue
-        # Another group may have read more of the original records, and may be the one that writes the dead letters.
-        others = (_read(each.trend, original_of(found.dead)) for each in known.values() if each.trend is not None)
-        if found.came > max(others, default=0.0) * found.seconds:
-            yield _claim(found)
+    snapshot = observations.last.snapshot
+    for found in _rounds(readings(snapshot), snapshot.lags):
+        yield _claim(found)
 
 
-def _read(trend: LagTrend, topic: str | None) -> float:
+@remembered
+def _rounds(known: Mapping[str, Reading], lags: Mapping[str, GroupLag]) -> Sequence[_Round]:
+    """Return the dead letters that go round."""
+    # Few groups have offsets of both topics, and their offsets change more often than their topics.
+    topics = _each_topics.of(lags)
+    some = (known[name] for name in _with_letters(topics) if name in known)
+    found = [each for reading in some if (each := _round(reading)) is not None]
+    if not found:
+        return ()
+    readers = _readers(topics)
+
+    def most(topic: str) -> float:
+        return max((_read(known.get(name), topic) for name in readers.get(topic, ())), default=0.0)
+
+    # Another group may have read more of the original records, and may be the one that writes the dead letters.
+    return [each for each in found if each.came > most(original_of(each.dead) or "") * each.seconds]
+
+
+def _read(known: Reading | None, topic: str) -> float:
     """Return the records of a topic that a group read per second."""
-    _, read = _moved(trend)
-    return read.get(topic or "", 0) / max(1.0, trend.last.at - trend.base.at)
+    if known is None or known.trend is None:
+        return 0.0
+    _, read = _moved(known.trend)
+    return read.get(topic, 0) / max(1.0, known.trend.last.at - known.trend.base.at)
 
 
 def _round(reading: Reading) -> _Round | None:
@@ -76,7 +92,7 @@ def _round(reading: Reading) -> _Round | None:
         return None
     seconds = trend.last.at - trend.base.at
     topics = {each.topic for each in trend.last.lag.partitions}
-    dead = next((topic for topic in sorted(topics) if original_of(topic) in topics), None)
+    dead = _dead(topics)
     if dead is None or seconds < LONG:
         return None
     written, read = _moved(trend)
@@ -88,13 +104,18 @@ def _round(reading: Reading) -> _Round | None:
 
 
 def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the topics of dead letters that suddenly get many, without those of sinks."""
+    """Yield the topics of dead letters that suddenly get many, without those of sinks, and those that go round."""
     snapshot = observations.last.snapshot
-    of_sinks = {each.dead_letters for each in placed(snapshot.connect, snapshot.configs)}
+    if not observations.past.letters:
+        return
+    known = readings(snapshot)
+    named = {each.dead_letters for each in placed(snapshot.connect, snapshot.configs)}
+    named.update(each.dead for each in _rounds(known, snapshot.lags))
+    groups = _readers(_each_topics.of(snapshot.lags))
     for each in observations.past.letters:
-        if each.topic in of_sinks:
+        if each.topic in named:
             continue
-        readers = sorted(name for name, known in readings(snapshot).items() if _reads(known, each.original))
+        readers = sorted(name for name in groups.get(each.original, ()) if _reads(known.get(name), each.original))
         who = (
             f"; {first_few(readers, FEW_READERS)} {'read' if readers[1:] else 'reads'} {each.original}"
             if readers
@@ -104,13 +125,21 @@ def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
             cause=MORE,
             subject=Subject(topic=each.topic),
             severity=Severity.WARNING,
-            certainty=Certainty.LIKELY,
-            title=f"{each.topic} gets {each.rate:,.1f} records/s, {each.share:.0%} of those of {each.original}",
+            certainty=Certainty.POSSIBLE if each.share is None or each.usual is None else Certainty.LIKELY,
+            title=f"{each.topic} gets {about(each.rate)} records/s, "
+            + (
+                f"and got {about(each.was)} before"
+                if each.share is None
+                else f"{about(each.share * 100)}% of those of {each.original}"
+            ),
             since=each.at,
             evidence=(
                 cause.Evidence(
-                    f"it got {each.was:,.1f} records/s before {time_of_day(each.at)}", "ListOffsets over time"
+                    f"it got {about(each.was)} records/s before {time_of_day(each.at)}"
+                    + ("" if each.usual is None else f", {about(each.usual * 100)}% of those of {each.original}"),
+                    "ListOffsets over time",
                 ),
+                *_unproven(each),
                 cause.Evidence(f"its name says that it has the dead letters of {each.original}{who}", "Metadata"),
             ),
             next=(
@@ -120,11 +149,53 @@ def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
                     f"records {each.topic}",
                 ),
             ),
+            alone=True,
         )
 
 
-def _reads(known: Reading, topic: str) -> bool:
-    return known.trend is not None and any(each.topic == topic for each in known.trend.last.lag.partitions)
+def _unproven(letters: Letters) -> Sequence[cause.Evidence]:
+    if letters.share is None:
+        what = f"{letters.original} gets fewer: these may be letters of older records, as usual with as many"
+    elif letters.usual is None:
+        what = f"{letters.original} got too few records before to tell how many of them become letters"
+    else:
+        return ()
+    return (cause.Evidence(what, "ListOffsets over time"),)
+
+
+def about(number: float) -> str:
+    """Return a number with two digits that count, so that the text of a row stays from poll to poll."""
+    return f"{float(f'{number:.2g}'):,.12g}"
+
+
+def _reads(known: Reading | None, topic: str) -> bool:
+    """Return whether a group reads a topic, not only has offsets of it that were left behind."""
+    return known is not None and known.trend is not None and topic in _topics(known.trend.last.lag)
+
+
+def _topics(lag: GroupLag) -> frozenset[str]:
+    return frozenset(each.topic for each in lag.partitions)
+
+
+def _dead(topics: Collection[str]) -> str | None:
+    """Return a topic that has the dead letters of another one of these topics; None if there is none."""
+    return next((topic for topic in sorted(topics) if original_of(topic) in topics), None)
+
+
+@remembered
+def _with_letters(topics: Mapping[str, frozenset[str]]) -> Sequence[str]:
+    """Return the groups with offsets of a topic and of its dead letters. topics: group -> its topics."""
+    return [group for group, mine in topics.items() if len(mine) > 1 and _dead(mine) is not None]
+
+
+@remembered
+def _readers(topics: Mapping[str, frozenset[str]]) -> Mapping[str, Sequence[str]]:
+    """Return topic -> the groups with offsets of it. topics: group -> its topics."""
+    found: dict[str, list[str]] = {}
+    for group, mine in topics.items():
+        for topic in mine:
+            found.setdefault(topic, []).append(group)
+    return found
 
 
 def _claim(found: _Round) -> cause.Claim:
@@ -134,7 +205,7 @@ def _claim(found: _Round) -> cause.Claim:
         subject=Subject(group=found.group, topic=dead),
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY,
-        title=f"group {found.group} reads its own dead letters: {rate:,.0f} records/s go round in {dead}",
+        title=f"group {found.group} reads its own dead letters: {about(rate)} records/s go round in {dead}",
         since=datetime.fromtimestamp(found.since, UTC),
         evidence=(
             cause.Evidence(
@@ -171,7 +242,7 @@ def _came(before: int, now: int) -> int:
     return max(0, now - before) if min(before, now) >= 0 else 0
 
 
-_each_round: RememberedAmong[str, _Round | None] = RememberedAmong(_round)
+_each_topics: RememberedAmong[str, frozenset[str]] = RememberedAmong(_topics)
 
 CAUSES = (
     cause.CauseRule(
@@ -180,7 +251,9 @@ CAUSES = (
         reads="ListOffsets over time, Metadata",
         takes=(
             "likely: a topic whose name says that it has the dead letters of another one gets 20 records in 30 s, 3 % "
-            "of those of the other topic, and 5 times as many as before. Not with more than 5,000 partitions"
+            "of those of the other topic, and both the letters and that share are 5 times those before. Possible: the "
+            "other topic gets fewer records than letters; or it got too few before, and half of them are letters now. "
+            "Not those that go round, nor with more than 5,000 partitions"
         ),
     ),
     cause.CauseRule(

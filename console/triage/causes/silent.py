@@ -12,12 +12,11 @@ from console.model.inheritance import AUTO_CREATE, is_made_on_request
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
-from console.triage.causes.upgraded import LOOK, upgraded
+from console.triage.causes.upgraded import AT_ONCE, LOOK, upgraded
 from console.triage.connectors import quiet_topics
 from console.triage.observations import Observations
 from console.triage.silence import Silence, fell_silent, instead_of, silences, unwritten
 from console.triage.symptoms import CLUSTER, Subject
-from console.triage.upgrades import Upgrade
 
 NAME, MISSPELT, UNSOURCED = "writes-stopped", "written-elsewhere", "source-deleted"
 UNREACHED, COLLAPSED = "leader-unwritten", "keys-collapsed"
@@ -173,15 +172,23 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     meant = quiet_topics(snapshot.connect, snapshot.configs)
     meant |= {topic for each in observations.past.sources if not each.created for topic in each.topics}
     found = [each for each in silences(observations) if each.topic not in elsewhere and each.topic not in meant]
-    for some in [[each] for each in found] if len(found) <= FEW else [found]:
-        yield _claim(some, observations.past.upgrades)
+    crossed = {each.topic: _crossed(each, observations) for each in found} if observations.past.upgrades else {}
+    alike = [[each for each in found if (crossed.get(each.topic) is None) is is_none] for is_none in (False, True)]
+    for mine in alike:
+        for some in [[each] for each in mine] if len(mine) <= FEW else [mine]:
+            yield _claim(some, crossed.get(some[0].topic))
 
 
-def _claim(some: Sequence[Silence], upgrades: Sequence[Upgrade]) -> cause.Claim:
+def _crossed(silence: Silence, observations: Observations) -> cause.Evidence | None:
+    """Return, as evidence, that a leader of a topic was upgraded just before the silence."""
+    leaders = {each.leader for each in observations.last.snapshot.topics[silence.topic].partitions}
+    return upgraded(observations.past.upgrades, datetime.fromtimestamp(silence.grew_at, UTC), AT_ONCE, leaders)
+
+
+def _claim(some: Sequence[Silence], crossed: cause.Evidence | None) -> cause.Claim:
     first = some[0]
     since = datetime.fromtimestamp(first.grew_at, UTC)
     names = first_few([each.topic for each in some], FEW)
-    crossed = upgraded(upgrades, since)
     return cause.Claim(
         cause=NAME,
         subject=Subject(topic=first.topic) if len(some) == 1 else CLUSTER,
@@ -227,9 +234,9 @@ CAUSES = (
         _collapsed,
         reads="ListOffsets over time",
         takes=(
-            "likely: a partition gets 80 % of its topic's new records, had at most twice an even share before, and the "
-            "other partitions get less than half of before, when each got a record every 8 s. Not with more than 5,000 "
-            "partitions"
+            "likely: a partition gets 80 % of its topic's new records, had at most twice an even share in the 5 to 10 "
+            "minutes before, and the other partitions get less than half of before, when each got a record every 8 s. "
+            "It gained 0.5 to 2 times the records that the others lost. Not with more than 5,000 partitions"
         ),
     ),
     cause.CauseRule(
@@ -256,7 +263,8 @@ CAUSES = (
         reads="ListOffsets over time",
         takes=(
             "information: the topic got no new record for longer than 3 times the longest pause before. A likely "
-            "warning within an hour after brokers were upgraded to 4.0 or later, which refuse clients older than 2.1"
+            "warning within 2 minutes after a leader of the topic was upgraded to 4.0 or later, which refuses clients "
+            "older than 2.1"
         ),
     ),
 )

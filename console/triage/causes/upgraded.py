@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from console.model.numbers import first_few, time_of_day
@@ -15,14 +15,22 @@ SETTLES = timedelta(seconds=90)
 minute, once all brokers answer."""
 
 
-def upgraded(known: Sequence[Upgrade], since: datetime) -> cause.Evidence | None:
-    """Return, as evidence, the upgrades within the hour before clients stopped; None if there are none.
+AT_ONCE = timedelta(minutes=2)
+"""The maximum time from the upgrade of a partition's leader to the last record of clients that it refuses."""
+
+
+def upgraded(
+    known: Sequence[Upgrade], since: datetime, within: timedelta = KEPT, leaders: Collection[int] | None = None
+) -> cause.Evidence | None:
+    """Return, as evidence, the upgrades shortly before clients stopped; None if there are none.
 
     Args:
         since: the time at which the clients stopped, UTC.
+        within: the maximum time from an upgrade to `since`.
+        leaders: the brokers of which one must be among the upgraded ones, within that time; None for any.
     """
-    found = [each for each in known if since - KEPT <= each.at <= since + SETTLES]
-    if not found:
+    found = [each for each in known if since - within <= each.at <= since + SETTLES]
+    if not found or not (leaders is None or any(each.broker in leaders for each in found)):
         return None
     first = found[0]
     who = f"broker {first.broker} runs" if len(found) == 1 else f"brokers {_numbers(found)} run"
