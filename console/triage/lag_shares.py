@@ -76,16 +76,41 @@ def growing_part(group: Group, trend: LagTrend, topics: Mapping[str, Topic]) -> 
     return min((each for each in found if each.share >= MOST_OF), key=lambda each: each.partitions, default=None)
 
 
-def loaded_member(group: Group) -> Part | None:
+class Loaded(NamedTuple):
+    """A member that has most of a group's partitions while others have none."""
+
+    name: str
+    """The client id and host of the member."""
+    partitions: int
+    of: int
+    """The number of the group's partitions."""
+    idle: int
+    """The number of members without a partition."""
+    members: int
+    """The number of the group's members."""
+    helps: bool
+    """Whether a member without a partition subscribes to all topics of this one, so that it could have some of its
+    partitions."""
+
+
+def loaded_member(group: Group) -> Loaded | None:
     """Return the member that has most of a group's partitions while others have none; None if there is none."""
     held = [(len(each.assignment), each) for each in group.members or ()]
-    count, idle = sum(number for number, _ in held), sum(not number for number, _ in held)
+    count, idle = sum(number for number, _ in held), [each for number, each in held if not number]
     if count < FEWEST or group.type == "share":
         return None
     most, member = max(held, key=lambda each: each[0])
     if most < MOST_OF * count or most * len(held) < MEAN_TIMES * count or not idle:
         return None
-    return Part("member", f"{member.client_id}@{member.host.removeprefix('/')}", 1.0, most, count)
+    topics = {topic for topic, _ in member.assignment}
+    return Loaded(
+        f"{member.client_id}@{member.host.removeprefix('/')}",
+        most,
+        count,
+        len(idle),
+        len(held),
+        any(topics <= {*each.topics} for each in idle),
+    )
 
 
 class Changed(NamedTuple):

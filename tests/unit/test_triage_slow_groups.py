@@ -20,6 +20,7 @@ from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
+from console.triage.lag_shares import loaded_member
 from tests.support import connectors, samples
 from tests.unit.test_triage import healthy, watched
 
@@ -32,6 +33,7 @@ def slow(
     ticks: int,
     *,
     topics: tuple[str, ...] = (),
+    type_: str = "classic",
     assignor: str = "",
     connect: Callable[[int], Mapping[str, ConnectCluster]] = lambda _: {},
     configs: Mapping[ConfigResource, ConfigSet] | None = None,
@@ -40,7 +42,7 @@ def slow(
 
     Args:
         rows: tick -> committed, end and member of each partition; those of orders, unless `topics` names a topic each.
-        assignor: of the group.
+        type_, assignor: of the group. Its members subscribe to all topics.
         connect: tick -> the Connect clusters.
         configs: of topics.
     """
@@ -49,11 +51,17 @@ def slow(
         places = [*zip(topics, [0] * len(topics), strict=True)] or [("orders", n) for n in range(6)]
         mine = [(*place, *row) for place, row in zip(places, rows(tick), strict=False)]
         members = tuple(
-            cluster.GroupMember(who, who, f"/10.0.0.{who[-1]}", tuple((t, n) for t, n, _, _, by in mine if by == who))
+            cluster.GroupMember(
+                who,
+                who,
+                f"/10.0.0.{who[-1]}",
+                tuple((t, n) for t, n, _, _, by in mine if by == who),
+                topics=topics or ("orders",),
+            )
             for who in ("app-1", "app-2", "app-3")
         )
         lags = tuple(cluster.PartitionLag(t, n, at, end, end - at, who) for t, n, at, end, who in mine)
-        group = cluster.Group("billing", "Stable", "consumer", assignor, coordinator=1, members=members)
+        group = cluster.Group("billing", "Stable", type_, "consumer", coordinator=1, members=members, assignor=assignor)
         known = snapshot.topics["orders"]
         more = {name: replace(known, name=name, topic_id=name) for name in topics}
         return replace(
@@ -193,14 +201,36 @@ def test_records_that_retention_deletes_before_they_are_read_are_told(
         assert parse(claim.next[0].command)
 
 
-def test_an_assignor_that_gives_one_member_all_is_told() -> None:
+@pytest.mark.parametrize(
+    ("type_", "assignor", "is_step"),
+    [
+        pytest.param("classic", "range", True, id="range"),
+        pytest.param("classic", "stream", False, id="Kafka Streams"),
+        pytest.param("classic", "sticky", False, id="another assignor"),
+        pytest.param("consumer", "range", False, id="an assignor of the brokers"),
+    ],
+)
+def test_a_member_with_all_partitions_is_told(type_: str, assignor: str, *, is_step: bool) -> None:
+    """Only members of classic groups with the range assignor have a step: two rolling restarts."""
+
     def rows(tick: int) -> list[tuple[int, int, str]]:
         return [(100 + 10 * tick, 100 + 50 * tick, "app-1") for _ in range(4)]
 
-    (claim,) = slow(rows, 20, topics=("a", "b", "c", "d"), assignor="range")
+    (claim,) = slow(rows, 20, topics=("a", "b", "c", "d"), type_=type_, assignor=assignor)
     assert "app-1@10.0.0.1 has 4 of its 4 partitions" in claim.title
-    assert any("(assignor range)" in each.fact for each in claim.evidence)
-    assert "cooperative-sticky" in claim.next[0].text
+    assert any(each.fact.endswith(f"(assignor {assignor}); 2 of its 3 members have none") for each in claim.evidence)
+    assert any("assignment.strategy" in each.text for each in claim.next) is is_step
+    if is_step:
+        assert "first [cooperative-sticky, range] on all members, then without range" in claim.next[0].text
+
+
+def test_members_that_have_no_partition_may_subscribe_to_other_topics() -> None:
+    held = cluster.GroupMember("m1", "a", "/h", tuple((topic, 0) for topic in "abcd"), topics=tuple("abcd"))
+    for topics, helps in ((tuple("abcd"), True), (("a",), False)):
+        idle = tuple(cluster.GroupMember(name, name, "/h", topics=topics) for name in ("m2", "m3"))
+        loaded = loaded_member(cluster.Group("g", "Stable", "classic", "consumer", members=(held, *idle)))
+        assert loaded is not None
+        assert loaded.helps is helps
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from console.model.cluster import Group
 from console.model.config import text_in, topic_resource
 from console.model.lag_trend import LagTrend, Place
 from console.model.numbers import first_few, long_number, time_of_day
@@ -16,7 +17,8 @@ from console.model.snapshot import Snapshot
 from console.plan.amounts import measured_time
 from console.triage import cause
 from console.triage.folding import FEW
-from console.triage.lag_shares import Changed, Part, growing_part, loaded_member, what_changed
+from console.triage.group_beginnings import CLASSIC
+from console.triage.lag_shares import Changed, Loaded, Part, growing_part, loaded_member, what_changed
 from console.triage.past import Past
 from console.triage.readers import Reading
 
@@ -31,9 +33,11 @@ _LOOK_AT_WRITERS = cause.Next(
     "look at what writes to its topics: a replay, retries, a new producer or connector. Its consumers read no slower "
     "than before"
 )
+_RANGE = "range"
 _SPREAD = cause.Next(
-    "set partition.assignment.strategy of its members to cooperative-sticky: range gives the first member the first "
-    "partitions of each topic, and so all topics of one partition"
+    "give its members another partition.assignment.strategy in two rolling restarts: first [cooperative-sticky, range] "
+    "on all members, then without range, which gives the first member the first partitions of each topic, and so all "
+    "topics of one partition. librdkafka's clients can't mix these two: [roundrobin, range] there"
 )
 _STEPS = {
     "member": "look at {}: its CPU limit, its log, its way to what it calls; the other members keep up",
@@ -71,10 +75,7 @@ def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, past: Pas
         claim = _with_retention(claim, reached)
     loaded = loaded_member(group)
     if loaded is not None:
-        how = f" (assignor {group.protocol})" if group.protocol else ""
-        has = f"{loaded.name} has {loaded.partitions} of its {loaded.of} partitions"
-        fact = cause.Evidence(f"{has}{how}; other members have none", "DescribeGroups")
-        return _with(claim, has, fact, _SPREAD)
+        return _with_load(claim, group, loaded)
     part = growing_part(group, trend, snapshot.topics)
     if part is None:
         return claim
@@ -85,6 +86,18 @@ def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, past: Pas
     )
     where = _PLACES[part.kind].format(part.name)
     return _with(claim, f"{part.share:.0%} of it {where}", fact, _step(part))
+
+
+def _with_load(claim: cause.Claim, group: Group, loaded: Loaded) -> cause.Claim:
+    """Return the claim with the member that has most partitions. Only classic groups of plain consumers take their
+    assignor from partition.assignment.strategy; Kafka Streams sets its own.
+    """
+    how = f" (assignor {group.assignor})" if group.assignor else ""
+    has = f"{loaded.name} has {loaded.partitions} of its {loaded.of} partitions"
+    none = "has none" if loaded.idle == 1 else "have none"
+    fact = cause.Evidence(f"{has}{how}; {loaded.idle} of its {loaded.members} members {none}", "DescribeGroups")
+    spreads = group.type == CLASSIC and group.assignor == _RANGE and loaded.helps
+    return _with(claim, has, fact, _SPREAD if spreads else None)
 
 
 class _Reached(NamedTuple):
@@ -139,8 +152,9 @@ def _step(part: Part) -> cause.Next:
     return cause.Next(_STEPS[part.kind].format(part.name))
 
 
-def _with(claim: cause.Claim, says: str, fact: cause.Evidence, step: cause.Next) -> cause.Claim:
-    return replace(claim, title=f"{claim.title}: {says}", evidence=(*claim.evidence, fact), next=(step, *claim.next))
+def _with(claim: cause.Claim, says: str, fact: cause.Evidence, step: cause.Next | None) -> cause.Claim:
+    steps = cause.given(step, *claim.next)
+    return replace(claim, title=f"{claim.title}: {says}", evidence=(*claim.evidence, fact), next=steps)
 
 
 def _with_change(claim: cause.Claim, changed: Changed, began: datetime, *, is_young: bool) -> cause.Claim:
