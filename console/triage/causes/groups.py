@@ -50,10 +50,10 @@ AWAY = 30.0
 """Seconds without a commit after which a group without members is a trouble: restarting its consumers takes less."""
 SESSION = 45.0
 """Seconds for which a static member may be away to start again: the default of session.timeout.ms."""
-FIRST_CYCLE = 150.0
+FIRST_CYCLE = 900.0
 """Seconds without a commit after which a group is stopped that reads now and then, as far as kac knows: it saw no whole
-pause of it."""
-SERVES = timedelta(seconds=60)
+pause of it. Flink's checkpoints are often 5 or 10 minutes apart."""
+SERVES = timedelta(minutes=30)
 """The time after which members that came are a service: a job that ends earlier comes again."""
 STARTS, ONE_SCALE = timedelta(minutes=2), timedelta(seconds=60)
 """The time in which an autoscaler starts the consumers of a group that has none; and the least time without a member
@@ -939,9 +939,9 @@ CAUSES = (
         _stopped,
         reads="ListGroups, OffsetFetch, ListOffsets",
         takes=(
-            "certain: the group has no member, and records wait. Possible for 150 s after its last commit if its "
-            "members stayed less than a minute, or if it never had a member and kac saw no pause between two of its "
-            "commits: it may be a job that comes again. Possible for 2 minutes if it had no member before the records "
+            "certain: the group has no member, and records wait. Possible for 15 minutes after its last commit if kac "
+            "saw its members come and leave within 30 minutes, or if it never had a member and kac saw no pause "
+            "between two of its commits: it may be a job that comes again. Possible for 2 minutes if it had no member before the records "
             "came, and if its clients went to one new group, as at a release"
         ),
     ),
