@@ -941,8 +941,8 @@ CAUSES = (
         takes=(
             "certain: the group has no member, and records wait. Possible for 15 minutes after its last commit if kac "
             "saw its members come and leave within 30 minutes, or if it never had a member and kac saw no pause "
-            "between two of its commits: it may be a job that comes again. Possible for 2 minutes if it had no member before the records "
-            "came, and if its clients went to one new group, as at a release"
+            "between two of its commits: it may be a job that comes again. Possible for 2 minutes if it had no member "
+            "before the records came, and if its clients went to one new group, as at a release"
         ),
     ),
     cause.CauseRule(
