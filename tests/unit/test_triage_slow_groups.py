@@ -22,7 +22,7 @@ from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
 from console.triage.lag_shares import loaded_member
 from tests.support import connectors, samples
-from tests.unit.test_triage import healthy, watched
+from tests.unit.test_triage import healthy, moved, watched
 
 BEGINS = 10
 """The tick at which something changes, 50 s after the first poll."""
@@ -199,6 +199,22 @@ def test_records_that_retention_deletes_before_they_are_read_are_told(
     assert (claim.next[0].command == "set topic orders retention.ms=200000") is is_near
     if is_near:
         assert parse(claim.next[0].command)
+
+
+def test_a_group_that_was_not_read_again_is_not_examined_again() -> None:
+    configs = samples.config_set({"cleanup.policy": "delete", "retention.ms": "60000"}, ConfigSource(1))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return replace(
+            moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)}), configs={topic_resource("orders"): configs}
+        )
+
+    observations = watched(change, 20)
+    first, again = (
+        [each.claim for each in diagnose(observations).causes if each.claim.cause == "consumer-slow"] for _ in range(2)
+    )
+    assert "retention deletes" in first[0].title
+    assert first[0] is again[0]
 
 
 @pytest.mark.parametrize(

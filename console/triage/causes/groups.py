@@ -112,23 +112,27 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     absences, members = list(observations.absences()), observations.past.members
     vacant = sorted_readings(symptoms.readings(observations.last.snapshot)).vacant
     new = memberships.newcomers(members, observations.last.snapshot) if vacant else {}
-    successors: dict[str, str | None] = {}
+    successors: dict[str, str] = {}
     for reading in vacant:
-        lag = reading.lag.partitions if reading.lag is not None else ()
-        topics, name = {each.topic for each in lag if each.lag > 0}, reading.group.name
-        successors[name] = memberships.successor(name, members.left.get(name), topics, new)
+        lag, name = reading.lag.partitions if reading.lag is not None else (), reading.group.name
+        if (left := members.left.get(name)) is None or not new:
+            continue
+        found = memberships.successor(name, left, {each.topic for each in lag if each.lag > 0}, new)
+        if found is not None:
+            successors[name] = found
+    without_members, went_to = {reading.group.name for reading in vacant}, set(successors.values())
     for reading in vacant:
         group, trend = reading.group, reading.trend
         # A consumer that assigns itself partitions commits without being a member, so a group without members may be at
         # work.
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
-        successor = successors[group.name]
+        successor = successors.get(group.name)
         crossed = upgraded(observations.past.upgrades, observations.last.at - _stood(trend))
         is_job = not _had_members(observations, reading, trend)
         # One new group may be a release that has to have another name; names that change at each start are not meant.
         is_sure = (
-            successor in successors or group.name in successors.values()
+            successor in without_members or group.name in went_to
             if successor is not None
             else _is_over(members, reading, trend, is_job=is_job)
         )
@@ -549,14 +553,13 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
     if len(found) > EXAMINED:
         yield from found
         return
-    readings, since = symptoms.readings(snapshot), observations.began
-    for claim in found:
-        reading = readings.get(claim.subject.group or "")
-        is_open = claim.severity is Severity.HIGH and claim.next is not _LOOK_AT_KEYS
-        is_at_work = is_open and claim.certainty is Certainty.LIKELY
-        yield (
-            claim if reading is None or not is_at_work else examined(claim, reading, snapshot, observations.past, since)
-        )
+    at_work = {
+        claim.subject.group or "": claim
+        for claim in found
+        if claim.severity is Severity.HIGH and claim.certainty is Certainty.LIKELY and claim.next is not _LOOK_AT_KEYS
+    }
+    looked = examined(at_work, symptoms.readings(snapshot), snapshot, observations.past, observations.began)
+    yield from (looked.get(claim.subject.group or "", claim) for claim in found)
 
 
 def _slow_group(

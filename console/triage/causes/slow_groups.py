@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from console.model.cluster import Group
-from console.model.config import text_in, topic_resource
+from console.model.cluster import Group, Topic
+from console.model.config import ConfigResource, ConfigSet, text_in, topic_resource
 from console.model.lag_trend import LagTrend, Place
 from console.model.numbers import first_few, long_number, time_of_day
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.plan.amounts import measured_time
 from console.triage import cause
+from console.triage.connector_sources import SourceChange
 from console.triage.folding import FEW
 from console.triage.group_beginnings import CLASSIC
 from console.triage.lag_shares import Changed, Loaded, Part, growing_part, loaded_member, what_changed
 from console.triage.past import Past
 from console.triage.readers import Reading
+from console.triage.remembered import RememberedAmong
 
 BURST = 60.0
 """Seconds for which more records than before may be a burst that ends."""
@@ -53,30 +55,51 @@ _PLACES = {
 }
 
 
-def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, past: Past, watched: datetime) -> cause.Claim:
-    """Return the claim that a group is slow, with what changed when that began, and with the part of the group whose
-    lag grows, as far as they are known.
+def examined(
+    claims: Mapping[str, cause.Claim],
+    readings: Mapping[str, Reading],
+    snapshot: Snapshot,
+    past: Past,
+    watched: datetime,
+) -> Mapping[str, cause.Claim]:
+    """Return group -> the claim that it is slow, with what changed when that began, and with the part of the group
+    whose lag grows, as far as they are known.
 
     Args:
+        claims: group -> the claim without these.
         watched: time of the first poll, UTC.
     """
-    group, trend = reading.group, reading.trend
-    if trend is None:
+    if not claims:
+        return claims
+    mine = {name: readings.get(name) for name in claims}
+    return _each_examined.of(claims, mine, common=(snapshot.topics, snapshot.configs, past.sources, watched))
+
+
+def _examined(
+    claim: cause.Claim,
+    reading: Reading | None,
+    topics: Mapping[str, Topic],
+    configs: Mapping[ConfigResource, ConfigSet],
+    sources: Sequence[SourceChange],
+    watched: datetime,
+) -> cause.Claim:
+    if reading is None or reading.trend is None:
         return claim
+    group, trend = reading.group, reading.trend
     began = claim.since or watched
     changed = what_changed(trend, began.timestamp())
     if changed is not None:
         claim = _with_change(claim, changed, began, is_young=trend.last.at - began.timestamp() < BURST)
         if changed.writes:
-            topics = {each.topic for each in trend.last.lag.partitions}
-            claim = replace(claim, evidence=(*claim.evidence, *_new_sources(past, topics, began)))
-    reached = _reached(trend, snapshot)
+            read = {each.topic for each in trend.last.lag.partitions}
+            claim = replace(claim, evidence=(*claim.evidence, *_new_sources(sources, read, began)))
+    reached = _reached(trend, configs)
     if reached is not None:
         claim = _with_retention(claim, reached)
     loaded = loaded_member(group)
     if loaded is not None:
         return _with_load(claim, group, loaded)
-    part = growing_part(group, trend, snapshot.topics)
+    part = growing_part(group, trend, topics)
     if part is None:
         return claim
     fact = cause.Evidence(
@@ -86,6 +109,9 @@ def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, past: Pas
     )
     where = _PLACES[part.kind].format(part.name)
     return _with(claim, f"{part.share:.0%} of it {where}", fact, _step(part))
+
+
+_each_examined: RememberedAmong[str, cause.Claim] = RememberedAmong(_examined)
 
 
 def _with_load(claim: cause.Claim, group: Group, loaded: Loaded) -> cause.Claim:
@@ -110,17 +136,25 @@ class _Reached(NamedTuple):
     """The topic's retention.ms."""
 
 
-def _reached(trend: LagTrend, snapshot: Snapshot) -> _Reached | None:
+def _reached(trend: LagTrend, configs: Mapping[ConfigResource, ConfigSet]) -> _Reached | None:
     """Return the partition whose next record retention deletes first, if most of its time is over; else None."""
-    found = []
+    found: _Reached | None = None
+    known = {topic: _retention(topic, configs) for topic in {topic for topic, _ in trend.behind}}
     for place, behind in trend.behind.items():
-        configs = snapshot.configs.get(topic_resource(place[0]))
-        if behind.seconds is None or configs is None or "delete" not in (text_in(configs, "cleanup.policy") or ""):
+        retention = known[place[0]]
+        if behind.seconds is None or not 0 < NEAR * retention <= 1000 * behind.seconds:
             continue
-        retention = long_number(text_in(configs, "retention.ms"))
-        if retention is not None and 0 < NEAR * retention <= 1000 * behind.seconds:
-            found.append(_Reached(place, behind.seconds, retention))
-    return max(found, key=lambda each: 1000 * each.waits / each.retention, default=None)
+        if found is None or behind.seconds / retention > found.waits / found.retention:
+            found = _Reached(place, behind.seconds, retention)
+    return found
+
+
+def _retention(topic: str, configs: Mapping[ConfigResource, ConfigSet]) -> int:
+    """Return the retention.ms of a topic whose records it deletes; 0 if it deletes none, or is unknown."""
+    mine = configs.get(topic_resource(topic))
+    if mine is None or "delete" not in (text_in(mine, "cleanup.policy") or ""):
+        return 0
+    return long_number(text_in(mine, "retention.ms")) or 0
 
 
 def _with_retention(claim: cause.Claim, reached: _Reached) -> cause.Claim:
@@ -139,9 +173,9 @@ def _with_retention(claim: cause.Claim, reached: _Reached) -> cause.Claim:
     return _with(claim, f"retention deletes its next records {when}", fact, step)
 
 
-def _new_sources(past: Past, topics: Set[str], began: datetime) -> Iterator[cause.Evidence]:
+def _new_sources(sources: Sequence[SourceChange], topics: Set[str], began: datetime) -> Iterator[cause.Evidence]:
     """Yield the source connectors that were created before the writes rose, as evidence."""
-    for each in past.sources:
+    for each in sources:
         both = sorted(topics & {*each.topics})
         if each.created and both and began - CREATED <= each.at <= began + CREATED:
             fact = f"source connector {each.connector}, which writes to {first_few(both, FEW)}, was created"
