@@ -124,6 +124,21 @@ def test_fewer_reads_are_told() -> None:
     assert "look at its consumers" in claim.next[0].text
 
 
+@pytest.mark.parametrize("written", [0, 500])
+def test_what_changed_is_told_of_the_partitions_that_are_read(written: int) -> None:
+    """The group has an offset of a topic that it left. written: the new records of that topic at each tick."""
+    rows = at_rates(since_then(50, 400), lambda _: 60)
+
+    def with_leftover(tick: int) -> list[tuple[int, int, str]]:
+        return [*rows(tick), (5, 9 + written * tick, "")]
+
+    topics = ("a", "b", "c", "d", "e", "f")
+    (claim,) = slow(rows, BEGINS + 20, topics=topics)
+    (with_old,) = slow(with_leftover, BEGINS + 20, topics=(*topics, "old"))
+    assert "times as many are written since" in claim.title
+    assert with_old.title == claim.title
+
+
 @pytest.mark.parametrize(
     ("writes", "reads"),
     [
@@ -252,8 +267,8 @@ def test_members_that_have_no_partition_may_subscribe_to_other_topics() -> None:
 # -- samples -----------------------------------------------------------------------------------------------------------
 
 
-def lag_of(committed: int, end: int) -> cluster.GroupLag:
-    return cluster.GroupLag((cluster.PartitionLag("orders", 0, committed, end, end - committed, "m"),))
+def lag_of(committed: int, end: int) -> tuple[cluster.PartitionLag, ...]:
+    return (cluster.PartitionLag("orders", 0, committed, end, end - committed, "m"),)
 
 
 @given(st.lists(st.tuples(st.integers(1, 90), st.integers(0, 100), st.integers(0, 100)), min_size=1, max_size=200))
