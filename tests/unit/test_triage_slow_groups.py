@@ -158,8 +158,8 @@ def test_nothing_is_told_of_a_change_that_is_not_clear(
 @pytest.mark.parametrize(
     ("behind", "says"),
     [
-        pytest.param({2, 5}, "% of it at member app-3@10.0.0.3", id="member"),
-        pytest.param({1, 4}, "% of it in partitions that broker 2 leads", id="leader"),
+        pytest.param({2, 5}, "% of the growth is at member app-3@10.0.0.3", id="member"),
+        pytest.param({1, 4}, "% of the growth is in partitions that broker 2 leads", id="leader"),
     ],
 )
 def test_where_the_lag_grows_is_told(behind: set[int], says: str) -> None:
@@ -188,7 +188,7 @@ def test_a_lag_that_grows_everywhere_is_nowhere(behind: set[int], writes: int) -
         return [(100 + 5 * tick if n in behind else arrived[n], arrived[n], f"app-{1 + n % 3}") for n in range(6)]
 
     (claim,) = slow(rows, 20)
-    assert "of it" not in claim.title
+    assert "of the growth" not in claim.title
 
 
 def test_a_topic_whose_records_take_long_is_told() -> None:
@@ -196,7 +196,7 @@ def test_a_topic_whose_records_take_long_is_told() -> None:
         return [(100 + (5 if n == 3 else 50) * tick, 100 + 50 * tick, f"app-{1 + n % 2}") for n in range(4)]
 
     (claim,) = slow(rows, 20, topics=("a", "b", "c", "d"))
-    assert "100% of it in topic d" in claim.title
+    assert "100% of the growth is in topic d" in claim.title
 
 
 @pytest.mark.parametrize(
@@ -214,6 +214,23 @@ def test_records_that_retention_deletes_before_they_are_read_are_told(
     assert (claim.next[0].command == "set topic orders retention.ms=200000") is is_near
     if is_near:
         assert parse(claim.next[0].command)
+
+
+def test_the_facts_of_a_slow_group_are_one_sentence() -> None:
+    """Most of the growth is at one member, and its records have waited for longer than retention keeps them."""
+    configs = samples.config_set({"cleanup.policy": "delete", "retention.ms": "60000"}, ConfigSource(1))
+
+    def rows(tick: int) -> list[tuple[int, int, str]]:
+        return [(100 + (5 if n in {2, 5} else 50) * tick, 100 + 50 * tick, f"app-{1 + n % 3}") for n in range(6)]
+
+    (claim,) = slow(rows, 20, configs={topic_resource("orders"): configs})
+    name, facts = claim.title.split(": ")
+    assert name.startswith("group billing lags ")
+    assert facts == ("100% of the growth is at member app-3@10.0.0.3; retention deletes its next records now"), (
+        "what it refers to comes before"
+    )
+    assert claim.next[0].command == "set topic orders retention.ms=180000", "the record has waited for 90 s"
+    assert "look at app-3@10.0.0.3" in claim.next[1].text
 
 
 def test_a_group_that_was_not_read_again_is_not_examined_again() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
+from math import ceil
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from console.triage import cause
 from console.triage.connector_sources import SourceChange
 from console.triage.folding import FEW
 from console.triage.group_beginnings import CLASSIC
-from console.triage.lag_shares import Changed, Loaded, Part, growing_part, loaded_member, what_changed
+from console.triage.lag_shares import Changed, Loaded, growing_part, loaded_member, what_changed
 from console.triage.past import Past
 from console.triage.readers import Reading
 from console.triage.remembered import RememberedAmong
@@ -55,6 +56,16 @@ _PLACES = {
 }
 
 
+class _Found(NamedTuple):
+    """A fact about a slow group."""
+
+    says: str
+    """The fact in the title."""
+    facts: Sequence[cause.Evidence]
+    step: cause.Next | None = None
+    """The step that it suggests; None for none."""
+
+
 def examined(
     claims: Mapping[str, cause.Claim],
     readings: Mapping[str, Reading],
@@ -87,43 +98,57 @@ def _examined(
         return claim
     group, trend = reading.group, reading.trend
     began = claim.since or watched
-    changed = what_changed(trend, began.timestamp())
-    if changed is not None:
-        claim = _with_change(claim, changed, began, is_young=trend.last.at - began.timestamp() < BURST)
-        if changed.writes:
-            read = {each.topic for each in trend.last.lag.partitions}
-            claim = replace(claim, evidence=(*claim.evidence, *_new_sources(sources, read, began)))
-    reached = _reached(trend, configs)
-    if reached is not None:
-        claim = _with_retention(claim, reached)
-    loaded = loaded_member(group)
-    if loaded is not None:
-        return _with_load(claim, group, loaded)
-    part = growing_part(group, trend, topics)
-    if part is None:
-        return claim
-    fact = cause.Evidence(
-        f"{part.share:.0%} of the growth is in {part.partitions} of {part.of} partitions, which get at most half of "
-        "the new records",
-        "OffsetFetch, ListOffsets",
+    changed, reached = what_changed(trend, began.timestamp()), _reached(trend, configs)
+    found = cause.given(
+        _change(changed, trend, sources, began) if changed is not None else None,
+        _place_of_growth(group, trend, topics),
+        _end_of_retention(reached) if reached is not None else None,
     )
-    where = _PLACES[part.kind].format(part.name)
-    return _with(claim, f"{part.share:.0%} of it {where}", fact, _step(part))
+    if not found:
+        return claim
+    # More records may be a burst that ends.
+    is_burst = changed is not None and changed.writes and trend.last.at - began.timestamp() < BURST
+    return replace(
+        claim,
+        title=f"{claim.title}: {'; '.join(each.says for each in found)}",
+        certainty=Certainty.POSSIBLE if is_burst else claim.certainty,
+        evidence=(*claim.evidence, *(fact for each in found for fact in each.facts)),
+        next=(*cause.given(*(each.step for each in reversed(found))), *claim.next),
+    )
 
 
 _each_examined: RememberedAmong[str, cause.Claim] = RememberedAmong(_examined)
 
 
-def _with_load(claim: cause.Claim, group: Group, loaded: Loaded) -> cause.Claim:
-    """Return the claim with the member that has most partitions. Only classic groups of plain consumers take their
-    assignor from partition.assignment.strategy; Kafka Streams sets its own.
+def _place_of_growth(group: Group, trend: LagTrend, topics: Mapping[str, Topic]) -> _Found | None:
+    """Return the part of a group with most of its partitions, or else of the growth of its lag; None if there is
+    none.
+    """
+    loaded = loaded_member(group)
+    if loaded is not None:
+        return _load(group, loaded)
+    part = growing_part(group, trend, topics)
+    if part is None:
+        return None
+    fact = cause.Evidence(
+        f"{part.share:.0%} of the growth is in {part.partitions} of {part.of} partitions, which get at most half of "
+        "the new records",
+        "OffsetFetch, ListOffsets",
+    )
+    where, step = _PLACES[part.kind].format(part.name), cause.Next(_STEPS[part.kind].format(part.name))
+    return _Found(f"{part.share:.0%} of the growth is {where}", (fact,), step)
+
+
+def _load(group: Group, loaded: Loaded) -> _Found:
+    """Return the member that has most partitions. Only classic groups of plain consumers take their assignor from
+    partition.assignment.strategy; Kafka Streams sets its own.
     """
     how = f" (assignor {group.assignor})" if group.assignor else ""
     has = f"{loaded.name} has {loaded.partitions} of its {loaded.of} partitions"
     none = "has none" if loaded.idle == 1 else "have none"
     fact = cause.Evidence(f"{has}{how}; {loaded.idle} of its {loaded.members} members {none}", "DescribeGroups")
     spreads = group.type == CLASSIC and group.assignor == _RANGE and loaded.helps
-    return _with(claim, has, fact, _SPREAD if spreads else None)
+    return _Found(has, (fact,), _SPREAD if spreads else None)
 
 
 class _Reached(NamedTuple):
@@ -157,7 +182,7 @@ def _retention(topic: str, configs: Mapping[ConfigResource, ConfigSet]) -> int:
     return long_number(text_in(mine, "retention.ms")) or 0
 
 
-def _with_retention(claim: cause.Claim, reached: _Reached) -> cause.Claim:
+def _end_of_retention(reached: _Reached) -> _Found:
     topic, number = reached.place
     left = reached.retention / 1000 - reached.waits
     when = f"in {measured_time(left)}" if left > 0 else "now"
@@ -166,11 +191,29 @@ def _with_retention(claim: cause.Claim, reached: _Reached) -> cause.Claim:
         f"{reached.retention:,}. Segments are deleted as a whole, so it may stay a little longer",
         "ListOffsets, DescribeConfigs",
     )
+    times = max(2, ceil(2 * 1000 * reached.waits / reached.retention))  # a round number, the same at many polls
     step = cause.Next(
         "keep its records for longer until it has read them, if the disks have space",
-        f"set topic {topic} retention.ms={2 * reached.retention}",
+        f"set topic {topic} retention.ms={times * reached.retention}",
     )
-    return _with(claim, f"retention deletes its next records {when}", fact, step)
+    return _Found(f"retention deletes its next records {when}", (fact,), step)
+
+
+def _change(changed: Changed, trend: LagTrend, sources: Sequence[SourceChange], began: datetime) -> _Found:
+    """Return the rate that changed when the lag began to grow."""
+    what = "written" if changed.writes else "read"
+    rest = "the group reads no slower than before" if changed.writes else "about as many are written as before"
+    fact = cause.Evidence(
+        f"{changed.now:,.0f} records/s are {what}, and {changed.was:,.0f} before {time_of_day(began)}; {rest}",
+        "OffsetFetch, ListOffsets over time",
+    )
+    since = f" since {time_of_day(began)}"
+    if not changed.writes:
+        return _Found(f"it reads {changed.now:,.0f} records/s{since}, and read {changed.was:,.0f}", (fact,))
+    times = f"{changed.now / changed.was:,.1f} times as many" if changed.was >= 1 else f"{changed.now:,.0f} records/s"
+    topics = {each.topic for each in trend.last.lag.partitions}
+    facts = (fact, *_new_sources(sources, topics, began))
+    return _Found(f"{times} are written{since}", facts, _LOOK_AT_WRITERS)
 
 
 def _new_sources(sources: Sequence[SourceChange], topics: Set[str], began: datetime) -> Iterator[cause.Evidence]:
@@ -180,29 +223,3 @@ def _new_sources(sources: Sequence[SourceChange], topics: Set[str], began: datet
         if each.created and both and began - CREATED <= each.at <= began + CREATED:
             fact = f"source connector {each.connector}, which writes to {first_few(both, FEW)}, was created"
             yield cause.Evidence(f"{fact} at {time_of_day(each.at)}", "GET /connectors over time")
-
-
-def _step(part: Part) -> cause.Next:
-    return cause.Next(_STEPS[part.kind].format(part.name))
-
-
-def _with(claim: cause.Claim, says: str, fact: cause.Evidence, step: cause.Next | None) -> cause.Claim:
-    steps = cause.given(step, *claim.next)
-    return replace(claim, title=f"{claim.title}: {says}", evidence=(*claim.evidence, fact), next=steps)
-
-
-def _with_change(claim: cause.Claim, changed: Changed, began: datetime, *, is_young: bool) -> cause.Claim:
-    """Return the claim with the rate that changed. is_young: whether more records may be a burst that ends."""
-    what = "written" if changed.writes else "read"
-    rest = "the group reads no slower than before" if changed.writes else "about as many are written as before"
-    fact = cause.Evidence(
-        f"{changed.now:,.0f} records/s are {what}, and {changed.was:,.0f} before {time_of_day(began)}; {rest}",
-        "OffsetFetch, ListOffsets over time",
-    )
-    since = f" since {time_of_day(began)}"
-    if not changed.writes:
-        says = f"it reads {changed.now:,.0f} records/s{since}, and read {changed.was:,.0f}"
-        return replace(claim, title=f"{claim.title}: {says}", evidence=(*claim.evidence, fact))
-    times = f"{changed.now / changed.was:,.1f} times as many" if changed.was >= 1 else f"{changed.now:,.0f} records/s"
-    claim = _with(claim, f"{times} are written{since}", fact, _LOOK_AT_WRITERS)
-    return replace(claim, certainty=Certainty.POSSIBLE) if is_young else claim
