@@ -47,10 +47,10 @@ class _Sums(NamedTuple):
 
     grows: float = 0.0
     came: int = 0
-    count: int = 0
+    partitions: int = 0
 
-    def plus(self, grows: float, came: int, count: int) -> _Sums:
-        return _Sums(self.grows + grows, self.came + came, self.count + count)
+    def plus(self, grows: float, came: int, partitions: int) -> _Sums:
+        return _Sums(self.grows + grows, self.came + came, self.partitions + partitions)
 
 
 def growing_part(group: Group, trend: LagTrend, topics: Mapping[str, Topic]) -> Part | None:
@@ -71,12 +71,12 @@ def growing_part(group: Group, trend: LagTrend, topics: Mapping[str, Topic]) -> 
         for name in names:
             parts[name] = parts.get(name, _NO_SUMS).plus(*mine)
         whole = whole.plus(*mine)
-    if whole.count < FEWEST or whole.grows <= 0 or whole.came <= 0:
+    if whole.partitions < FEWEST or whole.grows <= 0 or whole.came <= 0:
         return None
     found = [
-        Part(kind, name, mine.grows / whole.grows, mine.count, whole.count)
+        Part(kind, name, mine.grows / whole.grows, mine.partitions, whole.partitions)
         for (kind, name), mine in parts.items()
-        if mine.count <= AT_MOST * whole.count and mine.came <= AT_MOST * whole.came
+        if mine.partitions <= AT_MOST * whole.partitions and mine.came <= AT_MOST * whole.came
     ]
     return min((each for each in found if each.share >= MOST_OF), key=lambda each: each.partitions, default=None)
 
