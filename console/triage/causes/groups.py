@@ -111,16 +111,8 @@ def _rests(trend: LagTrend) -> bool:
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     absences, members = list(observations.absences()), observations.past.members
     vacant = sorted_readings(symptoms.readings(observations.last.snapshot)).vacant
-    new = memberships.newcomers(members, observations.last.snapshot) if vacant else {}
-    successors: dict[str, str] = {}
-    for reading in vacant:
-        lag, name = reading.lag.partitions if reading.lag is not None else (), reading.group.name
-        if (left := members.left.get(name)) is None or not new:
-            continue
-        found = memberships.successor(name, left, {each.topic for each in lag if each.lag > 0}, new)
-        if found is not None:
-            successors[name] = found
-    without_members, went_to = {reading.group.name for reading in vacant}, set(successors.values())
+    successors = _successors(observations, vacant)
+    without_members, went_to = {reading.group.name for reading in vacant}, {*successors.values()}
     for reading in vacant:
         group, trend = reading.group, reading.trend
         # A consumer that assigns itself partitions commits without being a member, so a group without members may be at
@@ -170,6 +162,21 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             fold=(f"{verb}{why}", f"{verbs}{whose}"),
             idle=True,
         )
+
+
+def _successors(observations: Observations, vacant: Sequence[Reading]) -> Mapping[str, str]:
+    """Return group -> the new group to which its last members went, for groups without members that have one."""
+    members = observations.past.members
+    new = memberships.newcomers(members, observations.last.snapshot) if vacant else {}
+    found: dict[str, str] = {}
+    for reading in vacant if new else ():
+        name, lag = reading.group.name, reading.lag.partitions if reading.lag is not None else ()
+        if (left := members.left.get(name)) is None:
+            continue
+        successor = memberships.successor(name, left, {each.topic for each in lag if each.lag > 0}, new)
+        if successor is not None:
+            found[name] = successor
+    return found
 
 
 _BY_ITSELF = cause.Evidence("it had no member while offsets were committed", "ListGroups, OffsetFetch over time")
