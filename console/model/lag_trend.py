@@ -8,7 +8,7 @@ step is: a member with observed commits is judged by its own rhythm, any other b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, zip_longest
+from itertools import chain, compress, zip_longest
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -266,7 +266,7 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
     if known is None:
         standing = {place(p): _stands(p, at, 0.0, None) for p in lag.partitions}
         seen = _ends_seen(None, poll)
-        samples = sampled((), lag, at, at)
+        samples = sampled((), _read(lag, standing), at, at)
         return LagTrend(poll, poll, poll, standing, seen=seen, behind=_behind(poll, seen, NO_TIMES), samples=samples)
     # Two polls alternate as the base, so that with frequent polls the base is one to two windows old.
     base, next_base = known.base, known.next_base
@@ -294,8 +294,15 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
         seen,
         written,
         _behind(poll, seen, written),
-        known.samples if poll.lag is known.last.lag else sampled(known.samples, lag, known.last.at, at),
+        known.samples
+        if poll.lag is known.last.lag
+        else sampled(known.samples, _read(lag, standing), known.last.at, at),
     )
+
+
+def _read(lag: GroupLag, standing: Mapping[Place, Standing]) -> Iterator[PartitionLag]:
+    """Yield the partitions that a client was seen to read. standing: in the order of the partitions."""
+    return compress(lag.partitions, (each.read for each in standing.values()))
 
 
 def _shared(known: GroupLag, lag: GroupLag) -> GroupLag:

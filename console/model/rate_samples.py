@@ -4,10 +4,10 @@ lag grew. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from console.model.cluster import GroupLag
+from console.model.cluster import PartitionLag
 
 APART, OLDER_APART = 10.0, 30.0
 """Minimum seconds between two samples, and between two that are older than `RECENT`."""
@@ -34,11 +34,12 @@ class Rates(NamedTuple):
     read: float
 
 
-def sampled(known: Sequence[Sample], lag: GroupLag, before: float, at: float) -> Sequence[Sample]:
+def sampled(known: Sequence[Sample], read: Iterable[PartitionLag], before: float, at: float) -> Sequence[Sample]:
     """Return the samples after one more poll.
 
     Args:
         known: the samples so far; empty before the first poll.
+        read: the partitions that a client was seen to read. Records of others would count as written and never read.
         before, at: the times of the last poll and of this one, Unix seconds.
 
     Returns:
@@ -47,7 +48,7 @@ def sampled(known: Sequence[Sample], lag: GroupLag, before: float, at: float) ->
     """
     if known and 0 <= at - known[-1].at < APART:
         return known
-    rows = [each for each in lag.partitions if each.committed >= 0 and each.end >= 0]
+    rows = [each for each in read if each.committed >= 0 and each.end >= 0]
     now = Sample(at, sum(each.end for each in rows), sum(each.committed for each in rows), len(rows))
     if not known:
         return (now,)

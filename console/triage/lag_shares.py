@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from console.model.cluster import Group, Topic, partition_in
-from console.model.lag_trend import LagTrend, Place, place
+from console.model.cluster import Group, Topic
+from console.model.lag_trend import LagTrend, place
 from console.model.rate_samples import rates_between
 
 MOST_OF, AT_MOST, FEWEST = 0.8, 0.5, 4
@@ -42,50 +42,104 @@ class Part(NamedTuple):
     """The number of the group's partitions."""
 
 
+class _Sums(NamedTuple):
+    """The growth, the new records and the number of some partitions."""
+
+    grows: float = 0.0
+    came: int = 0
+    partitions: int = 0
+
+    def plus(self, grows: float, came: int, partitions: int) -> _Sums:
+        return _Sums(self.grows + grows, self.came + came, self.partitions + partitions)
+
+
 def growing_part(group: Group, trend: LagTrend, topics: Mapping[str, Topic]) -> Part | None:
     """Return the smallest part of a group that has most of the growth of its lag, and at most half of the new records;
     None if there is none.
     """
-    before = {place(each): each.end for each in trend.base.lag.partitions}
-    grows: dict[Place, float] = {}
-    came: dict[Place, int] = {}
-    parts: dict[tuple[str, str], list[Place]] = {}
+    if len(trend.partitions) < FEWEST:
+        return None
     members = {each.member_id: each for each in group.members or ()}
-    for row in trend.last.lag.partitions:
-        where = place(row)
-        known, was = trend.partitions.get(where), before.get(where, -1)
-        if known is None or was < 0:
-            continue
-        grows[where], came[where] = max(0.0, known.rate or 0.0), max(0, row.end - was)
-        if (member := members.get(row.member)) is not None:
+    whole, parts = _Sums(), dict[tuple[str, str], _Sums]()
+    for (member_id, leader, topic), mine in _sums(trend, topics).items():
+        names = [("topic", topic)]
+        if leader >= 0:
+            names.insert(0, ("leader", str(leader)))
+        if (member := members.get(member_id)) is not None:
             host = member.host.removeprefix("/")
-            parts.setdefault(("member", f"{member.client_id}@{host}"), []).append(where)
-            parts.setdefault(("host", host), []).append(where)
-        led = partition_in(topics.get(row.topic), row.partition)
-        if led is not None and led.leader >= 0:
-            parts.setdefault(("leader", str(led.leader)), []).append(where)
-        parts.setdefault(("topic", row.topic), []).append(where)
-    growth, records, count = sum(grows.values()), sum(came.values()), len(grows)
-    if count < FEWEST or growth <= 0 or records <= 0:
+            names[:0] = ("member", f"{member.client_id}@{host}"), ("host", host)
+        for name in names:
+            parts[name] = parts.get(name, _NO_SUMS).plus(*mine)
+        whole = whole.plus(*mine)
+    if whole.partitions < FEWEST or whole.grows <= 0 or whole.came <= 0:
         return None
     found = [
-        Part(kind, name, sum(grows[each] for each in mine) / growth, len(mine), count)
+        Part(kind, name, mine.grows / whole.grows, mine.partitions, whole.partitions)
         for (kind, name), mine in parts.items()
-        if len(mine) <= AT_MOST * count and sum(came[each] for each in mine) <= AT_MOST * records
+        if mine.partitions <= AT_MOST * whole.partitions and mine.came <= AT_MOST * whole.came
     ]
     return min((each for each in found if each.share >= MOST_OF), key=lambda each: each.partitions, default=None)
 
 
-def loaded_member(group: Group) -> Part | None:
+_NO_SUMS = _Sums()
+
+
+def _sums(trend: LagTrend, topics: Mapping[str, Topic]) -> Mapping[tuple[str, int, str], _Sums]:
+    """Return (member id, leader, topic) -> the sums of the partitions that have all three in common. A group may have
+    thousands of partitions, so each of them is added once, and each topic is looked up once.
+    """
+    before = {place(each): each.end for each in trend.base.lag.partitions}
+    leaders: dict[str, Mapping[int, int]] = {}
+    found: dict[tuple[str, int, str], tuple[list[float], list[int]]] = {}
+    for row in trend.last.lag.partitions:
+        where = topic, number = place(row)
+        known, was = trend.partitions.get(where), before.get(where, -1)
+        if known is None or was < 0:
+            continue
+        if topic not in leaders:
+            there = topics[topic].partitions if topic in topics else ()
+            leaders[topic] = {each.number: each.leader for each in there}
+        grows, came = found.setdefault((row.member, leaders[topic].get(number, -1), topic), ([], []))
+        grows.append(max(0.0, known.rate or 0.0))
+        came.append(max(0, row.end - was))
+    return {name: _Sums(sum(grows), sum(came), len(came)) for name, (grows, came) in found.items()}
+
+
+class Loaded(NamedTuple):
+    """A member that has most of a group's partitions while others have none."""
+
+    name: str
+    """The client id and host of the member."""
+    partitions: int
+    of: int
+    """The number of the group's partitions."""
+    idle: int
+    """The number of members without a partition."""
+    members: int
+    """The number of the group's members."""
+    helps: bool
+    """Whether a member without a partition subscribes to all topics of this one, so that it could have some of its
+    partitions."""
+
+
+def loaded_member(group: Group) -> Loaded | None:
     """Return the member that has most of a group's partitions while others have none; None if there is none."""
     held = [(len(each.assignment), each) for each in group.members or ()]
-    count, idle = sum(number for number, _ in held), sum(not number for number, _ in held)
+    count, idle = sum(number for number, _ in held), [each for number, each in held if not number]
     if count < FEWEST or group.type == "share":
         return None
     most, member = max(held, key=lambda each: each[0])
     if most < MOST_OF * count or most * len(held) < MEAN_TIMES * count or not idle:
         return None
-    return Part("member", f"{member.client_id}@{member.host.removeprefix('/')}", 1.0, most, count)
+    topics = {topic for topic, _ in member.assignment}
+    return Loaded(
+        f"{member.client_id}@{member.host.removeprefix('/')}",
+        most,
+        count,
+        len(idle),
+        len(held),
+        any(topics <= {*each.topics} for each in idle),
+    )
 
 
 class Changed(NamedTuple):

@@ -16,6 +16,8 @@ from console.model.snapshot import Snapshot
 
 KEPT = timedelta(minutes=30)
 """The period for which members that left are kept."""
+CAME_KEPT = timedelta(hours=1)
+"""The period for which a coming of members is kept: longer, to know how long the members stayed that left."""
 FOLLOWS = timedelta(minutes=3)
 """The longest time between the first look at a new group and the moment at which another one lost its members."""
 _USUAL = re.compile(r"(consumer--[0-9]++|rdkafka|sarama|kgo|kafkajs|kafka\Wpython[^@]*+|console-consumer|)@")
@@ -65,7 +67,7 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
     left = {name: each for name, each in known.left.items() if each.at > at - KEPT and name in now.groups}
     idle = {name: since for name, since in known.idle.items() if name in now.groups}
     new = {name: since for name, since in known.new.items() if since > at - KEPT and name in now.groups}
-    came = {name: since for name, since in known.came.items() if since > at - KEPT and name in now.groups}
+    came = {name: since for name, since in known.came.items() if since > at - CAME_KEPT and name in now.groups}
     first = now is before
     if first or now.groups is not before.groups:
         if Part.GROUPS in before.read_at and not first:

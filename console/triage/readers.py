@@ -41,17 +41,16 @@ def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
         poll._replace(lag=replace(poll.lag, partitions=tuple(p for p in poll.lag.partitions if place(p) not in left)))
         for poll in (trend.base, trend.next_base, trend.last)
     )
-    return LagTrend(
-        base,
-        next_base,
-        last,
-        {where: each for where, each in trend.standing.items() if where not in left},
-        partitions,
-        sum(rates) if rates else None,
-        tuple(where for where in trend.stuck if where not in left),
-        trend.seen,
-        trend.written,
-        {where: each for where, each in trend.behind.items() if where not in left},
+    return replace(
+        trend,
+        base=base,
+        next_base=next_base,
+        last=last,
+        standing={where: each for where, each in trend.standing.items() if where not in left},
+        partitions=partitions,
+        rate=sum(rates) if rates else None,
+        stuck=tuple(where for where in trend.stuck if where not in left),
+        behind={where: each for where, each in trend.behind.items() if where not in left},
     )
 
 

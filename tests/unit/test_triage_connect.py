@@ -275,8 +275,8 @@ def test_a_group_that_waits_for_its_paused_sink_is_no_trouble() -> None:
 
 @pytest.mark.parametrize(
     ("ticks", "at_first", "author", "severity"),
-    [(16, False, None, "warning"), (11, False, None, "info"), (16, True, None, "info"), (16, False, "ada", "info")],
-    ids=["forgotten", "a moment ago", "before kac looked", "paused here"],
+    [(123, False, None, "warning"), (100, False, None, "info"), (123, True, None, "info"), (123, False, "ada", "info")],
+    ids=["forgotten", "work of a few minutes", "before kac looked", "paused here"],
 )
 def test_a_sink_that_another_client_paused_is_a_warning_if_records_wait(
     ticks: int, author: str | None, severity: str, *, at_first: bool

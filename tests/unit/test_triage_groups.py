@@ -475,9 +475,12 @@ def test_a_static_member_that_is_away_may_start_again(ticks: int, certainty: Cer
     ("came", "left", "ticks", "certainty"),
     [
         pytest.param(3, 6, 14, Certainty.POSSIBLE, id="a job that may come again"),
-        pytest.param(3, 6, 38, Certainty.CERTAIN, id="a job that is away for long"),
+        pytest.param(3, 6, 38, Certainty.POSSIBLE, id="a job that is away for three minutes"),
+        pytest.param(3, 6, 190, Certainty.CERTAIN, id="a job that is away for long"),
+        pytest.param(3, 63, 76, Certainty.POSSIBLE, id="a job of five minutes"),
+        pytest.param(3, 350, 400, Certainty.POSSIBLE, id="a job of half an hour"),
         pytest.param(0, 3, 11, Certainty.CERTAIN, id="a service that was there at first"),
-        pytest.param(1, 14, 22, Certainty.CERTAIN, id="a service that stayed for a minute"),
+        pytest.param(1, 362, 370, Certainty.CERTAIN, id="a service that stayed for half an hour"),
     ],
 )
 def test_the_first_cycle_of_a_job_that_reads_now_and_then(
@@ -498,8 +501,13 @@ def test_the_first_cycle_of_a_job_that_reads_now_and_then(
 
 @pytest.mark.parametrize(
     ("commits", "ticks", "certainty"),
-    [((3,), 12, Certainty.POSSIBLE), ((3,), 36, Certainty.CERTAIN), ((3, 8), 24, Certainty.CERTAIN)],
-    ids=["one checkpoint", "none for long", "two checkpoints"],
+    [
+        ((3,), 12, Certainty.POSSIBLE),
+        ((4,), 63, Certainty.POSSIBLE),
+        ((3,), 190, Certainty.CERTAIN),
+        ((3, 8), 24, Certainty.CERTAIN),
+    ],
+    ids=["one checkpoint", "just before the next one", "none for long", "two checkpoints"],
 )
 def test_a_reader_that_assigns_its_partitions_commits_no_more(
     commits: tuple[int, ...], ticks: int, certainty: Certainty

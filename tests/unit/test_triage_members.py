@@ -275,12 +275,18 @@ def not_ready(
 @pytest.mark.parametrize(
     ("sources", "inner", "says", "certainty"),
     [
-        (("orders", "prices"), (), ": it reads prices, which does not exist", Certainty.CERTAIN),
+        (("orders", "prices"), (), ": prices, which it reads, does not exist or is hidden from kac", Certainty.LIKELY),
+        (
+            ("orders", "prices"),
+            ("billing-by-user-repartition",),
+            ": prices, which it reads, does not exist or is hidden from kac, nor does its internal topic billing-by",
+            Certainty.LIKELY,
+        ),
         (("orders", "rates"), (), ": topics that it joins may have different numbers", Certainty.LIKELY),
         (("orders",), ("billing-by-user-repartition",), ": its internal topic billing-by-user", Certainty.LIKELY),
         (("orders",), (), "", Certainty.CERTAIN),
     ],
-    ids=["missing", "not equal", "internal", "another reason"],
+    ids=["missing", "missing, and an internal one", "not equal", "internal", "another reason"],
 )
 def test_a_streams_group_that_lacks_topics_is_named_with_them(
     sources: tuple[str, ...], inner: tuple[str, ...], says: str, certainty: Certainty
@@ -288,6 +294,7 @@ def test_a_streams_group_that_lacks_topics_is_named_with_them(
     (claim,) = not_ready(*sources, inner=inner)
     assert claim.title.startswith(f"streams group billing is not ready{says}")
     assert (claim.severity, claim.certainty) == (Severity.HIGH, certainty)
+    assert not claim.next[0].text.startswith("create"), "kac may not be allowed to see the topic"
     (idle,) = not_ready(*sources, inner=inner, lag=False)
     assert idle.severity is Severity.WARNING
 

@@ -20,8 +20,9 @@ from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
+from console.triage.lag_shares import loaded_member
 from tests.support import connectors, samples
-from tests.unit.test_triage import healthy, watched
+from tests.unit.test_triage import healthy, moved, watched
 
 BEGINS = 10
 """The tick at which something changes, 50 s after the first poll."""
@@ -32,6 +33,7 @@ def slow(
     ticks: int,
     *,
     topics: tuple[str, ...] = (),
+    type_: str = "classic",
     assignor: str = "",
     connect: Callable[[int], Mapping[str, ConnectCluster]] = lambda _: {},
     configs: Mapping[ConfigResource, ConfigSet] | None = None,
@@ -40,7 +42,7 @@ def slow(
 
     Args:
         rows: tick -> committed, end and member of each partition; those of orders, unless `topics` names a topic each.
-        assignor: of the group.
+        type_, assignor: of the group. Its members subscribe to all topics.
         connect: tick -> the Connect clusters.
         configs: of topics.
     """
@@ -49,11 +51,17 @@ def slow(
         places = [*zip(topics, [0] * len(topics), strict=True)] or [("orders", n) for n in range(6)]
         mine = [(*place, *row) for place, row in zip(places, rows(tick), strict=False)]
         members = tuple(
-            cluster.GroupMember(who, who, f"/10.0.0.{who[-1]}", tuple((t, n) for t, n, _, _, by in mine if by == who))
+            cluster.GroupMember(
+                who,
+                who,
+                f"/10.0.0.{who[-1]}",
+                tuple((t, n) for t, n, _, _, by in mine if by == who),
+                topics=topics or ("orders",),
+            )
             for who in ("app-1", "app-2", "app-3")
         )
         lags = tuple(cluster.PartitionLag(t, n, at, end, end - at, who) for t, n, at, end, who in mine)
-        group = cluster.Group("billing", "Stable", "consumer", assignor, coordinator=1, members=members)
+        group = cluster.Group("billing", "Stable", type_, "consumer", coordinator=1, members=members, assignor=assignor)
         known = snapshot.topics["orders"]
         more = {name: replace(known, name=name, topic_id=name) for name in topics}
         return replace(
@@ -116,6 +124,21 @@ def test_fewer_reads_are_told() -> None:
     assert "look at its consumers" in claim.next[0].text
 
 
+@pytest.mark.parametrize("written", [0, 500])
+def test_what_changed_is_told_of_the_partitions_that_are_read(written: int) -> None:
+    """The group has an offset of a topic that it left. written: the new records of that topic at each tick."""
+    rows = at_rates(since_then(50, 400), lambda _: 60)
+
+    def with_leftover(tick: int) -> list[tuple[int, int, str]]:
+        return [*rows(tick), (5, 9 + written * tick, "")]
+
+    topics = ("a", "b", "c", "d", "e", "f")
+    (claim,) = slow(rows, BEGINS + 20, topics=topics)
+    (with_old,) = slow(with_leftover, BEGINS + 20, topics=(*topics, "old"))
+    assert "times as many are written since" in claim.title
+    assert with_old.title == claim.title
+
+
 @pytest.mark.parametrize(
     ("writes", "reads"),
     [
@@ -135,8 +158,8 @@ def test_nothing_is_told_of_a_change_that_is_not_clear(
 @pytest.mark.parametrize(
     ("behind", "says"),
     [
-        pytest.param({2, 5}, "% of it at member app-3@10.0.0.3", id="member"),
-        pytest.param({1, 4}, "% of it in partitions that broker 2 leads", id="leader"),
+        pytest.param({2, 5}, "% of the growth is at member app-3@10.0.0.3", id="member"),
+        pytest.param({1, 4}, "% of the growth is in partitions that broker 2 leads", id="leader"),
     ],
 )
 def test_where_the_lag_grows_is_told(behind: set[int], says: str) -> None:
@@ -165,7 +188,7 @@ def test_a_lag_that_grows_everywhere_is_nowhere(behind: set[int], writes: int) -
         return [(100 + 5 * tick if n in behind else arrived[n], arrived[n], f"app-{1 + n % 3}") for n in range(6)]
 
     (claim,) = slow(rows, 20)
-    assert "of it" not in claim.title
+    assert "of the growth" not in claim.title
 
 
 def test_a_topic_whose_records_take_long_is_told() -> None:
@@ -173,7 +196,7 @@ def test_a_topic_whose_records_take_long_is_told() -> None:
         return [(100 + (5 if n == 3 else 50) * tick, 100 + 50 * tick, f"app-{1 + n % 2}") for n in range(4)]
 
     (claim,) = slow(rows, 20, topics=("a", "b", "c", "d"))
-    assert "100% of it in topic d" in claim.title
+    assert "100% of the growth is in topic d" in claim.title
 
 
 @pytest.mark.parametrize(
@@ -193,21 +216,76 @@ def test_records_that_retention_deletes_before_they_are_read_are_told(
         assert parse(claim.next[0].command)
 
 
-def test_an_assignor_that_gives_one_member_all_is_told() -> None:
+def test_the_facts_of_a_slow_group_are_one_sentence() -> None:
+    """Most of the growth is at one member, and its records have waited for longer than retention keeps them."""
+    configs = samples.config_set({"cleanup.policy": "delete", "retention.ms": "60000"}, ConfigSource(1))
+
+    def rows(tick: int) -> list[tuple[int, int, str]]:
+        return [(100 + (5 if n in {2, 5} else 50) * tick, 100 + 50 * tick, f"app-{1 + n % 3}") for n in range(6)]
+
+    (claim,) = slow(rows, 20, configs={topic_resource("orders"): configs})
+    name, facts = claim.title.split(": ")
+    assert name.startswith("group billing lags ")
+    assert facts == ("100% of the growth is at member app-3@10.0.0.3; retention deletes its next records now"), (
+        "what it refers to comes before"
+    )
+    assert claim.next[0].command == "set topic orders retention.ms=180000", "the record has waited for 90 s"
+    assert "look at app-3@10.0.0.3" in claim.next[1].text
+
+
+def test_a_group_that_was_not_read_again_is_not_examined_again() -> None:
+    configs = samples.config_set({"cleanup.policy": "delete", "retention.ms": "60000"}, ConfigSource(1))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return replace(
+            moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)}), configs={topic_resource("orders"): configs}
+        )
+
+    observations = watched(change, 20)
+    first, again = (
+        [each.claim for each in diagnose(observations).causes if each.claim.cause == "consumer-slow"] for _ in range(2)
+    )
+    assert "retention deletes" in first[0].title
+    assert first[0] is again[0]
+
+
+@pytest.mark.parametrize(
+    ("type_", "assignor", "is_step"),
+    [
+        pytest.param("classic", "range", True, id="range"),
+        pytest.param("classic", "stream", False, id="Kafka Streams"),
+        pytest.param("classic", "sticky", False, id="another assignor"),
+        pytest.param("consumer", "range", False, id="an assignor of the brokers"),
+    ],
+)
+def test_a_member_with_all_partitions_is_told(type_: str, assignor: str, *, is_step: bool) -> None:
+    """Only members of classic groups with the range assignor have a step: two rolling restarts."""
+
     def rows(tick: int) -> list[tuple[int, int, str]]:
         return [(100 + 10 * tick, 100 + 50 * tick, "app-1") for _ in range(4)]
 
-    (claim,) = slow(rows, 20, topics=("a", "b", "c", "d"), assignor="range")
+    (claim,) = slow(rows, 20, topics=("a", "b", "c", "d"), type_=type_, assignor=assignor)
     assert "app-1@10.0.0.1 has 4 of its 4 partitions" in claim.title
-    assert any("(assignor range)" in each.fact for each in claim.evidence)
-    assert "cooperative-sticky" in claim.next[0].text
+    assert any(each.fact.endswith(f"(assignor {assignor}); 2 of its 3 members have none") for each in claim.evidence)
+    assert any("assignment.strategy" in each.text for each in claim.next) is is_step
+    if is_step:
+        assert "first [cooperative-sticky, range] on all members, then without range" in claim.next[0].text
+
+
+def test_members_that_have_no_partition_may_subscribe_to_other_topics() -> None:
+    held = cluster.GroupMember("m1", "a", "/h", tuple((topic, 0) for topic in "abcd"), topics=tuple("abcd"))
+    for topics, helps in ((tuple("abcd"), True), (("a",), False)):
+        idle = tuple(cluster.GroupMember(name, name, "/h", topics=topics) for name in ("m2", "m3"))
+        loaded = loaded_member(cluster.Group("g", "Stable", "classic", "consumer", members=(held, *idle)))
+        assert loaded is not None
+        assert loaded.helps is helps
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------
 
 
-def lag_of(committed: int, end: int) -> cluster.GroupLag:
-    return cluster.GroupLag((cluster.PartitionLag("orders", 0, committed, end, end - committed, "m"),))
+def lag_of(committed: int, end: int) -> tuple[cluster.PartitionLag, ...]:
+    return (cluster.PartitionLag("orders", 0, committed, end, end - committed, "m"),)
 
 
 @given(st.lists(st.tuples(st.integers(1, 90), st.integers(0, 100), st.integers(0, 100)), min_size=1, max_size=200))

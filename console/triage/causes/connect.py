@@ -30,10 +30,9 @@ BALANCES = timedelta(seconds=60)
 DELAYED = timedelta(minutes=6)
 """Maximum time for which tasks are without a worker after one left: they wait for its return during
 scheduled.rebalance.max.delay.ms, 5 minutes by default."""
-PAUSED_LONG = timedelta(minutes=10)
-FORGOTTEN, WAITED = timedelta(seconds=60), 30.0
-"""The time after which a connector that another client paused may be forgotten, and the seconds for which records have
-to wait."""
+PAUSED_LONG, WAITED = timedelta(minutes=10), 30.0
+"""The time after which a paused connector is no work of a moment, and may be forgotten; and the seconds for which
+records have to wait for it."""
 MOST_NAMED = 3
 """Maximum number of connectors, and of instances, that are named individually."""
 _STATES = "GET /connectors?expand=status"
@@ -437,7 +436,7 @@ def _is_forgotten(observations: Observations, symptom: Symptom, name: str, waits
     if known is None or observations.since(symptom) is None:
         return False
     key = connect.ConnectorTarget(name), STATE, known.state
-    long = observations.lasts(symptom.name, symptom.subject, FORGOTTEN)
+    long = observations.lasts(symptom.name, symptom.subject, PAUSED_LONG)
     trends = [trend for each in waits if (trend := observations.last.snapshot.lag_trends.get(each)) is not None]
     waited = any(each.still >= WAITED for trend in trends for each in trend.partitions.values())
     return long and waited and key not in observations.last.facts.authors
@@ -549,7 +548,7 @@ CAUSES = (
         reads="GET /connectors over time, the lag of its group",
         takes=(
             "information: the connector was PAUSED or STOPPED at the first poll, or is so for 10 minutes, or its "
-            "group falls behind. A warning a minute after another client paused it, if records wait for 30 s"
+            "group falls behind. A warning 10 minutes after another client paused it, if records wait for 30 s"
         ),
     ),
     cause.CauseRule(

@@ -50,10 +50,10 @@ AWAY = 30.0
 """Seconds without a commit after which a group without members is a trouble: restarting its consumers takes less."""
 SESSION = 45.0
 """Seconds for which a static member may be away to start again: the default of session.timeout.ms."""
-FIRST_CYCLE = 150.0
+FIRST_CYCLE = 900.0
 """Seconds without a commit after which a group is stopped that reads now and then, as far as kac knows: it saw no whole
-pause of it."""
-SERVES = timedelta(seconds=60)
+pause of it. Flink's checkpoints are often 5 or 10 minutes apart."""
+SERVES = timedelta(minutes=30)
 """The time after which members that came are a service: a job that ends earlier comes again."""
 STARTS, ONE_SCALE = timedelta(minutes=2), timedelta(seconds=60)
 """The time in which an autoscaler starts the consumers of a group that has none; and the least time without a member
@@ -111,24 +111,20 @@ def _rests(trend: LagTrend) -> bool:
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     absences, members = list(observations.absences()), observations.past.members
     vacant = sorted_readings(symptoms.readings(observations.last.snapshot)).vacant
-    new = memberships.newcomers(members, observations.last.snapshot) if vacant else {}
-    successors: dict[str, str | None] = {}
-    for reading in vacant:
-        lag = reading.lag.partitions if reading.lag is not None else ()
-        topics, name = {each.topic for each in lag if each.lag > 0}, reading.group.name
-        successors[name] = memberships.successor(name, members.left.get(name), topics, new)
+    successors = _successors(observations, vacant)
+    without_members, went_to = {reading.group.name for reading in vacant}, {*successors.values()}
     for reading in vacant:
         group, trend = reading.group, reading.trend
         # A consumer that assigns itself partitions commits without being a member, so a group without members may be at
         # work.
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
-        successor = successors[group.name]
+        successor = successors.get(group.name)
         crossed = upgraded(observations.past.upgrades, observations.last.at - _stood(trend))
         is_job = not _had_members(observations, reading, trend)
         # One new group may be a release that has to have another name; names that change at each start are not meant.
         is_sure = (
-            successor in successors or group.name in successors.values()
+            successor in without_members or group.name in went_to
             if successor is not None
             else _is_over(members, reading, trend, is_job=is_job)
         )
@@ -166,6 +162,21 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             fold=(f"{verb}{why}", f"{verbs}{whose}"),
             idle=True,
         )
+
+
+def _successors(observations: Observations, vacant: Sequence[Reading]) -> Mapping[str, str]:
+    """Return group -> the new group to which its last members went, for groups without members that have one."""
+    members = observations.past.members
+    new = memberships.newcomers(members, observations.last.snapshot) if vacant else {}
+    found: dict[str, str] = {}
+    for reading in vacant if new else ():
+        name, lag = reading.group.name, reading.lag.partitions if reading.lag is not None else ()
+        if (left := members.left.get(name)) is None:
+            continue
+        successor = memberships.successor(name, left, {each.topic for each in lag if each.lag > 0}, new)
+        if successor is not None:
+            found[name] = successor
+    return found
 
 
 _BY_ITSELF = cause.Evidence("it had no member while offsets were committed", "ListGroups, OffsetFetch over time")
@@ -549,14 +560,13 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
     if len(found) > EXAMINED:
         yield from found
         return
-    readings, since = symptoms.readings(snapshot), observations.began
-    for claim in found:
-        reading = readings.get(claim.subject.group or "")
-        is_open = claim.severity is Severity.HIGH and claim.next is not _LOOK_AT_KEYS
-        is_at_work = is_open and claim.certainty is Certainty.LIKELY
-        yield (
-            claim if reading is None or not is_at_work else examined(claim, reading, snapshot, observations.past, since)
-        )
+    at_work = {
+        claim.subject.group or "": claim
+        for claim in found
+        if claim.severity is Severity.HIGH and claim.certainty is Certainty.LIKELY and claim.next is not _LOOK_AT_KEYS
+    }
+    looked = examined(at_work, symptoms.readings(snapshot), snapshot, observations.past, observations.began)
+    yield from (looked.get(claim.subject.group or "", claim) for claim in found)
 
 
 def _slow_group(
@@ -939,10 +949,10 @@ CAUSES = (
         _stopped,
         reads="ListGroups, OffsetFetch, ListOffsets",
         takes=(
-            "certain: the group has no member, and records wait. Possible for 150 s after its last commit if its "
-            "members stayed less than a minute, or if it never had a member and kac saw no pause between two of its "
-            "commits: it may be a job that comes again. Possible for 2 minutes if it had no member before the records "
-            "came, and if its clients went to one new group, as at a release"
+            "certain: the group has no member, and records wait. Possible for 15 minutes after its last commit if kac "
+            "saw its members come and leave within 30 minutes, or if it never had a member and kac saw no pause "
+            "between two of its commits: it may be a job that comes again. Possible for 2 minutes if it had no member "
+            "before the records came, and if its clients went to one new group, as at a release"
         ),
     ),
     cause.CauseRule(

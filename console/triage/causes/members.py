@@ -258,15 +258,26 @@ def _not_ready(group: Group, topics: Mapping[str, Topic], left: Sequence[str], s
 
 
 def _needed(group: Group, topics: Mapping[str, Topic]) -> tuple[str, str, Certainty]:
-    """Return what a streams group lacks as the end of a title, the step, and how sure that is."""
+    """Return what a streams group lacks as the end of a title, the step, and how sure that is. A topic that is not
+    listed may be one that kac may not describe, so its absence is no proof.
+    """
     parts = group.topology or ()
     sources = sorted({topic for part in parts for topic in part.sources if topic not in topics})
+    inner = sorted({topic for part in parts for topic in part.repartition_sources if topic not in topics})
     if sources:
-        names = first_few(sources, FEW)
+        # Brokers create the internal topics once all sources exist: without them either may be what lacks.
+        names, both = first_few(sources, FEW), f", nor does its internal topic {first_few(inner, FEW)}" if inner else ""
+        makes = (
+            "; if it is there, look at the log of the brokers, which create the internal topics with the rights of the "
+            "user of its members"
+            if inner
+            else ""
+        )
         return (
-            f": it reads {names}, which {'do' if sources[1:] else 'does'} not exist",
-            f"create {names}, or correct the name in the application and its last release",
-            Certainty.CERTAIN,
+            f": {names}, which it reads, {'do' if sources[1:] else 'does'} not exist or is hidden from kac{both}",
+            f"look whether {names} exists, with a user that may describe it. If not, create it, or correct the name in "
+            f"the application and its last release{makes}",
+            Certainty.LIKELY,
         )
     for part in parts:
         counts = {topic: len(topics[topic].partitions) for topic in part.sources if topic in topics}
@@ -278,12 +289,11 @@ def _needed(group: Group, topics: Mapping[str, Topic]) -> tuple[str, str, Certai
                 "application, or make the smaller one again with more, as keys go to other partitions then",
                 Certainty.LIKELY,
             )
-    inner = sorted({topic for part in parts for topic in part.repartition_sources if topic not in topics})
     if inner:
         return (
-            f": its internal topic {first_few(inner, FEW)} does not exist",
+            f": its internal topic {first_few(inner, FEW)} does not exist or is hidden from kac",
             "look at the log of the brokers: they create the internal topics of a streams group with the rights of "
-            "its user",
+            "the user of its members",
             Certainty.LIKELY,
         )
     return "", "look at the log of its members: its coordinator sends them the reason", Certainty.CERTAIN
@@ -374,8 +384,9 @@ CAUSES = (
         _missing_topology,
         reads="ListGroups, StreamsGroupDescribe over time, Metadata",
         takes=(
-            "certain: a streams group is NotReady for 30 s, and a topic that it reads does not exist; likely if topics "
-            "of one subtopology have different numbers of partitions. A warning if no records wait"
+            "certain: a streams group is NotReady for 30 s. The reason is likely: kac does not see a topic that it "
+            "reads, or an internal one, or topics of one subtopology have different numbers of partitions. "
+            "A warning if no records wait"
         ),
         since="4.1",
     ),

@@ -22,6 +22,8 @@ NAME, MISSPELT, UNSOURCED = "writes-stopped", "written-elsewhere", "source-delet
 UNREACHED, COLLAPSED = "leader-unwritten", "keys-collapsed"
 AGAIN = timedelta(seconds=30)
 """The time in which a tool that deletes a connector creates it again."""
+DELIBERATE = timedelta(minutes=10)
+"""The time for which the deletion of a connector is information: an operator probably works on it."""
 FEW = 3
 """Maximum number of topics with rows of their own; more topics share one row."""
 _LOOK = (
@@ -81,7 +83,7 @@ def _without_source(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause=UNSOURCED,
             subject=Subject(connector=each.connector),
-            severity=Severity.WARNING,
+            severity=Severity.INFO if observations.last.at < each.at + DELIBERATE else Severity.WARNING,
             certainty=Certainty.LIKELY,
             title=f"source connector {each.connector} was deleted, and nothing is written to {names} since",
             since=each.at,
@@ -245,7 +247,7 @@ CAUSES = (
         reads="GET /connectors and ListOffsets over time",
         takes=(
             "likely: a source connector was deleted 30 s ago, and topics that it wrote to got records until then, and "
-            "none since"
+            "none since. Information for 10 minutes, then a warning"
         ),
     ),
     cause.CauseRule(

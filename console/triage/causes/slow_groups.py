@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
+from math import ceil
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from console.model.config import text_in, topic_resource
+from console.model.cluster import Group, Topic
+from console.model.config import ConfigResource, ConfigSet, text_in, topic_resource
 from console.model.lag_trend import LagTrend, Place
 from console.model.numbers import first_few, long_number, time_of_day
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.plan.amounts import measured_time
 from console.triage import cause
+from console.triage.connector_sources import SourceChange
 from console.triage.folding import FEW
-from console.triage.lag_shares import Changed, Part, growing_part, loaded_member, what_changed
+from console.triage.group_beginnings import CLASSIC
+from console.triage.lag_shares import Changed, Loaded, growing_part, loaded_member, what_changed
 from console.triage.past import Past
 from console.triage.readers import Reading
+from console.triage.remembered import RememberedAmong
 
 BURST = 60.0
 """Seconds for which more records than before may be a burst that ends."""
@@ -31,9 +36,11 @@ _LOOK_AT_WRITERS = cause.Next(
     "look at what writes to its topics: a replay, retries, a new producer or connector. Its consumers read no slower "
     "than before"
 )
+_RANGE = "range"
 _SPREAD = cause.Next(
-    "set partition.assignment.strategy of its members to cooperative-sticky: range gives the first member the first "
-    "partitions of each topic, and so all topics of one partition"
+    "give its members another partition.assignment.strategy in two rolling restarts: first [cooperative-sticky, range] "
+    "on all members, then without range, which gives the first member the first partitions of each topic, and so all "
+    "topics of one partition. librdkafka's clients can't mix these two: [roundrobin, range] there"
 )
 _STEPS = {
     "member": "look at {}: its CPU limit, its log, its way to what it calls; the other members keep up",
@@ -49,42 +56,99 @@ _PLACES = {
 }
 
 
-def examined(claim: cause.Claim, reading: Reading, snapshot: Snapshot, past: Past, watched: datetime) -> cause.Claim:
-    """Return the claim that a group is slow, with what changed when that began, and with the part of the group whose
-    lag grows, as far as they are known.
+class _Found(NamedTuple):
+    """A fact about a slow group."""
+
+    says: str
+    """The fact in the title."""
+    facts: Sequence[cause.Evidence]
+    step: cause.Next | None = None
+    """The step that it suggests; None for none."""
+
+
+def examined(
+    claims: Mapping[str, cause.Claim],
+    readings: Mapping[str, Reading],
+    snapshot: Snapshot,
+    past: Past,
+    watched: datetime,
+) -> Mapping[str, cause.Claim]:
+    """Return group -> the claim that it is slow, with what changed when that began, and with the part of the group
+    whose lag grows, as far as they are known.
 
     Args:
+        claims: group -> the claim without these.
         watched: time of the first poll, UTC.
     """
-    group, trend = reading.group, reading.trend
-    if trend is None:
+    if not claims:
+        return claims
+    mine = {name: readings.get(name) for name in claims}
+    return _each_examined.of(claims, mine, common=(snapshot.topics, snapshot.configs, past.sources, watched))
+
+
+def _examined(
+    claim: cause.Claim,
+    reading: Reading | None,
+    topics: Mapping[str, Topic],
+    configs: Mapping[ConfigResource, ConfigSet],
+    sources: Sequence[SourceChange],
+    watched: datetime,
+) -> cause.Claim:
+    if reading is None or reading.trend is None:
         return claim
+    group, trend = reading.group, reading.trend
     began = claim.since or watched
-    changed = what_changed(trend, began.timestamp())
-    if changed is not None:
-        claim = _with_change(claim, changed, began, is_young=trend.last.at - began.timestamp() < BURST)
-        if changed.writes:
-            topics = {each.topic for each in trend.last.lag.partitions}
-            claim = replace(claim, evidence=(*claim.evidence, *_new_sources(past, topics, began)))
-    reached = _reached(trend, snapshot)
-    if reached is not None:
-        claim = _with_retention(claim, reached)
+    changed, reached = what_changed(trend, began.timestamp()), _reached(trend, configs)
+    found = cause.given(
+        _change(changed, trend, sources, began) if changed is not None else None,
+        _place_of_growth(group, trend, topics),
+        _end_of_retention(reached) if reached is not None else None,
+    )
+    if not found:
+        return claim
+    # More records may be a burst that ends.
+    is_burst = changed is not None and changed.writes and trend.last.at - began.timestamp() < BURST
+    return replace(
+        claim,
+        title=f"{claim.title}: {'; '.join(each.says for each in found)}",
+        certainty=Certainty.POSSIBLE if is_burst else claim.certainty,
+        evidence=(*claim.evidence, *(fact for each in found for fact in each.facts)),
+        next=(*cause.given(*(each.step for each in reversed(found))), *claim.next),
+    )
+
+
+_each_examined: RememberedAmong[str, cause.Claim] = RememberedAmong(_examined)
+
+
+def _place_of_growth(group: Group, trend: LagTrend, topics: Mapping[str, Topic]) -> _Found | None:
+    """Return the part of a group with most of its partitions, or else of the growth of its lag; None if there is
+    none.
+    """
     loaded = loaded_member(group)
     if loaded is not None:
-        how = f" (assignor {group.protocol})" if group.protocol else ""
-        has = f"{loaded.name} has {loaded.partitions} of its {loaded.of} partitions"
-        fact = cause.Evidence(f"{has}{how}; other members have none", "DescribeGroups")
-        return _with(claim, has, fact, _SPREAD)
-    part = growing_part(group, trend, snapshot.topics)
+        return _load(group, loaded)
+    part = growing_part(group, trend, topics)
     if part is None:
-        return claim
+        return None
     fact = cause.Evidence(
         f"{part.share:.0%} of the growth is in {part.partitions} of {part.of} partitions, which get at most half of "
         "the new records",
         "OffsetFetch, ListOffsets",
     )
-    where = _PLACES[part.kind].format(part.name)
-    return _with(claim, f"{part.share:.0%} of it {where}", fact, _step(part))
+    where, step = _PLACES[part.kind].format(part.name), cause.Next(_STEPS[part.kind].format(part.name))
+    return _Found(f"{part.share:.0%} of the growth is {where}", (fact,), step)
+
+
+def _load(group: Group, loaded: Loaded) -> _Found:
+    """Return the member that has most partitions. Only classic groups of plain consumers take their assignor from
+    partition.assignment.strategy; Kafka Streams sets its own.
+    """
+    how = f" (assignor {group.assignor})" if group.assignor else ""
+    has = f"{loaded.name} has {loaded.partitions} of its {loaded.of} partitions"
+    none = "has none" if loaded.idle == 1 else "have none"
+    fact = cause.Evidence(f"{has}{how}; {loaded.idle} of its {loaded.members} members {none}", "DescribeGroups")
+    spreads = group.type == CLASSIC and group.assignor == _RANGE and loaded.helps
+    return _Found(has, (fact,), _SPREAD if spreads else None)
 
 
 class _Reached(NamedTuple):
@@ -97,20 +161,28 @@ class _Reached(NamedTuple):
     """The topic's retention.ms."""
 
 
-def _reached(trend: LagTrend, snapshot: Snapshot) -> _Reached | None:
+def _reached(trend: LagTrend, configs: Mapping[ConfigResource, ConfigSet]) -> _Reached | None:
     """Return the partition whose next record retention deletes first, if most of its time is over; else None."""
-    found = []
+    found: _Reached | None = None
+    known = {topic: _retention(topic, configs) for topic in {topic for topic, _ in trend.behind}}
     for place, behind in trend.behind.items():
-        configs = snapshot.configs.get(topic_resource(place[0]))
-        if behind.seconds is None or configs is None or "delete" not in (text_in(configs, "cleanup.policy") or ""):
+        retention = known[place[0]]
+        if behind.seconds is None or not 0 < NEAR * retention <= 1000 * behind.seconds:
             continue
-        retention = long_number(text_in(configs, "retention.ms"))
-        if retention is not None and 0 < NEAR * retention <= 1000 * behind.seconds:
-            found.append(_Reached(place, behind.seconds, retention))
-    return max(found, key=lambda each: 1000 * each.waits / each.retention, default=None)
+        if found is None or behind.seconds / retention > found.waits / found.retention:
+            found = _Reached(place, behind.seconds, retention)
+    return found
 
 
-def _with_retention(claim: cause.Claim, reached: _Reached) -> cause.Claim:
+def _retention(topic: str, configs: Mapping[ConfigResource, ConfigSet]) -> int:
+    """Return the retention.ms of a topic whose records it deletes; 0 if it deletes none, or is unknown."""
+    mine = configs.get(topic_resource(topic))
+    if mine is None or "delete" not in (text_in(mine, "cleanup.policy") or ""):
+        return 0
+    return long_number(text_in(mine, "retention.ms")) or 0
+
+
+def _end_of_retention(reached: _Reached) -> _Found:
     topic, number = reached.place
     left = reached.retention / 1000 - reached.waits
     when = f"in {measured_time(left)}" if left > 0 else "now"
@@ -119,32 +191,16 @@ def _with_retention(claim: cause.Claim, reached: _Reached) -> cause.Claim:
         f"{reached.retention:,}. Segments are deleted as a whole, so it may stay a little longer",
         "ListOffsets, DescribeConfigs",
     )
+    times = max(2, ceil(2 * 1000 * reached.waits / reached.retention))  # a round number, the same at many polls
     step = cause.Next(
         "keep its records for longer until it has read them, if the disks have space",
-        f"set topic {topic} retention.ms={2 * reached.retention}",
+        f"set topic {topic} retention.ms={times * reached.retention}",
     )
-    return _with(claim, f"retention deletes its next records {when}", fact, step)
+    return _Found(f"retention deletes its next records {when}", (fact,), step)
 
 
-def _new_sources(past: Past, topics: Set[str], began: datetime) -> Iterator[cause.Evidence]:
-    """Yield the source connectors that were created before the writes rose, as evidence."""
-    for each in past.sources:
-        both = sorted(topics & {*each.topics})
-        if each.created and both and began - CREATED <= each.at <= began + CREATED:
-            fact = f"source connector {each.connector}, which writes to {first_few(both, FEW)}, was created"
-            yield cause.Evidence(f"{fact} at {time_of_day(each.at)}", "GET /connectors over time")
-
-
-def _step(part: Part) -> cause.Next:
-    return cause.Next(_STEPS[part.kind].format(part.name))
-
-
-def _with(claim: cause.Claim, says: str, fact: cause.Evidence, step: cause.Next) -> cause.Claim:
-    return replace(claim, title=f"{claim.title}: {says}", evidence=(*claim.evidence, fact), next=(step, *claim.next))
-
-
-def _with_change(claim: cause.Claim, changed: Changed, began: datetime, *, is_young: bool) -> cause.Claim:
-    """Return the claim with the rate that changed. is_young: whether more records may be a burst that ends."""
+def _change(changed: Changed, trend: LagTrend, sources: Sequence[SourceChange], began: datetime) -> _Found:
+    """Return the rate that changed when the lag began to grow."""
     what = "written" if changed.writes else "read"
     rest = "the group reads no slower than before" if changed.writes else "about as many are written as before"
     fact = cause.Evidence(
@@ -153,8 +209,17 @@ def _with_change(claim: cause.Claim, changed: Changed, began: datetime, *, is_yo
     )
     since = f" since {time_of_day(began)}"
     if not changed.writes:
-        says = f"it reads {changed.now:,.0f} records/s{since}, and read {changed.was:,.0f}"
-        return replace(claim, title=f"{claim.title}: {says}", evidence=(*claim.evidence, fact))
+        return _Found(f"it reads {changed.now:,.0f} records/s{since}, and read {changed.was:,.0f}", (fact,))
     times = f"{changed.now / changed.was:,.1f} times as many" if changed.was >= 1 else f"{changed.now:,.0f} records/s"
-    claim = _with(claim, f"{times} are written{since}", fact, _LOOK_AT_WRITERS)
-    return replace(claim, certainty=Certainty.POSSIBLE) if is_young else claim
+    topics = {each.topic for each in trend.last.lag.partitions}
+    facts = (fact, *_new_sources(sources, topics, began))
+    return _Found(f"{times} are written{since}", facts, _LOOK_AT_WRITERS)
+
+
+def _new_sources(sources: Sequence[SourceChange], topics: Set[str], began: datetime) -> Iterator[cause.Evidence]:
+    """Yield the source connectors that were created before the writes rose, as evidence."""
+    for each in sources:
+        both = sorted(topics & {*each.topics})
+        if each.created and both and began - CREATED <= each.at <= began + CREATED:
+            fact = f"source connector {each.connector}, which writes to {first_few(both, FEW)}, was created"
+            yield cause.Evidence(f"{fact} at {time_of_day(each.at)}", "GET /connectors over time")
