@@ -57,6 +57,8 @@ FEW, COMMITS, SELDOM = 20, 2, 180.0
 """Limits for records that a group had yet to read: their minimum number; their minimum number as a multiple of those
 that it last read between two commits; and the seconds without a commit, of a group that was not seen to commit, after
 which it does not read them soon."""
+NEARLY = 0.8
+"""The share of a topic's time limit from which on the age of a record is near the limit."""
 PURGED = "-repartition"
 """The suffix of topics from which Kafka Streams deletes the records that it has read (RepartitionTopicConfig)."""
 
@@ -138,6 +140,8 @@ class Loss(NamedTuple):
     """Whether the change left a retention so short that records are kept for no time to speak of."""
     is_rightful: bool = False
     """Whether the retention may well have deleted them, before groups at work (`unread`) had read them."""
+    is_old: bool = False
+    """Whether the next record of such a group is known to have been nearly as old as the time limit (`NEARLY`)."""
 
 
 class AclChange(NamedTuple):
@@ -574,7 +578,19 @@ def _loss(jump: Jump, poll: Poll, cut: Cut | None, unread: Mapping[str, int] | N
     if why:
         return Loss(jump, why, None, unread)
     slow, limits = _overtaken(jump, unread or {}, poll.snapshot), retention_of(jump.topic, poll.snapshot)
-    return Loss(jump, retention_text(limits), None, slow, is_rightful=True) if slow and limits else None
+    if not slow or not limits:
+        return None
+    is_old = _is_old(jump, slow, limits, poll.snapshot)
+    return Loss(jump, retention_text(limits), None, slow, is_rightful=True, is_old=is_old)
+
+
+def _is_old(jump: Jump, groups: Mapping[str, int], limits: Mapping[str, int], snapshot: Snapshot) -> bool:
+    """Return whether the next record of one of the groups is known to be nearly as old as the time limit, or older."""
+    limit, place = limits.get(RETENTION[0]), (jump.topic, jump.partition)
+    waits = (snapshot.lag_trends[group].behind.get(place) for group in groups)
+    return limit is not None and any(
+        each is not None and each.seconds is not None and each.seconds * 1000 >= NEARLY * limit for each in waits
+    )
 
 
 def _overtaken(jump: Jump, unread: Mapping[str, int], snapshot: Snapshot) -> Mapping[str, int]:
@@ -624,7 +640,7 @@ def _too_early(jump: Jump, poll: Poll) -> str:
     # limit.
     if limit is None or long_number(size_limit) != -1:
         return ""
-    if limit < 0:
+    if limit < 0 or limit > jump.at * 1000:  # longer than since 1970, where timestamps begin
         return "the topic keeps records for ever: only a request deletes them"
     newest = poll.facts.newest.get((jump.topic, jump.partition))
     if newest is None or jump.start <= newest.offset:
