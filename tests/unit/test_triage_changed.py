@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model import codes
 from console.model.changes import FeatureTarget, GroupOffsetTarget, ScramUser, TopicTarget, VoterTarget
 from console.model.cluster import (
     ClusterFeatures,
@@ -30,7 +31,7 @@ from console.model.codes import (
     ConfigSource,
     ScramMechanism,
 )
-from console.model.config import broker_resource, topic_resource
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, own_source, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.observed_logs import LogOffsets
 from console.model.quota import QuotaEntity
@@ -1400,8 +1401,15 @@ def test_a_producer_that_does_not_come_back_from_a_restart_has_a_deleted_user_as
 
 @pytest.mark.parametrize(
     ("values", "is_named"),
-    [("ABABA", True), ("CABAB", True), ("ABAA", False), ("ABCAB", False), ("ABCBABC", False)],
-    ids=["to and fro", "from another value", "taken back", "three values", "of many values"],
+    [
+        ("ABABABA", True),
+        ("CABABAB", True),
+        ("ABABA", False),
+        ("ABABAA", False),
+        ("ABCABAB", False),
+        ("ABCBABC", False),
+    ],
+    ids=["to and fro", "from another value", "twice by hand", "taken back", "three values", "of many values"],
 )
 def test_a_config_that_two_tools_set_is_named(values: str, *, is_named: bool) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -1412,4 +1420,42 @@ def test_a_config_that_two_tools_set_is_named(values: str, *, is_named: bool) ->
     found = [each for each in claims if each.cause == "config-contested"]
     assert bool(found) is is_named
     assert all(each.subject == Subject(topic="orders", key="segment.ms") for each in found)
+    assert all(each.certainty is Certainty.LIKELY for each in found)
     assert not any(step.edits for each in found for step in each.next)
+
+
+def contested(resource: ConfigResource, key: str, *values: str, ticks: int = 16, own: str | None = None) -> list[Claim]:
+    """Return the rows of a config that has these values in turn for twelve polls. own: the value that kac sets."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        entry = ConfigEntry(key, values[min(tick, 12) % len(values)], own_source(resource))
+        return replace(snapshot, configs={**snapshot.configs, resource: ConfigSet((entry,))})
+
+    facts = Facts(authors={(resource, key, own): Author("alice", 1, START)} if own is not None else {})
+    observations = watched(change, ticks, before=change(healthy(), 0), facts=lambda _: facts)
+    return [each.claim for each in diagnose(observations).causes if each.claim.cause == "config-contested"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "request_", "place"),
+    [
+        (topic_resource("orders"), "DescribeConfigs", "brokers' request logs have IncrementalAlterConfigs"),
+        (ConfigResource(codes.CONNECTOR, "sink"), "GET /connectors", "Connect's workers have PUT /connectors"),
+        (ConfigResource(codes.SCHEMA, "orders-value"), "GET /config", "the registry have PUT /config"),
+    ],
+)
+def test_who_sets_a_contested_config_is_in_the_logs_of_its_service(
+    resource: ConfigResource, request_: str, place: str
+) -> None:
+    (claim,) = contested(resource, "x", "", "y" * 500)
+    assert f"between '' and '{'y' * 57}…': " in claim.title
+    assert claim.evidence[0].source.startswith(request_)
+    assert place in claim.next[0].text
+
+
+def test_a_config_that_kac_sets_to_and_fro_or_that_settled_is_not_contested() -> None:
+    resource = topic_resource("orders")
+    assert contested(resource, "segment.ms", "5", "6", own="7")
+    assert not contested(resource, "segment.ms", "5", "6", own="6"), "kac is one of the two"
+    assert contested(resource, "segment.ms", "5", "6", ticks=12 + 600 // 5)
+    assert not contested(resource, "segment.ms", "5", "6", ticks=13 + 600 // 5)
