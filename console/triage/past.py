@@ -476,20 +476,20 @@ def _losses(
     unread: Mapping[Jump, Mapping[str, int] | None],
 ) -> list[Loss]:
     moment = now.at.timestamp()
-    kept = [each for each in known if each.jump.at > moment - KEPT.total_seconds()]
-    logs = now.facts.logs
-    if not logs.jumps:
-        return kept
-    seen = {each.jump for each in kept if not each.is_rightful}
-    # Examine a jump when it is first seen, and again only for changes of retention that were read after it.
-    new = before.facts.logs.at
-    recent = [each for each in logs.jumps if each not in seen and (each.at > new or each.at > moment - NOTICED)]
-    for jump in recent:
-        found = _loss(jump, now, _cut_of(jump, now.snapshot, cuts), unread.get(jump), is_new=jump.at > new)
+    kept = {each.jump: each for each in known if each.jump.at > moment - KEPT.total_seconds()}
+    # Examine a jump when it is first seen, and again only when a change of retention was read after it.
+    new, is_cut = before.facts.logs.at, any(each.change.at == now.at for each in cuts)
+    for jump in now.facts.logs.jumps:
+        is_new = jump.at > new
+        if not is_new and not (is_cut and jump.at > moment - NOTICED):
+            continue
+        if jump in kept and not kept[jump].is_rightful:
+            continue
+        found = _loss(jump, now, _cut_of(jump, now.snapshot, cuts), unread.get(jump), is_new=is_new)
         if found is not None:
-            kept = [each for each in kept if each.jump != jump]  # its change was read after the deletion
-            kept.append(found)
-    return kept
+            kept.pop(jump, None)  # its change was read after the deletion
+            kept[jump] = found
+    return [*kept.values()]
 
 
 def _cuts(changes: list[ConfigChange], before: Snapshot, now: Snapshot) -> Iterator[Cut]:

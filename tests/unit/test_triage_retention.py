@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from console.language.interpret import command_of
 from console.model import config
+from console.model.cluster import Partition, Topic
 from console.model.codes import ConfigSource
-from console.model.observed_logs import LogOffsets
+from console.model.observed_logs import Jump, LogOffsets, ObservedLogs
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.present.triage import MUTED_FOR, cause_id, cause_rows
@@ -23,7 +24,7 @@ from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.observations import Observations, after, begin
-from console.triage.past import _is_tighter
+from console.triage.past import MOST, ConfigChange, Cut, _is_tighter, _losses
 from console.triage.symptoms import Poll
 from tests.support import samples
 from tests.unit import test_triage as triage
@@ -319,6 +320,32 @@ def test_a_retention_that_rescues_a_full_disk_is_not_put_back(usable: int, *, is
     (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
     assert bool(claim.next[0].edits) is is_put_back
     assert ("was nearly full" in claim.next[0].text) is not is_put_back
+
+
+def test_jumps_that_are_not_kept_are_not_examined_again() -> None:
+    """Of more losses than are kept the latest stay, from poll to poll. A change that is read later is examined."""
+    names = [f"t{number}" for number in range(MOST + 100)]
+    topics = {name: Topic(name, (Partition(0, 1, (1,), (1,)),), topic_id=name) for name in names}
+    start = triage.START.timestamp()
+    logs = ObservedLogs(start + 5, {}, tuple(Jump(name, 0, 0, 100, start + 4, start + 5) for name in names))
+
+    def poll(tick: int, logs: ObservedLogs = logs) -> Poll:
+        at = triage.START + tick * triage.TICK
+        return Poll(at, replace(triage.healthy(), topics=topics), facts=Facts(logs))
+
+    def cut(tick: int, resource: config.ConfigResource, broker: int | None) -> Cut:
+        at = triage.START + tick * triage.TICK
+        change = ConfigChange(resource, "retention.ms", "9", "1", triage.START, at, "9", "1")
+        return Cut(change, "retention.ms", "9", "1", broker)
+
+    of_broker = cut(1, config.broker_resource(1), 1)
+    first = tuple(_losses((), poll(0, ObservedLogs(start)), poll(1), [of_broker], {}))[-MOST:]
+    assert [each.jump.topic for each in first] == names[-MOST:]
+    assert tuple(_losses(first, poll(1), poll(2), [of_broker], {})) == first
+    late = cut(3, config.topic_resource("t0"), None)
+    found = _losses(first, poll(2), poll(3), [late], {})
+    assert [each.jump.topic for each in found if each.change == late.change] == ["t0"]
+    assert not _losses((), poll(3), poll(40), [late], {}), "the change was read long after the deletion"
 
 
 # -- records that a retention deletes before a slow group reads them -------------------------------------------------
