@@ -33,6 +33,7 @@ from console.triage.hot_partitions import hot_after
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
 from console.triage.letters import Letters, letters_after
 from console.triage.memberships import Memberships, memberships_after
+from console.triage.moves import Grown, grown_after
 from console.triage.readers import is_beyond
 from console.triage.share_beginnings import Passed, came_after, passed_over
 from console.triage.spread import Collapsed, collapsed_after
@@ -172,6 +173,8 @@ class Past(Struct, frozen=True):
     ended: tuple[tuple[JudgedChange, datetime], ...] = ()
     """The judged changes of values that were taken back, each with the time of the first poll that showed it, UTC."""
     nodes: Mapping[int, Node] = MappingProxyType({})
+    grown: Mapping[str, Grown] = MappingProxyType({})
+    """The topics that got more replicas lately."""
     joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
     shares: Mapping[str, datetime] = MappingProxyType({})
     """Share groups that appeared -> the time, UTC."""
@@ -211,7 +214,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     unclean = list(_with_proofs(unclean[-MOST:], now))
     unread = _unread_after(past.unread, before, now)
     losses = _losses(past.losses, before, now, cuts, unread)
-    judged = changes_after(past.judged, before, now, past.nodes)
+    judged = changes_after(past.judged, before, now, past.nodes, past.grown)
     grown = now.facts.logs, now.snapshot.topics, now.snapshot.rates, before.snapshot.rates, now.at
     shares = came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest)
     return Past(
@@ -224,6 +227,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         judged=judged,
         ended=_ended(past, judged, now, oldest),
         nodes=nodes_after(past.nodes, now),
+        grown=grown_after(past.grown, before.snapshot.topics, now.snapshot.topics, now.at),
         joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
         shares=shares,
         passed=tuple(passed_over(shares, now.snapshot, now.facts.logs)),

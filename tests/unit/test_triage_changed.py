@@ -430,6 +430,27 @@ def test_replicas_that_were_moved_to_too_few_brokers_or_one_rack(
     assert not [each for each in diagnose(back).causes if each.claim.cause == "changed-lately"]
 
 
+@pytest.mark.parametrize(
+    ("stages", "is_named"),
+    [(((1, 2), (1, 2, 3), (3, 2)), False), (((1, 2, 3), (1, 2, 3, 4), (3, 4)), True)],
+    ids=["as many as before", "fewer"],
+)
+def test_a_move_that_no_list_showed_takes_away_what_it_added(
+    stages: tuple[tuple[int, ...], ...], *, is_named: bool
+) -> None:
+    """The replicas of both places are in sync for a poll or two, and no list of moves has the topic."""
+    first, both, last = stages
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = topic_configs(min_insync_replicas="2")(snapshot, tick)
+        return placed(*(first if tick < WHEN else both if tick < WHEN + 2 else last))(known, tick)
+
+    base = replace(test_triage.healthy(brokers=6, racks=2), log_dirs={})
+    observations = watched(change, WHEN + 8, before=change(base, 0))
+    found = [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    assert bool(found) is is_named
+
+
 EXTERNAL = "listener.name.external.max.connections"
 
 
