@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
-from console.model.cluster import Topic, is_gone
+from console.model.cluster import TieredOffsets, Topic, is_gone
 from console.model.config import CLUSTER_DEFAULT, broker_resource, is_tiered, topic_resource
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.differing import differing
@@ -28,7 +28,7 @@ from console.model.metadata_views import views_after, views_of
 from console.model.name_order import in_order
 from console.model.observed_logs import LogOffsets, Newest, Place, logs_after, without_logs
 from console.model.parts import Part
-from console.model.snapshot import with_acls
+from console.model.snapshot import with_acls, with_tiered
 from console.session.parts import PACES
 from console.session.request_log_tail import RequestLogTails
 from console.session.snapshot_reader import all_acls, read_listed, read_replica_logs
@@ -106,6 +106,7 @@ class SlowPolls:
         self._replaced: dict[tuple[Target, str], str | None] = {}
         self._changed_at: dict[str, float] = {}
         self._shown_at: dict[Listener, float] = {}
+        self._unread_tiers: frozenset[Place] = frozenset()
         self.facts = Facts()
         self.reads: dict[Part, Callable[[], Awaitable[None]]] = {
             Part.LOGS: self._read_logs,
@@ -125,11 +126,28 @@ class SlowPolls:
             self.reads[Part.REQUEST_LOGS] = self._read_request_logs
 
     async def _read_tiered(self) -> None:
-        """Read how far the logs of the first tiered topics are copied to remote storage."""
-        snapshot = self._session.snapshot
-        tiered = (name for name in snapshot.topics if is_tiered(snapshot.configs, name))
-        if names := [*islice(tiered, TIERED)]:
-            await self._session.read_tiered(*names)
+        """Read how far the logs of the first tiered topics are copied to remote storage, and forget topics that are not
+        tiered any more. A partition that was not read keeps its offsets until the next read.
+        """
+        before = self._session.snapshot
+        names = {*islice((name for name in before.topics if is_tiered(before.configs, name)), TIERED)}
+        left = {name for name, _ in before.tiered if not is_tiered(before.configs, name)}
+        if not names and not left:
+            return
+        await self._session.read_tiered(*sorted(names | left))
+        now = self._session.snapshot
+        missed = {
+            place: each
+            for place, each in before.tiered.items()
+            if place[0] in names
+            and place[0] in now.topics
+            and is_tiered(now.configs, place[0])
+            and _is_less(now.tiered.get(place), each)
+        }
+        kept = {place: each for place, each in missed.items() if place not in self._unread_tiers}
+        self._unread_tiers = frozenset(missed)
+        if kept:
+            self._session.learn(lambda snapshot, _: with_tiered(snapshot, (), kept))
 
     async def _read_acls(self) -> None:
         """Read the ACLs to find changes. A refusal (no authorizer, no right) is only logged: views of ACLs show it."""
@@ -440,6 +458,11 @@ def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
             break
         chosen.append(name)
     return chosen
+
+
+def _is_less(found: TieredOffsets | None, known: TieredOffsets) -> bool:
+    """Return whether a read found fewer of a partition's tiered offsets than are known: one of its requests failed."""
+    return found is None or (found.tiered_to is None and known.tiered_to is not None)
 
 
 def tls_listeners(snapshot: Snapshot, context: Context) -> list[Listener]:

@@ -34,6 +34,7 @@ from console.plan.risk_rules import ISR_ABOVE_REPLICATION, ONE_RACK, RiskFacts
 from console.plan.topic_risks import isr_text
 from console.triage import events as triage_events
 from console.triage.config_changes import HIDDEN
+from console.triage.moves import Grown
 from console.triage.remembered import remembered
 from console.triage.symptoms import Poll
 from console.triage.written import Written, written
@@ -182,7 +183,11 @@ def nodes_after(known: Mapping[int, Node], now: Poll) -> Mapping[int, Node]:
 
 
 def changes_after(
-    known: tuple[JudgedChange, ...], before: Poll, now: Poll, nodes: Mapping[int, Node] = MappingProxyType({})
+    known: tuple[JudgedChange, ...],
+    before: Poll,
+    now: Poll,
+    nodes: Mapping[int, Node] = MappingProxyType({}),
+    grown: Mapping[str, Grown] = MappingProxyType({}),
 ) -> tuple[JudgedChange, ...]:
     """Return the kept changes after a poll: those of the last hour (`KEPT`) that were not taken back.
 
@@ -191,6 +196,7 @@ def changes_after(
 
     Args:
         nodes: the brokers as they were listed before this poll.
+        grown: the topics that got more replicas before this poll.
     """
     old, new = before.snapshot, now.snapshot
     found = list(islice(_differences(old, new), MOST))
@@ -200,7 +206,7 @@ def changes_after(
         *_of_offsets(known, before, now),
         *_of_schemas(known, before, now),
         *_of_logins(before, now),
-        *_of_replicas(before, now),
+        *_of_replicas(before, now, grown),
     ]
     if not made and not known:
         return known
@@ -398,7 +404,7 @@ def _of_logins(before: Poll, now: Poll) -> Iterator[JudgedChange]:
         yield JudgedChange(*each, (), (), before.at, now.at)
 
 
-def _of_replicas(before: Poll, now: Poll) -> Iterator[JudgedChange]:
+def _of_replicas(before: Poll, now: Poll, grown: Mapping[str, Grown]) -> Iterator[JudgedChange]:
     """Yield the topics whose replicas were moved, once that is done, if none of them may be away any more, or they are
     in one rack, and that was not so before. Each has its first moved partition as its place.
     """
@@ -411,7 +417,7 @@ def _of_replicas(before: Poll, now: Poll) -> Iterator[JudgedChange]:
         if was is None or became is None or was.topic_id != became.topic_id:
             continue
         moved = list(_moved(name, was, became, old, new))
-        warned = tuple(_placed(name, moved, new, of))
+        warned = tuple(_placed(name, moved, new, of, grown.get(name)))
         if warned:
             number, replicas, there = moved[0]
             place = triage_events.Place(triage_events.Kind.REPLICAS, changes.MoveTarget(name, number))
@@ -440,10 +446,13 @@ def _moved(name: str, was: Topic, became: Topic, old: Snapshot, new: Snapshot) -
             yield one.number, one.replicas, two.replicas
 
 
-def _placed(name: str, moved: Sequence[Moved], new: Snapshot, of: Mapping[int, str]) -> Iterator[Warned]:
+def _placed(
+    name: str, moved: Sequence[Moved], new: Snapshot, of: Mapping[int, str], grown: Grown | None
+) -> Iterator[Warned]:
     wanted = min_isr(new.configs, name)
     for _, replicas, there in moved:
-        text = isr_text(wanted or 0, len(there)) if len(there) < len(replicas) else ""
+        usual = len(replicas) if grown is None else min(grown.was, len(replicas))
+        text = isr_text(wanted or 0, len(there)) if len(there) < usual else ""
         if text and not isr_text(wanted or 0, len(replicas)):
             yield Warned(ISR_ABOVE_REPLICATION, text)
             break

@@ -1,11 +1,14 @@
-"""The progress of copies that a reassignment makes, over polls of log directories. Pure."""
+"""Over polls: the progress of copies that a reassignment makes, and the topics that got more replicas. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import islice
 from typing import NamedTuple
 
+from console.model.cluster import Topic
+from console.model.differing import differing
 from console.model.snapshot import Snapshot, dir_copies, held_sizes
 from console.plan.stale_throttles import RATES
 
@@ -113,3 +116,37 @@ def _followed(
         else:
             found[replica] = was._replace(size=size, whole=whole, at=at, moved=at if size > was.size else was.moved)
     return found
+
+
+GROWN, TOPICS = timedelta(hours=1), 200
+"""The time for which topics that got more replicas are kept, and the maximum number of changed topics of one poll."""
+
+
+class Grown(NamedTuple):
+    """A topic that got more replicas."""
+
+    was: int
+    """The number of replicas of a partition before."""
+    at: datetime
+    """The time of the first poll that showed it, UTC."""
+
+
+def grown_after(
+    known: Mapping[str, Grown], before: Mapping[str, Topic], now: Mapping[str, Topic], at: datetime
+) -> Mapping[str, Grown]:
+    """Return the topics that got more replicas lately. A move that no list of moves showed adds some for a while: once
+    they are away, the topic has no fewer than before.
+
+    Args:
+        before, now: the topics of the former poll and of this one.
+        at: the time of this poll, UTC.
+    """
+    kept = {name: each for name, each in known.items() if each.at > at - GROWN}
+    for name, was, became in islice(differing(before, now), TOPICS):
+        if was is None or became is None or was.topic_id != became.topic_id:
+            continue
+        pairs = zip(was.partitions, became.partitions, strict=False)
+        counts = [len(one.replicas) for one, two in pairs if len(two.replicas) > len(one.replicas)]
+        if counts:
+            kept.setdefault(name, Grown(max(counts), at))
+    return known if kept == known else kept

@@ -33,6 +33,7 @@ from console.triage.hot_partitions import hot_after
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
 from console.triage.letters import Letters, letters_after
 from console.triage.memberships import Memberships, memberships_after
+from console.triage.moves import Grown, grown_after
 from console.triage.readers import is_beyond
 from console.triage.share_beginnings import Passed, came_after, passed_over
 from console.triage.spread import Collapsed, collapsed_after
@@ -57,6 +58,8 @@ FEW, COMMITS, SELDOM = 20, 2, 180.0
 """Limits for records that a group had yet to read: their minimum number; their minimum number as a multiple of those
 that it last read between two commits; and the seconds without a commit, of a group that was not seen to commit, after
 which it does not read them soon."""
+NEARLY = 0.8
+"""The share of a topic's time limit from which on the age of a record is near the limit."""
 PURGED = "-repartition"
 """The suffix of topics from which Kafka Streams deletes the records that it has read (RepartitionTopicConfig)."""
 
@@ -138,6 +141,8 @@ class Loss(NamedTuple):
     """Whether the change left a retention so short that records are kept for no time to speak of."""
     is_rightful: bool = False
     """Whether the retention may well have deleted them, before groups at work (`unread`) had read them."""
+    is_old: bool = False
+    """Whether the next record of such a group is known to have been nearly as old as the time limit (`NEARLY`)."""
 
 
 class AclChange(NamedTuple):
@@ -168,6 +173,8 @@ class Past(Struct, frozen=True):
     ended: tuple[tuple[JudgedChange, datetime], ...] = ()
     """The judged changes of values that were taken back, each with the time of the first poll that showed it, UTC."""
     nodes: Mapping[int, Node] = MappingProxyType({})
+    grown: Mapping[str, Grown] = MappingProxyType({})
+    """The topics that got more replicas lately."""
     joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
     shares: Mapping[str, datetime] = MappingProxyType({})
     """Share groups that appeared -> the time, UTC."""
@@ -207,7 +214,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     unclean = list(_with_proofs(unclean[-MOST:], now))
     unread = _unread_after(past.unread, before, now)
     losses = _losses(past.losses, before, now, cuts, unread)
-    judged = changes_after(past.judged, before, now, past.nodes)
+    judged = changes_after(past.judged, before, now, past.nodes, past.grown)
     grown = now.facts.logs, now.snapshot.topics, now.snapshot.rates, before.snapshot.rates, now.at
     shares = came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest)
     return Past(
@@ -220,6 +227,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         judged=judged,
         ended=_ended(past, judged, now, oldest),
         nodes=nodes_after(past.nodes, now),
+        grown=grown_after(past.grown, before.snapshot.topics, now.snapshot.topics, now.at),
         joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
         shares=shares,
         passed=tuple(passed_over(shares, now.snapshot, now.facts.logs)),
@@ -472,20 +480,20 @@ def _losses(
     unread: Mapping[Jump, Mapping[str, int] | None],
 ) -> list[Loss]:
     moment = now.at.timestamp()
-    kept = [each for each in known if each.jump.at > moment - KEPT.total_seconds()]
-    logs = now.facts.logs
-    if not logs.jumps:
-        return kept
-    seen = {each.jump for each in kept if not each.is_rightful}
-    # Examine a jump when it is first seen, and again only for changes of retention that were read after it.
-    new = before.facts.logs.at
-    recent = [each for each in logs.jumps if each not in seen and (each.at > new or each.at > moment - NOTICED)]
-    for jump in recent:
-        found = _loss(jump, now, _cut_of(jump, now.snapshot, cuts), unread.get(jump), is_new=jump.at > new)
+    kept = {each.jump: each for each in known if each.jump.at > moment - KEPT.total_seconds()}
+    # Examine a jump when it is first seen, and again only when a change of retention was read after it.
+    new, is_cut = before.facts.logs.at, any(each.change.at == now.at for each in cuts)
+    for jump in now.facts.logs.jumps:
+        is_new = jump.at > new
+        if not is_new and not (is_cut and jump.at > moment - NOTICED):
+            continue
+        if jump in kept and not kept[jump].is_rightful:
+            continue
+        found = _loss(jump, now, _cut_of(jump, now.snapshot, cuts), unread.get(jump), is_new=is_new)
         if found is not None:
-            kept = [each for each in kept if each.jump != jump]  # its change was read after the deletion
-            kept.append(found)
-    return kept
+            kept.pop(jump, None)  # its change was read after the deletion
+            kept[jump] = found
+    return [*kept.values()]
 
 
 def _cuts(changes: list[ConfigChange], before: Snapshot, now: Snapshot) -> Iterator[Cut]:
@@ -574,7 +582,19 @@ def _loss(jump: Jump, poll: Poll, cut: Cut | None, unread: Mapping[str, int] | N
     if why:
         return Loss(jump, why, None, unread)
     slow, limits = _overtaken(jump, unread or {}, poll.snapshot), retention_of(jump.topic, poll.snapshot)
-    return Loss(jump, retention_text(limits), None, slow, is_rightful=True) if slow and limits else None
+    if not slow or not limits:
+        return None
+    is_old = _is_old(jump, slow, limits, poll.snapshot)
+    return Loss(jump, retention_text(limits), None, slow, is_rightful=True, is_old=is_old)
+
+
+def _is_old(jump: Jump, groups: Mapping[str, int], limits: Mapping[str, int], snapshot: Snapshot) -> bool:
+    """Return whether the next record of one of the groups is known to be nearly as old as the time limit, or older."""
+    limit, place = limits.get(RETENTION[0]), (jump.topic, jump.partition)
+    waits = (snapshot.lag_trends[group].behind.get(place) for group in groups)
+    return limit is not None and any(
+        each is not None and each.seconds is not None and each.seconds * 1000 >= NEARLY * limit for each in waits
+    )
 
 
 def _overtaken(jump: Jump, unread: Mapping[str, int], snapshot: Snapshot) -> Mapping[str, int]:
@@ -624,7 +644,7 @@ def _too_early(jump: Jump, poll: Poll) -> str:
     # limit.
     if limit is None or long_number(size_limit) != -1:
         return ""
-    if limit < 0:
+    if limit < 0 or limit > jump.at * 1000:  # longer than since 1970, where timestamps begin
         return "the topic keeps records for ever: only a request deletes them"
     newest = poll.facts.newest.get((jump.topic, jump.partition))
     if newest is None or jump.start <= newest.offset:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
-from console.lint.replicas import is_cordoned
+from console.lint.replicas import UNEVEN, is_cordoned
 from console.lint.report import can_look
 from console.lint.rule import Found, Rule, Seen
 from console.lint.rules import BY_NAME, RULES
 from console.model.changes import OwnTarget, Target
-from console.model.config import ConfigPlace, ConfigResource
+from console.model.cluster import Topic
+from console.model.config import ConfigPlace, ConfigResource, broker_resource
 from console.model.snapshot import Snapshot
 from console.triage.changed_places import ChangedPlace, changed_place
 from console.triage.remembered import remembered
@@ -26,12 +28,14 @@ STANDING = tuple(rule for rule in RULES if rule.stands_after is not None)
 """The rules whose findings are causes of a verdict."""
 ARISING = tuple(BY_NAME[name] for name in ("cleaner-off", "leaders-uneven", "one-rack", "single-replica", "voters-few"))
 """The rules whose findings are possible causes if they arose while kac watched: clusters live with others for years."""
+CHOSEN, ENDS = frozenset({"one-rack", "single-replica"}), timedelta(hours=1)
+"""The rules of `ARISING` whose findings a client may have chosen, and the time after which these are no causes."""
 LOOKS_EVERY, LASTS = timedelta(seconds=30), timedelta(seconds=60)
 """The time between two looks by these rules, which read all partitions; and the time for which a finding has to last.
 """
 _NO_TIME = datetime.fromtimestamp(0, UTC)
 
-_EMPTY = BY_NAME["broker-empty"]
+_EMPTY, _UNEVEN = BY_NAME["broker-empty"], "leaders-uneven"
 BALANCE = ("balance",)
 """The words of the statement that moves replicas."""
 
@@ -63,7 +67,9 @@ class Arising(Struct, frozen=True):
     Attributes:
         at: the time of the last look, UTC; None before the first.
         brokers: the brokers that were listed then: with other brokers, other things are wrong.
-        found: the findings of that look.
+        found: the findings of that look. Of uneven leaders, the brokers with too many preferred leaders that had them
+            when kac began to look, or that got them together with a change of the listed brokers: while a broker
+            restarts, its leaders are elsewhere, and it has no finding.
         arisen: those that came while kac watched.
     """
 
@@ -122,12 +128,18 @@ def _arising_after(known: Arising, seen: Seen, poll: Poll) -> Arising:
     found: set[Mark] = {mark for mark in known.found if mark[0] in kept}
     arisen = {mark: each for mark, each in known.arisen.items() if mark[0] in kept}
     brokers = frozenset(each.id for each in seen.brokers)
+    is_new = _UNEVEN not in known.looked or brokers != known.brokers
+    had = {mark for mark in known.found if mark[0] == _UNEVEN}
+    if _UNEVEN not in kept and (is_new or had):
+        uneven = _uneven(poll.snapshot.topics, brokers)
+        found |= uneven if is_new else uneven & had
     for rule in rules:
         for each in _LOOKS[rule.name](seen):
-            if rule.name == "leaders-uneven" and each.command != BALANCE:
-                continue  # an election, which brokers hold by themselves, spreads the leaders again
             mark = rule.name, each.subject, each.key
-            found.add(mark)
+            if rule.name != _UNEVEN:
+                found.add(mark)
+            elif each.command != BALANCE or mark not in _uneven(poll.snapshot.topics, brokers):
+                continue  # an election, which brokers hold by themselves, spreads the leaders again
             was = known.arisen.get(mark)
             if was is not None:
                 arisen[mark] = was._replace(found=each)
@@ -135,6 +147,20 @@ def _arising_after(known: Arising, seen: Seen, poll: Poll) -> Arising:
                 arisen[mark] = Stands(rule, each, _place(each), poll.at)
     looked = known.looked | {rule.name for rule in rules}
     return Arising(poll.at, brokers, looked, frozenset(found), arisen)
+
+
+def _uneven(topics: Mapping[str, Topic], brokers: Collection[int]) -> Set[Mark]:
+    """Return the brokers that are the preferred leaders of many more partitions than the others."""
+    preferred = _preferred(topics)
+    most = UNEVEN * preferred.total() / max(1, len(brokers))
+    return {(_UNEVEN, broker_resource(broker), "") for broker, count in preferred.items() if count > most}
+
+
+@remembered
+def _preferred(topics: Mapping[str, Topic]) -> Counter[int]:
+    """Return broker -> the number of partitions of which it is the preferred leader."""
+    partitions = (each for topic in topics.values() for each in topic.partitions)
+    return Counter(each.replicas[0] for each in partitions if each.replicas)
 
 
 def _found(rule: Rule, seen: Seen) -> Iterator[Found]:

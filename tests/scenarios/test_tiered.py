@@ -16,12 +16,15 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from console.admin.link import until_settled
 from console.admin.partitions import log_ranges, tiered_offsets
 from console.embedded.brokers import EmbeddedCluster
+from console.embedded.faults import FailSome, Fault
 from console.embedded.partition_log import PartitionLog
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.cluster import TieredOffsets
 from console.model.config import topic_resource
+from console.model.parts import Part
 from console.model.records import First, FromOffset
+from console.session.slow_polls import SlowPolls
 from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
@@ -68,6 +71,29 @@ async def test_offsets_by_what_the_broker_knows(cluster: EmbeddedCluster) -> Non
         cluster.state.alter_config(topic_resource("cold"), {"remote.storage.enable": "false"})
         await session.read_configs([topic_resource("cold")])
         await session.read_tiered("cold")
+        assert session.snapshot.tiered == {}
+
+
+async def test_triage_forgets_what_is_not_tiered_and_bears_one_failed_read(cluster: EmbeddedCluster) -> None:
+    """Two reads fail, one after the other."""
+    with worlds.session_on(cluster, "run") as session:
+        read = SlowPolls(session).reads[Part.TIERED]
+        await session.read_topics()
+        await session.read_configs([topic_resource("cold"), topic_resource("plain")])
+        await read()
+        found = session.snapshot.tiered
+        assert [*found] == [COLD, WARM]
+        cluster.faults.add(Fault(FailSome(29, names=frozenset({"cold"})), "list_offsets"))
+        await read()
+        assert session.snapshot.tiered == found
+        await read()
+        assert session.snapshot.tiered == {}, "they are unknown by now"
+        cluster.faults.clear()
+        await read()
+        assert session.snapshot.tiered == found
+        cluster.state.alter_config(topic_resource("cold"), {"remote.storage.enable": "false"})
+        await session.read_configs([topic_resource("cold")])
+        await read()
         assert session.snapshot.tiered == {}
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model import codes
 from console.model.changes import FeatureTarget, GroupOffsetTarget, ScramUser, TopicTarget, VoterTarget
 from console.model.cluster import (
     ClusterFeatures,
@@ -30,7 +31,7 @@ from console.model.codes import (
     ConfigSource,
     ScramMechanism,
 )
-from console.model.config import broker_resource, topic_resource
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, own_source, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.observed_logs import LogOffsets
 from console.model.quota import QuotaEntity
@@ -430,6 +431,27 @@ def test_replicas_that_were_moved_to_too_few_brokers_or_one_rack(
     assert [each.next[0].command for each in claims] == [command] * bool(words)
     back = watched(lambda s, t: before(s, t) if t > 10 else change(s, t), 12, before=change(base, 0))
     assert not [each for each in diagnose(back).causes if each.claim.cause == "changed-lately"]
+
+
+@pytest.mark.parametrize(
+    ("stages", "is_named"),
+    [(((1, 2), (1, 2, 3), (3, 2)), False), (((1, 2, 3), (1, 2, 3, 4), (3, 4)), True)],
+    ids=["as many as before", "fewer"],
+)
+def test_a_move_that_no_list_showed_takes_away_what_it_added(
+    stages: tuple[tuple[int, ...], ...], *, is_named: bool
+) -> None:
+    """The replicas of both places are in sync for a poll or two, and no list of moves has the topic."""
+    first, both, last = stages
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = topic_configs(min_insync_replicas="2")(snapshot, tick)
+        return placed(*(first if tick < WHEN else both if tick < WHEN + 2 else last))(known, tick)
+
+    base = replace(test_triage.healthy(brokers=6, racks=2), log_dirs={})
+    observations = watched(change, WHEN + 8, before=change(base, 0))
+    found = [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    assert bool(found) is is_named
 
 
 EXTERNAL = "listener.name.external.max.connections"
@@ -1407,8 +1429,15 @@ def test_a_producer_that_does_not_come_back_from_a_restart_has_a_deleted_user_as
 
 @pytest.mark.parametrize(
     ("values", "is_named"),
-    [("ABABA", True), ("CABAB", True), ("ABAA", False), ("ABCAB", False), ("ABCBABC", False)],
-    ids=["to and fro", "from another value", "taken back", "three values", "of many values"],
+    [
+        ("ABABABA", True),
+        ("CABABAB", True),
+        ("ABABA", False),
+        ("ABABAA", False),
+        ("ABCABAB", False),
+        ("ABCBABC", False),
+    ],
+    ids=["to and fro", "from another value", "twice by hand", "taken back", "three values", "of many values"],
 )
 def test_a_config_that_two_tools_set_is_named(values: str, *, is_named: bool) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -1419,4 +1448,42 @@ def test_a_config_that_two_tools_set_is_named(values: str, *, is_named: bool) ->
     found = [each for each in claims if each.cause == "config-contested"]
     assert bool(found) is is_named
     assert all(each.subject == Subject(topic="orders", key="segment.ms") for each in found)
+    assert all(each.certainty is Certainty.LIKELY for each in found)
     assert not any(step.edits for each in found for step in each.next)
+
+
+def contested(resource: ConfigResource, key: str, *values: str, ticks: int = 16, own: str | None = None) -> list[Claim]:
+    """Return the rows of a config that has these values in turn for twelve polls. own: the value that kac sets."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        entry = ConfigEntry(key, values[min(tick, 12) % len(values)], own_source(resource))
+        return replace(snapshot, configs={**snapshot.configs, resource: ConfigSet((entry,))})
+
+    facts = Facts(authors={(resource, key, own): Author("alice", 1, START)} if own is not None else {})
+    observations = watched(change, ticks, before=change(healthy(), 0), facts=lambda _: facts)
+    return [each.claim for each in diagnose(observations).causes if each.claim.cause == "config-contested"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "request_", "place"),
+    [
+        (topic_resource("orders"), "DescribeConfigs", "brokers' request logs have IncrementalAlterConfigs"),
+        (ConfigResource(codes.CONNECTOR, "sink"), "GET /connectors", "Connect's workers have PUT /connectors"),
+        (ConfigResource(codes.SCHEMA, "orders-value"), "GET /config", "the registry have PUT /config"),
+    ],
+)
+def test_who_sets_a_contested_config_is_in_the_logs_of_its_service(
+    resource: ConfigResource, request_: str, place: str
+) -> None:
+    (claim,) = contested(resource, "x", "", "y" * 500)
+    assert f"between '' and '{'y' * 57}…': " in claim.title
+    assert claim.evidence[0].source.startswith(request_)
+    assert place in claim.next[0].text
+
+
+def test_a_config_that_kac_sets_to_and_fro_or_that_settled_is_not_contested() -> None:
+    resource = topic_resource("orders")
+    assert contested(resource, "segment.ms", "5", "6", own="7")
+    assert not contested(resource, "segment.ms", "5", "6", own="6"), "kac is one of the two"
+    assert contested(resource, "segment.ms", "5", "6", ticks=12 + 600 // 5)
+    assert not contested(resource, "segment.ms", "5", "6", ticks=13 + 600 // 5)

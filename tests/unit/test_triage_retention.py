@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from console.language.interpret import command_of
 from console.model import config
+from console.model.cluster import Partition, Topic
 from console.model.codes import ConfigSource
-from console.model.observed_logs import LogOffsets
+from console.model.observed_logs import Jump, LogOffsets, ObservedLogs
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.present.triage import MUTED_FOR, cause_id, cause_rows
@@ -23,7 +24,7 @@ from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.observations import Observations, after, begin
-from console.triage.past import _is_tighter
+from console.triage.past import MOST, ConfigChange, Cut, _is_tighter, _losses
 from console.triage.symptoms import Poll
 from tests.support import samples
 from tests.unit import test_triage as triage
@@ -321,6 +322,32 @@ def test_a_retention_that_rescues_a_full_disk_is_not_put_back(usable: int, *, is
     assert ("was nearly full" in claim.next[0].text) is not is_put_back
 
 
+def test_jumps_that_are_not_kept_are_not_examined_again() -> None:
+    """Of more losses than are kept the latest stay, from poll to poll. A change that is read later is examined."""
+    names = [f"t{number}" for number in range(MOST + 100)]
+    topics = {name: Topic(name, (Partition(0, 1, (1,), (1,)),), topic_id=name) for name in names}
+    start = triage.START.timestamp()
+    logs = ObservedLogs(start + 5, {}, tuple(Jump(name, 0, 0, 100, start + 4, start + 5) for name in names))
+
+    def poll(tick: int, logs: ObservedLogs = logs) -> Poll:
+        at = triage.START + tick * triage.TICK
+        return Poll(at, replace(triage.healthy(), topics=topics), facts=Facts(logs))
+
+    def cut(tick: int, resource: config.ConfigResource, broker: int | None) -> Cut:
+        at = triage.START + tick * triage.TICK
+        change = ConfigChange(resource, "retention.ms", "9", "1", triage.START, at, "9", "1")
+        return Cut(change, "retention.ms", "9", "1", broker)
+
+    of_broker = cut(1, config.broker_resource(1), 1)
+    first = tuple(_losses((), poll(0, ObservedLogs(start)), poll(1), [of_broker], {}))[-MOST:]
+    assert [each.jump.topic for each in first] == names[-MOST:]
+    assert tuple(_losses(first, poll(1), poll(2), [of_broker], {})) == first
+    late = cut(3, config.topic_resource("t0"), None)
+    found = _losses(first, poll(2), poll(3), [late], {})
+    assert [each.jump.topic for each in found if each.change == late.change] == ["t0"]
+    assert not _losses((), poll(3), poll(40), [late], {}), "the change was read long after the deletion"
+
+
 # -- records that a retention deletes before a slow group reads them -------------------------------------------------
 
 
@@ -331,21 +358,46 @@ def overtaken(change: triage.Change, ticks: int = 12, *, deletes: bool = True) -
     return [each.claim for each in verdict.causes if each.claim.cause == "records-overtaken"]
 
 
+def kept(retention_ms: int) -> triage.Change:
+    """A slow group, and this retention of its topic."""
+    return lambda snapshot, tick: triage.kept_for(triage.slow(snapshot, tick), retention_ms)
+
+
 def test_a_slow_group_that_its_retention_overtakes_is_named_with_the_limit() -> None:
-    (claim,) = overtaken(triage.slow)
+    (claim,) = overtaken(kept(25_000))
     assert claim.title == "group billing: 45 records of orders were deleted before it read them"
     assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.CERTAIN)
-    assert any("retention.ms is 300,000" in each.fact for each in claim.evidence)
-    assert [command_of(edit) for edit in claim.next[0].edits] == ["set topic orders retention.ms=600000"]
+    assert any("retention.ms is 25,000" in each.fact for each in claim.evidence)
+    assert [command_of(edit) for edit in claim.next[0].edits] == ["set topic orders retention.ms=50000"]
 
     def of_size(snapshot: Snapshot, tick: int) -> Snapshot:
         known = triage.slow(snapshot, tick)
-        values = {"cleanup.policy": "delete", "retention.bytes": "1000", "retention.ms": "300000"}
+        values = {"cleanup.policy": "delete", "retention.bytes": "1000", "retention.ms": "25000"}
         return replace(known, configs={ORDERS: samples.config_set(values, TOPIC)})
 
     (claim,) = overtaken(of_size)
     assert not claim.next[0].edits, "either limit may have deleted them"
     assert claim.next[0].text.endswith("retention.ms or retention.bytes")
+
+
+@pytest.mark.parametrize("retention_ms", [300_000, 7 * triage.DAY_MS])
+def test_records_younger_than_the_retention_may_have_been_deleted_by_a_request(retention_ms: int) -> None:
+    """The group's next record is 25 s old."""
+    (claim,) = overtaken(kept(retention_ms))
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.LIKELY)
+    assert not any(step.edits for step in claim.next)
+    assert "DeleteRecords" in claim.next[0].text
+    assert "retention.ms" in claim.next[0].text
+
+
+@pytest.mark.parametrize("retention_ms", [2**63 - 1, 2**62])
+def test_a_retention_longer_than_timestamps_deletes_nothing(retention_ms: int) -> None:
+    change = kept(retention_ms)
+    verdict = diagnose(triage.watched(change, 12, before=change(triage.healthy(), 0), facts=triage.overtaken))
+    (claim,) = [each.claim for each in verdict.causes if each.claim.cause.startswith("records-")]
+    assert claim.cause == "records-deleted"
+    assert not any(step.edits for step in claim.next)
+    assert any("keeps records for ever" in each.fact for each in claim.evidence)
 
 
 def _at(committed: int, member: str = "m1", policy: str = "delete") -> triage.Change:
@@ -377,13 +429,14 @@ def test_a_cut_that_is_read_after_the_deletion_is_the_cause_instead() -> None:
     assert {"records-deleted"} == {each.claim.cause for each in verdict.causes if "records" in each.claim.cause}
 
 
-@pytest.mark.parametrize(("kept", "is_warned"), [(300_000, True), (600_000, False), (200_000, False)])
-def test_a_group_near_the_end_of_the_retention_is_warned_of(kept: int, *, is_warned: bool) -> None:
-    """Its next record is four minutes old."""
-
-    def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        return triage.kept_for(triage.slow(snapshot, tick), kept)
-
-    found = overtaken(change, 54, deletes=False)
-    assert [(each.severity, each.certainty) for each in found] == [(Severity.WARNING, Certainty.LIKELY)] * is_warned
-    assert all(each.title.startswith("group billing: records of orders may be deleted before") for each in found)
+@pytest.mark.parametrize(
+    ("retention_ms", "ticks", "words"),
+    [(300_000, 54, "before it reads them, in "), (600_000, 54, ""), (200_000, 54, ""), (300_000, 70, "at any time")],
+    ids=["near", "far", "too short", "beyond"],
+)
+def test_a_group_near_the_end_of_the_retention_is_warned_of(retention_ms: int, ticks: int, words: str) -> None:
+    """Each poll its next record is 5 s older."""
+    found = overtaken(kept(retention_ms), ticks, deletes=False)
+    expected = [(Severity.WARNING, Certainty.LIKELY)] if words else []
+    assert [(each.severity, each.certainty) for each in found] == expected
+    assert all(each.title.startswith(f"group billing: records of orders may be deleted {words}") for each in found)

@@ -344,6 +344,54 @@ def test_leaders_that_an_election_spreads_again_are_no_trouble() -> None:
     assert arisen(seen(base, base, led_by_one(moved=False), times=LASTING)) == []
 
 
+@pytest.mark.parametrize("first", ["before", "away"])
+@pytest.mark.parametrize("fenced", [True, False])
+def test_leaders_that_were_uneven_before_a_restart_are_no_news_after_it(first: str, *, fenced: bool) -> None:
+    """Broker 1 is the preferred leader of most partitions. While it restarts, others lead them, and kac may begin to
+    look then.
+    """
+    base = holding(healthy(), 1, 2, 3, partitions=90)
+    topic = base.topics["orders"]
+
+    def state(*, leads: bool, listed: bool = True) -> Snapshot:
+        parts = (each._replace(replicas=(1, 2, 3) if each.number % 10 < 6 else (2, 3, 1)) for each in topic.partitions)
+        led = tuple(
+            each._replace(leader=each.replicas[0] if leads or each.replicas[0] != 1 else 2 + each.number % 2)
+            for each in parts
+        )
+        brokers = (replace(each, fenced=not listed and each.id == 1) for each in base.cluster.brokers)
+        there = tuple(each for each in brokers if fenced or not each.fenced)
+        return replace(
+            base, topics={"orders": replace(topic, partitions=led)}, cluster=replace(base.cluster, brokers=there)
+        )
+
+    before, away, back = state(leads=True), state(leads=False, listed=False), state(leads=False)
+    polls = [before, before, away, away, back, back, before]
+    assert arisen(seen(*polls[2 * (first == "away") :], times=LASTING)) == []
+
+
+@pytest.mark.parametrize("leads", [True, False], ids=["at once", "after an election"])
+def test_a_preferred_leader_of_most_partitions_that_came_while_kac_watched_is_trouble(*, leads: bool) -> None:
+    base = holding(healthy(), 1, 2, 3, partitions=90)
+    topic = base.topics["orders"]
+    parts = (each._replace(replicas=(1, *(n for n in each.replicas if n != 1))) for each in topic.partitions)
+    moved = replace(topic, partitions=tuple(parts))
+    led = replace(topic, partitions=tuple(each._replace(leader=1) for each in moved.partitions))
+    polls = [base, base, *([] if leads else [replace(base, topics={"orders": moved})] * 3)]
+    assert arisen(seen(*polls, replace(base, topics={"orders": led}), times=LASTING)) == [
+        ("leaders-uneven", Subject(broker=1))
+    ]
+
+
+@pytest.mark.parametrize(("replicas", "cause"), [((1,), "single-replica"), ((1, 2), "one-rack")])
+def test_a_layout_that_stays_for_an_hour_was_chosen(replicas: tuple[int, ...], cause: str) -> None:
+    base = spread("a", "a", "b")
+    hour = timedelta(hours=1) // TICK
+    made = with_topic(base, *replicas)
+    assert arisen(seen(base, base, made, times=hour - 1)) == [(cause, Subject(topic="auto"))]
+    assert arisen(seen(base, base, made, times=hour + 2)) == []
+
+
 def test_a_voter_that_is_not_replaced_is_possible_trouble() -> None:
     base = healthy()
     assert base.quorum is not None

@@ -14,7 +14,7 @@ from console.model.changes import TopicTarget
 from console.model.cluster import Topic, partition_in
 from console.model.config import topic_resource
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
-from console.model.numbers import first_few, plural, time_of, time_of_day
+from console.model.numbers import LONG_MAX, first_few, plural, time_of, time_of_day
 from console.model.observed_logs import Place
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
@@ -30,9 +30,9 @@ from console.triage.waiting import Wait, waits
 NAMED_GROUPS = 3
 LONGER = 2
 """Factor of a retention that is too short for a group."""
-NEARLY, SHORTEST_MS, FORESEEN = 0.8, 300_000, 100
-"""The share of a topic's retention from which on a growing lag is a warning; the shortest retention in milliseconds for
-which it is; and the maximum number of lagging groups that are looked at."""
+SHORTEST_MS, FORESEEN = 300_000, 100
+"""The shortest retention in milliseconds for which a growing lag is a warning, and the maximum number of lagging groups
+that are looked at."""
 QUIET_MS = 60_000
 """Milliseconds without a record, after which a producer with an open transaction may be gone."""
 
@@ -357,13 +357,14 @@ def _overtaken(observations: Observations) -> Iterator[triage_cause.Claim]:
     for (group, topic), losses in past.losses_by_group(observations.past).items():
         count = sum((each.unread or {})[group] for each in losses)
         latest = max(losses, key=lambda each: each.jump.at)
+        is_old = any(each.is_old for each in losses)
         moments = sorted({each.jump.at for each in losses})
         places = sorted({each.jump.partition for each in losses})
         yield triage_cause.Claim(
             cause="records-overtaken",
             subject=symptoms.Subject(group=group, topic=topic),
             severity=Severity.HIGH,
-            certainty=Certainty.CERTAIN,
+            certainty=Certainty.CERTAIN if is_old else Certainty.LIKELY,
             title=f"group {group}: {plural(count, 'record')} of {topic} were deleted before it read them",
             since=datetime.fromtimestamp(moments[0], UTC),
             latest=datetime.fromtimestamp(moments[-1], UTC),
@@ -375,7 +376,8 @@ def _overtaken(observations: Observations) -> Iterator[triage_cause.Claim]:
                     "ListOffsets, OffsetFetch",
                 ),
                 triage_cause.Evidence(
-                    f"{latest.why}: it may delete them; a request (DeleteRecords) is the other possibility",
+                    f"{latest.why}: it may delete them; a request (DeleteRecords) is the other possibility"
+                    + ("" if is_old else "; kac does not know that they had reached the limit"),
                     "DescribeConfigs",
                 ),
             ),
@@ -389,7 +391,12 @@ def _overtaken(observations: Observations) -> Iterator[triage_cause.Claim]:
                 ),
             ),
             next=(
-                _keep_longer(observations, topic),
+                _keep_longer(observations, topic)
+                if is_old
+                else triage_cause.Next(
+                    "look for who deleted them: brokers' request logs have DeleteRecords with its principal; if nobody "
+                    f"did, raise the limit of {topic}, {_limits_of(topic, observations.last.snapshot)}"
+                ),
                 triage_cause.Next("then let it read faster: more members or partitions, or less work on a record"),
             ),
         )
@@ -406,19 +413,20 @@ def _nearly_overtaken(observations: Observations) -> Iterator[triage_cause.Claim
         late = sorted(
             (limit - behind.seconds, topic, number, behind.seconds)
             for (topic, number), behind in trend.behind.items()
-            if behind.seconds is not None and behind.seconds >= NEARLY * SHORTEST_MS / 1000
+            if behind.seconds is not None and behind.seconds >= past.NEARLY * SHORTEST_MS / 1000
             if (limit := past.retention_of(topic, snapshot).get(past.RETENTION[0], 0) / 1000) >= SHORTEST_MS / 1000
-            if NEARLY * limit <= behind.seconds < limit and past.is_used(name, (topic, number), snapshot)
+            if behind.seconds >= past.NEARLY * limit and past.is_used(name, (topic, number), snapshot)
         )
         if not late or (name, late[0][1]) in lost:
             continue
         left, topic, number, waits_for = late[0]
+        when = f"before it reads them, in {measured_time(left)}" if left > 0 else "at any time, before it reads them"
         yield triage_cause.Claim(
             cause="records-overtaken",
             subject=symptoms.Subject(group=name, topic=topic),
             severity=Severity.WARNING,
             certainty=Certainty.LIKELY,
-            title=f"group {name}: records of {topic} may be deleted before it reads them, in {measured_time(left)}",
+            title=f"group {name}: records of {topic} may be deleted {when}",
             evidence=(
                 triage_cause.Evidence(
                     f"the next record of {topic}/{number} waits for {measured_time(waits_for)}, and the lag grows",
@@ -443,14 +451,19 @@ def _keep_longer(observations: Observations, topic: str) -> triage_cause.Next:
             f"make space for more records first: {full.dir} of broker {full.broker} is or was nearly full; until then "
             "records that it does not read in time are lost"
         )
-    if len(limits) != 1:
+    if len(limits) != 1 or LONGER * limits[0][1] > LONG_MAX:
         return triage_cause.Next(
             f"keep the records of {topic} for longer until it has caught up: raise the limit that deleted them, "
-            f"{' or '.join(key for key, _ in limits) or 'of its retention'}"
+            f"{_limits_of(topic, observations.last.snapshot)}"
         )
     ((key, limit),) = limits
     edit = SetConfig(topic_resource(topic), key, str(LONGER * limit))
     return triage_cause.Next("keep the records for longer until it has caught up", edits=(edit,))
+
+
+def _limits_of(topic: str, snapshot: Snapshot) -> str:
+    """Return the keys of the limits that delete a topic's records, as text."""
+    return " or ".join(key for key, limit in past.retention_of(topic, snapshot).items() if limit) or "of its retention"
 
 
 def _unexplained_loss(topic: str, losses: tuple[past.Loss, ...]) -> triage_cause.Claim:
@@ -781,8 +794,9 @@ CAUSES = (
         _overtaken,
         reads="ListOffsets, OffsetFetch, DescribeConfigs",
         takes=(
-            "certain: the first offset of a partition rose beyond the offset of a group at work, and the retention may "
-            "delete these records. Likely, as a warning, once a growing lag is 80 % of the retention"
+            "certain: the first offset of a partition rose beyond the offset of a group at work, whose next record had "
+            "waited for 80 % of the retention; likely if that is unknown. Likely, as a warning, once a growing lag is "
+            "80 % of the retention"
         ),
     ),
     triage_cause.CauseRule(

@@ -5,13 +5,14 @@ be proved by what kac can read: they are listed next to the symptoms that they m
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import islice
 from math import ceil
 from typing import NamedTuple
 
 from console.model.cluster import Group, PartitionLag, partition_in
+from console.model.codes import CONNECTOR, SCHEMA
 from console.model.config import ConfigResource, broker_resource
 from console.model.lag_trend import LagTrend
 from console.model.numbers import time_of_day
@@ -19,6 +20,7 @@ from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effec
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import SetConfig, SetQuota
+from console.plan.staged import shown
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place, quota_text
@@ -35,8 +37,9 @@ and the sizes of records are means too."""
 CONSUMERS, PRODUCERS = "consumer_byte_rate", "producer_byte_rate"
 LONG_ENOUGH = 15.0
 """Seconds of writes above the read quota after which the quota holds a reader back."""
-TO_AND_FRO = 4
-"""Minimum number of changes between two values within half an hour that no operator makes by hand."""
+TO_AND_FRO, OVER = 6, timedelta(minutes=10)
+"""Minimum number of changes between two values within half an hour that no operator makes by hand; and the time after
+the last one, from which on they seem to be over."""
 _MANY = 1_000
 """Maximum number of producers' quotas that are compared."""
 
@@ -93,20 +96,25 @@ def _odd(observations: Observations) -> Iterator[cause.Claim]:
 def _contested(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the configs that change between two values again and again, as two tools set them."""
     changes: dict[tuple[ConfigResource, str], list[ConfigChange]] = {}
+    authors = observations.last.facts.authors
     for each in observations.past.changes:
-        changes.setdefault((each.resource, each.key), []).append(each)
+        if (each.resource, each.key, each.became) not in authors:
+            changes.setdefault((each.resource, each.key), []).append(each)
     for (resource, key), mine in changes.items():
         values = {each.became for each in mine[-TO_AND_FRO:]}
         # Each move sets throttles, and removes them.
         if len(mine) < TO_AND_FRO or len(values) != 2 or ".throttled." in key:
             continue
+        if observations.last.at - mine[-1].at > OVER:
+            continue
         subject, name = changed_place(resource, key)
-        one, other = sorted("no value" if each is None else each for each in values)
+        one, other = sorted("no value" if each is None else f"'{shown(each)}'" for each in values)
+        read, write = _REQUESTS.get(resource.type, _OF_BROKERS)
         yield cause.Claim(
             cause="config-contested",
             subject=subject,
             severity=Severity.WARNING,
-            certainty=Certainty.CERTAIN,
+            certainty=Certainty.LIKELY,
             title=f"{name}: {key} changes to and fro between {one} and {other}: two tools seem to set it",
             since=mine[0].at,
             latest=mine[-1].at,
@@ -115,16 +123,24 @@ def _contested(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(
                     f"{len(mine)} changes since {time_of_day(mine[0].after)}, the last one at "
                     f"{time_of_day(mine[-1].at)}",
-                    "DescribeConfigs, many looks",
+                    f"{read}, many looks",
                 ),
             ),
             next=(
                 cause.Next(
                     f"give {name} one owner: look for tools that set {key}, such as an operator, Terraform or a job; "
-                    "brokers' request logs have IncrementalAlterConfigs with its principal"
+                    f"{write}"
                 ),
             ),
         )
+
+
+_OF_BROKERS = "DescribeConfigs", "brokers' request logs have IncrementalAlterConfigs with its principal"
+_REQUESTS = {
+    CONNECTOR: ("GET /connectors", "access logs of Connect's workers have PUT /connectors with its address"),
+    SCHEMA: ("GET /config", "access logs of the registry have PUT /config with its address"),
+}
+"""Type of a resource of a service -> the request that reads its config, and the place that shows who writes it."""
 
 
 # -- quotas ------------------------------------------------------------------------------------------------------------
@@ -511,7 +527,10 @@ CAUSES = (
         "config-contested",
         _contested,
         reads="DescribeConfigs over time",
-        takes="certain: within half an hour a config changed 4 times between the same two values",
+        takes=(
+            "likely: within half an hour clients other than kac changed a config 6 times between the same two values, "
+            "the last time within 10 minutes"
+        ),
     ),
     cause.CauseRule(
         "config-odd",

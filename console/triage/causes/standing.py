@@ -10,7 +10,7 @@ from console.lint.rule import AT_ONCE, Rule
 from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.observations import Observations
-from console.triage.standing import ARISING, LASTS, STANDING, Stands
+from console.triage.standing import ARISING, CHOSEN, ENDS, LASTS, STANDING, Stands
 from console.triage.symptoms import BROKER_SILENT, Subject
 
 
@@ -31,7 +31,8 @@ def _arisen(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
     def claims(observations: Observations) -> Iterator[cause.Claim]:
         poll = observations.last
         for each in observations.standing.arising.arisen.values():
-            if each.rule is not rule or each.since is None or poll.at - each.since < LASTS:
+            age = poll.at - each.since if each.since is not None else ENDS
+            if each.rule is not rule or age < LASTS or (rule.name in CHOSEN and age >= ENDS):
                 continue
             if not any(one.fits(rule.name, each.place.name) for one in poll.accepted):
                 claim = _claim(each)
@@ -93,9 +94,8 @@ _NOT_THERE = {"replication-throttled": "no leftover replication throttle"}
 
 
 def _rule_of_arisen(rule: Rule) -> cause.CauseRule:
-    takes = (
-        f"possible: {rule.title}; it came while kac watched, for a minute, with the same brokers; a rule of `kac lint`"
-    )
+    lasts = "from a minute to an hour" if rule.name in CHOSEN else "for a minute"
+    takes = f"possible: {rule.title}; it came while kac watched, {lasts}, with the same brokers; a rule of `kac lint`"
     return cause.CauseRule(rule.name, _arisen(rule), reads=_reads(rule), takes=takes, since=rule.since or "2.8")
 
 
