@@ -170,7 +170,7 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
 
 
 def without_logs(before: ObservedLogs, gone: Set[str]) -> ObservedLogs:
-    """Return the observations without the logs of deleted topics; their jumps and falls stay.
+    """Return the observations without those of deleted topics.
 
     Args:
         gone: the names of the topics, which other topics may have now.
@@ -178,4 +178,6 @@ def without_logs(before: ObservedLogs, gone: Set[str]) -> ObservedLogs:
     if not any(topic in gone for topic, _ in before.logs):
         return before
     logs = {place: known for place, known in before.logs.items() if place[0] not in gone}
-    return ObservedLogs(before.at, logs, before.jumps, before.falls, before.waiting & logs.keys())
+    jumps = tuple(each for each in before.jumps if each.topic not in gone)
+    falls = tuple(each for each in before.falls if each.topic not in gone)
+    return ObservedLogs(before.at, logs, jumps, falls, before.waiting & logs.keys())
