@@ -125,8 +125,8 @@ def brokers_of(goal: Goal) -> frozenset[int]:
             return frozenset({broker, by})
         case DrainDir(broker=broker) | MoveIntoDir(broker=broker):
             return frozenset({broker})
-        case Reassign(replicas=wanted):
-            return frozenset(broker for _, _, brokers in wanted for broker in brokers)
+        case Reassign(replicas=wanted, dirs=dirs):
+            return frozenset((*(each for _, _, brokers in wanted for each in brokers), *(each for _, _, each, _ in dirs)))
         case _:
             return frozenset()
 
