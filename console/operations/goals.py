@@ -126,7 +126,8 @@ def brokers_of(goal: Goal) -> frozenset[int]:
         case DrainDir(broker=broker) | MoveIntoDir(broker=broker):
             return frozenset({broker})
         case Reassign(replicas=wanted, dirs=dirs):
-            return frozenset((*(each for _, _, brokers in wanted for each in brokers), *(each for _, _, each, _ in dirs)))
+            listed = {broker for _, _, brokers in wanted for broker in brokers}
+            return frozenset(listed | {broker for _, _, broker, _ in dirs})
         case _:
             return frozenset()
 
