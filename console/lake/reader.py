@@ -758,6 +758,9 @@ def drift(
         cluster_id: the id of the cluster; None for all clusters.
         scope: one of `SCOPES`; None for all.
         key: an attribute, or a pattern with `*` and `?`; None for all.
+
+    Raises:
+        LakeError: there are more than `MOST_ROWS`, or a file is damaged.
     """
     where = Where().equal("scope", scope).like("attr", key)
     columns = """cluster_id, scope, entity_key, attr, majority_value, this_value, peers, differing, epoch_us(since),
@@ -768,8 +771,13 @@ def drift(
 
 
 def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]:
-    """Return violations of policies by severity, also those that ended; at most `MOST_ROWS` + 1. cluster_id: None for
-    all clusters.
+    """Return violations of policies by severity, also those that ended.
+
+    Args:
+        cluster_id: the id of the cluster; None for all clusters.
+
+    Raises:
+        LakeError: there are more than `MOST_ROWS`, or a file is damaged.
     """
     columns = """cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
  epoch_us(last_seen)"""

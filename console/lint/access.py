@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from console.lint.rule import AT_ONCE, NAMED, Found, Rule, Seen
-from console.model.acl import CLUSTER_NAME, LITERAL, Acl, has_type
-from console.model.authorizer import AclIndex
+from console.model.acl import CLUSTER_NAME, LITERAL, has_type
+from console.model.authorizer import ALLOW, DENY, AclIndex, within_whole
 from console.model.changes import ScramUser
-from console.model.codes import Permission
 from console.model.config import broker_resource
 from console.model.numbers import first_few
 from console.model.parts import Part
@@ -23,7 +22,6 @@ from console.plan.kinds.acls import ANYBODY, matching_nothing
 from console.plan.kinds.scram import MIN_ITERATIONS
 from console.plan.kinds.tokens import BROKERS_OWN, MakeToken, Renew
 
-_ALLOW = Permission.parse("ALLOW")
 _ANY = "*"
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "DELETE", "CREATE_TOKENS"})
 """Operations that only named principals need."""
@@ -48,7 +46,7 @@ def _untyped(seen: Seen) -> Iterator[Found]:
 
 def _anybody(seen: Seen) -> Iterator[Found]:
     for acl in seen.snapshot.acls:
-        if acl.permission != _ALLOW or acl.principal != ANYBODY or acl.host != _ANY:
+        if acl.permission != ALLOW or acl.principal != ANYBODY or acl.host != _ANY:
             continue
         every = acl.pattern_type == LITERAL and acl.resource_name in (_ANY, CLUSTER_NAME)
         what = acl.operation.name
@@ -60,30 +58,23 @@ def _anybody(seen: Seen) -> Iterator[Found]:
 
 
 def _never_allowed(seen: Seen) -> Iterator[Found]:
-    """Yield the ALLOWs on literal names that one DENY covers completely: they never count, in whatever order the ACLs
-    were added.
+    """Yield the ALLOWs that one DENY covers completely, with the operations that they imply: they never count, in
+    whatever order the ACLs were added.
     """
-    denied = [acl for acl in seen.snapshot.acls if acl.permission.name == "DENY" and acl.host == _ANY]
+    denied = [acl for acl in seen.snapshot.acls if acl.permission == DENY]
     if not denied:
         return
-    index, whom = AclIndex(denied), {acl.principal for acl in denied}
+    ranges = host_ranges(seen.snapshot)
+    index, whom = AclIndex(denied, ranges=ranges), {acl.principal for acl in denied}
     for acl in seen.snapshot.acls:
-        if acl.permission != _ALLOW or not (ANYBODY in whom or acl.principal in whom):
+        if acl.permission != ALLOW or not (ANYBODY in whom or acl.principal in whom):
             continue
-        by = next((each for each in _denials(index, acl) if each.operation.name in ("ALL", acl.operation.name)), None)
+        there = index.of(acl.principal, acl.resource_type, acl.resource_name)
+        by = next((each for each in there if within_whole(acl, each, ranges=ranges)), None)
         if by is not None:
             who = "everybody" if by.principal == ANYBODY else by.principal
             what = f"it never counts: {by.operation.name} is denied to {who} there, and a denial comes first"
             yield Found(acl, what, edits=(RemoveAcl(acl),))
-
-
-def _denials(index: AclIndex, acl: Acl) -> Iterator[Acl]:
-    """Yield the denials for an ACL's principal, or for everybody, that cover its name; none for a prefix or ``*``."""
-    for principal in dict.fromkeys((acl.principal, ANYBODY)):
-        if acl.pattern_type == LITERAL and acl.resource_name != _ANY:
-            yield from (
-                e for e in index.of(principal, acl.resource_type, acl.resource_name) if e.principal == principal
-            )
 
 
 def _few_iterations(seen: Seen) -> Iterator[Found]:
@@ -191,7 +182,7 @@ RULES = (
         name="acl-denied",
         severity=Severity.INFO,
         certainty=Certainty.CERTAIN,
-        title="an ACL that allows an operation that another ACL denies",
+        title="an ACL that allows only what another ACL denies",
         why="A denial overrides every ACL that allows, so this ACL only misleads",
         find=_never_allowed,
         reads=(Part.ACLS,),

@@ -211,9 +211,9 @@ def is_within(pattern: Pattern, acl: Acl) -> bool:
     """Return whether an ACL with a prefix or ``*`` also covers all resources that a pattern covers."""
     if not is_pattern(acl) or pattern.resource_type != acl.resource_type:
         return False
-    if pattern.name == WILDCARD and pattern.pattern_type != PREFIXED:
-        return False
-    return acl.pattern_type != PREFIXED or pattern.name.startswith(acl.resource_name)
+    if acl.pattern_type != PREFIXED:
+        return not pattern.name.startswith(WILDCARD)  # ``*`` does not apply to names such as ``*a``
+    return pattern != Pattern(pattern.resource_type, LITERAL, WILDCARD) and pattern.name.startswith(acl.resource_name)
 
 
 def within_whole(acl: Acl, other: Acl, *, ranges: bool) -> bool:

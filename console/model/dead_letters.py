@@ -471,7 +471,7 @@ class Survey(Struct):
         failed: topic -> the groups in which its letters failed.
         before: the number of letters that this selection sent before.
         others: group of another selection of the topic -> the number of letters that it sent.
-        unread: the number of other selections that were not read.
+        unread: the number of other selections that were not read; None if not all of them could be listed.
     """
 
     now: int = 0
@@ -481,7 +481,7 @@ class Survey(Struct):
     failed: dict[str, set[str]] = field(default_factory=dict)
     before: int = 0
     others: dict[str, int] = field(default_factory=dict)
-    unread: int = 0
+    unread: int | None = 0
 
     @property
     def count(self) -> int:

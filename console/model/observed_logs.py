@@ -220,7 +220,7 @@ def _periods(known: ObservedLog, now: LogOffsets, at: float, paused: float) -> t
 
 
 def without_logs(before: ObservedLogs, gone: Set[str]) -> ObservedLogs:
-    """Return the observations without the logs of deleted topics; their jumps and falls stay.
+    """Return the observations without those of deleted topics.
 
     Args:
         gone: the names of the topics, which other topics may have now.
@@ -228,4 +228,6 @@ def without_logs(before: ObservedLogs, gone: Set[str]) -> ObservedLogs:
     if not any(topic in gone for topic, _ in before.logs):
         return before
     logs = {place: known for place, known in before.logs.items() if place[0] not in gone}
-    return ObservedLogs(before.at, logs, before.jumps, before.falls, before.waiting & logs.keys())
+    jumps = tuple(each for each in before.jumps if each.topic not in gone)
+    falls = tuple(each for each in before.falls if each.topic not in gone)
+    return ObservedLogs(before.at, logs, jumps, falls, before.waiting & logs.keys())

@@ -125,8 +125,9 @@ def brokers_of(goal: Goal) -> frozenset[int]:
             return frozenset({broker, by})
         case DrainDir(broker=broker) | MoveIntoDir(broker=broker):
             return frozenset({broker})
-        case Reassign(replicas=wanted):
-            return frozenset(broker for _, _, brokers in wanted for broker in brokers)
+        case Reassign(replicas=wanted, dirs=dirs):
+            listed = {broker for _, _, brokers in wanted for broker in brokers}
+            return frozenset(listed | {broker for _, _, broker, _ in dirs})
         case _:
             return frozenset()
 

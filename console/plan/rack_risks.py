@@ -40,8 +40,8 @@ def move(edit: edits.MoveReplicas, judged: Judged) -> Iterator[str]:
 
 
 def creation_needs(edit: edits.CreateTopic) -> RiskNeeds:
-    """Return the facts that `creation` needs: the configs of a broker if the edit assigns replicas to brokers."""
-    return RiskNeeds(a_broker=bool(edit.topic.assignments))
+    """Return the facts that `creation` needs: the racks of brokers if the edit assigns replicas to brokers."""
+    return RiskNeeds(brokers=bool(edit.topic.assignments))
 
 
 def creation(edit: edits.CreateTopic, judged: Judged) -> Iterator[str]:

@@ -141,6 +141,8 @@ class RiskNeeds(Struct, frozen=True):
     """Whether the bytes of those topics are read."""
     acls: bool = False
     """Whether all ACLs are read."""
+    brokers: bool = False
+    """Whether the brokers are read, with their racks; they are read with every other fact, too."""
     a_broker: bool = False
     """Whether the configs of one broker are read."""
     every_broker: bool = False

@@ -176,12 +176,15 @@ def others_line(found: Survey) -> str:
     here may be among them. Return ``""`` if all of them were read and sent none.
     """
     by = sorted(group for group, count in found.others.items() if count)
-    if not by and not found.unread:
+    if not by and found.unread == 0:
         return ""
     read = len(found.others)
+    if not read and found.unread is None:
+        return "other selections of the topic can't all be listed: they may have sent some of these already"
     which = f"{read:,} of {read + found.unread:,} other selections" if found.unread else "other selections"
     sent = f"{plural(sum(found.others.values()), 'letter')} ({first_few(by, NAMED)})" if by else "no letter"
-    unread = "; the rest was not read" if found.unread else ""
+    unlisted = "; not all of them could be listed" if found.unread is None else ""
+    unread = "; the rest was not read" if found.unread else unlisted
     return f"{which} of the topic sent {sent}{unread}: they may have sent some of these already"
 
 

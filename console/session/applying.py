@@ -169,15 +169,14 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
     outcomes = plan_reconcile.record_check(run.plan, answered)
     session.applied = _applied(run.before, outcomes, run.change)
     session.replan(plan_reconcile.reconcile(session.plan, answered))
+
+    async def looked(again: Iterable[Staged]) -> Snapshot | None:
+        return session.snapshot if await read_again(session, _edits(again)) else None
+
     # Read the targets of the whole plan, not only of applied edits: a request without an answer may have been carried
     # out.
-    await read_again(session, _edits(run.plan.staged))
-
-    async def looked(again: Iterable[Staged]) -> Snapshot:
-        await read_again(session, _edits(again))
-        return session.snapshot
-
-    back = await _set_back(session.work, session.progress, _done(outcomes), looked, session.snapshot)
+    now = await looked(run.plan.staged)
+    back = await _set_back(session.work, session.progress, _done(outcomes), looked, now)
     return run.ended(replace(_report(run, outcomes, session.snapshot), set_back=back))
 
 
@@ -191,26 +190,34 @@ async def _set_back(
     work: Work,
     progress: _Tell,
     applied: Iterable[Staged],
-    looked: Callable[[Iterable[Staged]], Awaitable[Snapshot]],
-    now: Snapshot,
+    looked: Callable[[Iterable[Staged]], Awaitable[Snapshot | None]],
+    now: Snapshot | None,
 ) -> tuple[plan_conflicts.Conflict, ...]:
     """Read applied edits again and return those that were reverted. An edit whose target still has the former value is
     read until the target has the new one; edits that the cluster itself may revert are read until one is reverted; both
-    for a limited time.
+    for a limited time. Reads that fail prove nothing.
+
+    Args:
+        looked: reads the targets of edits; returns None if they could not be read.
+        now: the state after the edits; None if it could not be read.
     """
+    if now is None:
+        return ()
     done = tuple(applied)
     late = _as_before(done, now)
     began = time.monotonic()
     while late and time.monotonic() - began < SPREADS_WITHIN and not work.stopping:
         await asyncio.sleep(LOOK_EVERY)
-        late = _as_before([each.staged for each in late], await looked([each.staged for each in late]))
+        seen = await looked([each.staged for each in late])
+        late = () if seen is None else _as_before([each.staged for each in late], seen)
     waits = [(each, kind_of(each.edit).relapses(each.edit, now)) for each in done]
     watched = [each for each, seconds in waits if seconds > 0]
     began, most = time.monotonic(), max((seconds for _, seconds in waits), default=0.0)
     while watched and (passed := time.monotonic() - began) < most and not work.stopping:
         progress("seconds of looking whether it lasts", round(passed), round(most))
         await asyncio.sleep(LOOK_EVERY)
-        if back := plan_conflicts.set_back(watched, await looked(watched)):
+        seen = await looked(watched)
+        if seen is not None and (back := plan_conflicts.set_back(watched, seen)):
             return (*late, *back)
     return late
 

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-async def read_again(session: Session, edits: Iterable[Edit]) -> None:
+async def read_again(session: Session, edits: Iterable[Edit]) -> bool:
     """Read the targets of edits into the session; if the cluster default is a target, also all brokers. Never raises:
     refusals of brokers are in the snapshot's failures, and a lost connection is logged. Nothing is read from another
     cluster than before.
+
+    Returns:
+        Whether all of them were read: after a lost connection the session has values of an earlier read.
     """
     from console.admin.errors import AdminError
 
@@ -56,6 +59,8 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
                 session.learn(await reader(type_)(session.client, session.snapshot, targets))
     except (AdminError, Refused) as error:
         log.warning("could not read again what was touched: %s", error.failure)
+        return False
+    return True
 
 
 def _with_heirs(resources: Iterable[ConfigResource], known: Snapshot) -> list[ConfigResource]:

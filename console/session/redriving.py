@@ -312,25 +312,28 @@ async def survey(
     return found, targets.existing
 
 
-async def _sent_by_others(client: Client, goal: Redrive) -> tuple[dict[str, int], int]:
+async def _sent_by_others(client: Client, goal: Redrive) -> tuple[dict[str, int], int | None]:
     """Return the number of letters that each other selection of the topic sent, by its group, and the number of
-    selections that were not read. Selections that brokers don't list, because they may not be described, are missing;
-    so are all if brokers refuse the reads.
+    selections that were not read; None if it is unknown, because groups of a broker could not be listed. Selections
+    that brokers don't list, because they may not be described, are missing.
     """
     from console.admin.errors import BrokerError
     from console.admin.groups import group_positions, list_groups
 
     try:
-        listed = (await client.run(list_groups)).groups
-        names = [each for each in listed if dead_letters.is_selection_of(each, goal.topic) and each != goal.group]
+        listed = await client.run(list_groups)
+    except BrokerError:
+        return {}, None
+    names = [each for each in listed.groups if dead_letters.is_selection_of(each, goal.topic) and each != goal.group]
+    try:
         positions, _ = await client.run(group_positions, names[:OTHERS])
     except BrokerError:
-        return {}, 0
+        positions = {}
     sent = {
         name: sum(dead_letters.position_of(at.offset, at.metadata or "").sent for at in each.committed.values())
         for name, each in positions.items()
     }
-    return sent, len(names) - len(sent)
+    return sent, None if listed.failures else len(names) - len(sent)
 
 
 async def _begins(

@@ -11,6 +11,7 @@ import pytest
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
+from console.embedded import faults
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.journal import file, history
@@ -23,7 +24,7 @@ from console.session.former_changes import former_changes
 from console.session.journal_changes import decide, stage_revert
 from console.session.read_again import read_again
 from console.session.session import Session
-from console.session.snapshot_reader import Refused
+from console.session.snapshot_reader import Progress, Refused
 from console.wire.schemas import api_key
 from tests.support import worlds
 from tests.support.changing import apply_plan, read_history
@@ -78,6 +79,25 @@ async def held(client: AdminClient, proxy: CuttingProxy, value: str) -> int:
 
 async def state_of(client: AdminClient, number: int) -> history.State:
     return (await read_history(session_of(client))).changes[number].state(0)
+
+
+async def test_an_applied_change_that_can_not_be_read_again_was_not_set_back(
+    cluster: EmbeddedCluster, client: AdminClient
+) -> None:
+    """The connection is lost after the last request: kac knows only the former value."""
+    session = session_of(client)
+    edit = SetConfig(ORDERS, RETENTION, "5000")
+    await read_again(session, [edit])
+    session.stage([edit])
+
+    def told(event: object) -> None:
+        if isinstance(event, Progress) and (event.what, event.done) == ("apply", event.total):
+            cluster.faults.add(faults.Fault(faults.Cut(faults.Moment.BEFORE), api="describe_configs"))
+
+    session.subscribe(told)
+    report = await apply_plan(session)
+    assert cluster.state.configs[ORDERS] == {RETENTION: "5000"}
+    assert (report.ok, report.set_back) == (True, ())
 
 
 async def test_a_held_request_is_unknown_at_every_start_until_it_shows(

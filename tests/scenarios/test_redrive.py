@@ -727,6 +727,26 @@ async def test_the_same_row_a_minute_later_is_not_sent_again_unasked(
     assert risk.text.startswith("0 of 1 other selections of the topic sent no letter; the rest was not read: ")
 
 
+@pytest.mark.parametrize(
+    ("broker", "text"), [(None, "other selections of the topic can't all be listed: "), (3, "; not all of them")]
+)
+async def test_other_selections_that_no_broker_lists_are_a_risk(
+    cluster: ThreadedCluster, link: Link, session: Session, broker: int | None, text: str
+) -> None:
+    """Nobody knows whether they sent the letters: kac warns, although it knows of no other selection that did."""
+    await with_letters(link)
+    desk = desk_of(session)
+    await done(session, await with_ends(desk, Redrive(DEAD, "value.n < 0")))
+    goal = await with_ends(desk, Redrive(DEAD))
+    risks = (await judged(desk, goal, (await survey(desk, goal))[0])).risks
+    assert SENT_BEFORE not in {each.name for each in risks}
+    refused = faults.Fault(faults.Fail(ErrorCode.cluster_authorization_failed), api="list_groups", broker=broker)
+    cluster.call(lambda each: each.faults.add(refused))
+    risks = (await judged(desk, goal, (await survey(desk, goal))[0])).risks
+    (risk,) = [each for each in risks if each.name == SENT_BEFORE]
+    assert text in risk.text
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Dead letters sent again on real brokers. kac and brokers are killed at random, and a second operator starts; a
 # librdkafka consumer with read_committed reads each letter once

@@ -11,11 +11,10 @@ from typing import Self
 from tests.support import compiled_java, kafka_classes, kafka_jars, real_clusters
 
 SOURCE = Path(__file__).parents[1] / "broker" / "KafkaCommands.java"
-CONFIGS, TOPICS, ACLS, GROUPS = (
+CONFIGS, TOPICS, ACLS = (
     "kafka.admin.ConfigCommand",
     "org.apache.kafka.tools.TopicCommand",
     "org.apache.kafka.tools.AclCommand",
-    "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
 )
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 SHARE_GROUPS = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"

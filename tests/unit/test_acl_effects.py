@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.lint.rules import BY_NAME
 from console.model import authorizer
 from console.model.acl import Acl
 from console.model.cluster import Partition, Topic
@@ -23,6 +24,7 @@ from console.plan.plan import EMPTY, stage
 from console.plan.risks import effects
 from tests.support import samples
 from tests.support.cpu_time import least_cpu_seconds
+from tests.support.lint_cases import healthy, with_parts
 
 TOPIC = AclResourceType.parse("TOPIC")
 NAMES = ("a", "ab", "abc", "b")
@@ -51,6 +53,69 @@ def test_a_changed_index_is_the_index_of_what_is_left(known: Sequence[Acl], remo
         request = authorizer.Request(who, host, operation, TOPIC, name)
         assert changed.allows(request) is whole.allows(request)
         assert changed.decide(request).has_acls is whole.decide(request).has_acls
+
+
+GROUP = AclResourceType.parse("GROUP")
+GROUPS = ("a", "ab", "b", "*", "*a")
+
+
+@given(
+    known=st.lists(
+        st.builds(
+            lambda acl, name: acl._replace(resource_type=GROUP, resource_name=name), acls, st.sampled_from(GROUPS)
+        ),
+        max_size=10,
+        unique=True,
+    )
+)
+def test_an_allow_that_a_denial_covers_decides_nothing(known: Sequence[Acl]) -> None:
+    """Groups, unlike topics, can have names that begin with ``*``."""
+    seen = with_parts(healthy(), acls=tuple(known))
+    whole = authorizer.AclIndex(known)
+    for found in BY_NAME["acl-denied"].find(seen):
+        left = authorizer.AclIndex({*known} - {found.subject})
+        for who, host, operation, name in product(
+            (*PRINCIPALS, "User:carol"), FROM, authorizer.OPERATIONS_OF[GROUP], (*GROUPS, "abd", "**", "c")
+        ):
+            request = authorizer.Request(who, host, operation, GROUP, name)
+            assert whole.allows(request) is left.allows(request)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "denied", "is_found"),
+    [
+        ("LITERAL orders READ", "LITERAL orders ALL", True),
+        ("LITERAL orders READ", "LITERAL orders READ", False),  # it still allows DESCRIBE
+        ("LITERAL orders DESCRIBE", "PREFIXED or DESCRIBE", True),
+        ("PREFIXED orders READ", "PREFIXED or ALL", True),
+        ("PREFIXED orders READ", "PREFIXED orders ALL", True),
+        ("PREFIXED or READ", "PREFIXED orders ALL", False),
+        ("PREFIXED orders READ", "LITERAL orders ALL", False),
+        ("PREFIXED orders READ", "LITERAL * ALL", True),
+        ("LITERAL * READ", "LITERAL * ALL", True),
+        ("LITERAL * READ", "PREFIXED o ALL", False),
+        ("PREFIXED * READ", "LITERAL * ALL", False),
+        ("LITERAL *a READ", "LITERAL * ALL", False),
+    ],
+)
+def test_an_allow_with_a_prefix_or_an_asterisk_that_a_denial_covers_is_found(
+    allowed: str, denied: str, *, is_found: bool
+) -> None:
+    def made(text: str, permission: str) -> Acl:
+        pattern_type, name, operation = text.split()
+        return Acl(
+            GROUP,
+            name,
+            PatternType.parse(pattern_type),
+            "User:alice",
+            "*",
+            AclOperation.parse(operation),
+            Permission.parse(permission),
+        )
+
+    acl = made(allowed, "ALLOW")
+    seen = with_parts(healthy(), acls=(made(denied, "DENY"), acl))
+    assert [each.subject for each in BY_NAME["acl-denied"].find(seen)] == ([acl] if is_found else [])
 
 
 @given(known=st.lists(acls, max_size=10, unique=True), about=acls)

@@ -1,4 +1,4 @@
-"""Tests with brokers of future releases, which lack old versions of APIs."""
+"""Tests with brokers of future releases, which lack old versions of APIs and have APIs that kac does not know."""
 
 from __future__ import annotations
 

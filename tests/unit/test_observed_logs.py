@@ -64,12 +64,26 @@ def test_what_is_old_or_of_a_topic_that_is_gone_is_forgotten() -> None:
     again = logs_after(known, {PLACE: LogOffsets(7, 9, 9)}, 900.0)
     assert again.jumps == ()
     assert again.logs[PLACE].first_at == 900.0
-    known = observed([LogOffsets(0, 9, 9)])
+    known = observed([LogOffsets(0, 9, 9), LogOffsets(5, 9, 9), LogOffsets(5, 9, 8)])
+    assert (len(known.jumps), len(known.falls)) == (1, 1)
     assert without_logs(known, {"payments"}) is known
-    assert without_logs(known, {"orders"}).logs == {}
+    assert without_logs(known, {"orders"}) == ObservedLogs(known.at)
 
 
 TWO = {"readings": (0, 1), "others": (0,)}
+
+
+def test_a_topic_that_was_made_again_has_no_untrimmed_log_by_the_jumps_of_the_former_one() -> None:
+    known = ObservedLogs()
+    for tick in range(4):  # the former topic: retention deletes records of a log, and the other one is idle
+        read = {("readings", 0): LogOffsets(tick, 9, 9), ("readings", 1): LogOffsets(0, 9, 9)}
+        known = logs_after(known, read, 1_000 + 5.0 * tick)
+    assert list(known.untrimmed(lambda topic: TWO[topic])) == []
+    known = without_logs(known, {"readings"})
+    for tick in range(4, 7):  # the new one: both grow, and retention has deleted nothing yet
+        read = {("readings", number): LogOffsets(0, tick, tick) for number in TWO["readings"]}
+        known = logs_after(known, read, 1_000 + 5.0 * tick)
+    assert list(known.untrimmed(lambda topic: TWO[topic])) == []
 
 
 @given(

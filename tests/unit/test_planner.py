@@ -406,3 +406,5 @@ def test_a_broker_that_votes_and_is_gone_may_be_drained() -> None:
     check_named(operations_goals.Drain((3,)), snapshot)
     with pytest.raises(UnknownPlace, match="node 4 is a controller, and no broker that is up: it holds no replicas"):
         check_named(operations_goals.Drain((3, 4)), snapshot)
+    with pytest.raises(UnknownPlace, match="node 4 is a controller"):
+        check_named(operations_goals.Reassign((), (("t", 0, 4, "/a"),)), snapshot)

@@ -305,7 +305,7 @@ def read_only_what_is_needed(edits: list[do.Edit], whole: Snapshot) -> tuple[Sna
     resources |= {config.topic_resource(name) for name in named}
     resources |= {config.broker_resource(1)} if needs.a_broker else set()
     part = Snapshot(
-        cluster=whole.cluster if needs.a_broker else Snapshot().cluster,
+        cluster=whole.cluster if needs != rules.NOTHING else Snapshot().cluster,
         topics={name: topic for name, topic in whole.topics.items() if name in topics},
         configs={resource: configs for resource, configs in whole.configs.items() if resource in resources},
         configs_from=1,
@@ -491,7 +491,9 @@ def racked(*racks: str | None) -> Snapshot:
 def test_replicas_in_one_rack(snapshot: Snapshot, replicas: tuple[int, ...], *, is_named: bool) -> None:
     wanted = [rules.ONE_RACK] if is_named else []
     assert list(judged(do.MoveReplicas("full", 0, replicas), snapshot=snapshot)) == wanted
-    assert list(judged(do.CreateTopic(NewTopic("n", assignments=((1, 3), replicas))), snapshot=snapshot)) == wanted
+    made = do.CreateTopic(NewTopic("n", assignments=((1, 3), replicas)))
+    assert list(judged(made, snapshot=snapshot)) == wanted
+    assert risk_needs([Staged(made, None)]) == rules.RiskNeeds(brokers=True)
 
 
 def test_a_move_within_the_rack_that_had_them_all_is_no_worse() -> None:

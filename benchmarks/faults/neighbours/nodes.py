@@ -79,7 +79,7 @@ def _rack_given_up(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 def _led_elsewhere(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
     """Another broker than the preferred one leads one of the partitions. In the ill form this is so for all partitions
-    that prefer broker 3.
+    whose preferred leader is broker 3.
     """
     topic = snapshot.topics["orders"]
     mine = [each.number for each in topic.partitions if each.leader == 3][: None if ill else 1]

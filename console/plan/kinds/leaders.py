@@ -49,7 +49,8 @@ def preferred_elections(
 
 def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
     """Return the brokers that have the preferred replica of a partition."""
-    return frozenset(model_elections.preferred(each) for topic in topics for each in topic.partitions)
+    found = {model_elections.preferred(each) for topic in topics for each in topic.partitions}
+    return frozenset(found - {model_elections.NOBODY})
 
 
 # -- checks before staging ---------------------------------------------------------------------------------------------

@@ -817,7 +817,7 @@ def _skew(observations: Observations) -> Iterator[cause.Claim]:
             subject=symptom.subject,
             severity=Severity.INFO if soon else Severity.WARNING,
             certainty=Certainty.CERTAIN,
-            title=f"broker {broker} does not lead {symptom.count:,} partitions that prefer it",
+            title=f"broker {broker} does not lead {symptom.count:,} partitions of which it is the preferred leader",
             since=since,
             evidence=cause.given(
                 cause.Evidence(_led(observations, broker), "Metadata"),
@@ -982,8 +982,8 @@ CAUSES = (
         _skew,
         reads="Metadata, DescribeConfigs",
         takes=(
-            "certain: other brokers lead more than a tenth of the partitions that prefer this broker. Information for "
-            "10 minutes, while the controller elects by itself"
+            "certain: other brokers lead more than a tenth of the partitions whose preferred leader this broker is. "
+            "Information for 10 minutes, while the controller elects by itself"
         ),
     ),
     cause.CauseRule(

@@ -6,7 +6,9 @@ from console.language.needs import needs
 from console.language.snapshot_parts import Needs
 from console.language.statements import Name
 from console.language.verbs.elect import Elect
+from console.model.cluster import Partition, Topic
 from console.plan.edits import ElectPreferred, ElectUnclean
+from console.plan.kinds.leaders import preferred_brokers
 from tests.language.said import edits, one, refused, wrong
 from tests.language.strategies import partition_numbers, read_back, topic_names
 
@@ -29,5 +31,6 @@ def test_edits_and_what_they_need():
     assert edits("elect preferred topic orders partition 1") == (ElectPreferred("orders", 1),)
     assert edits("elect unclean topic orders partition 1") == (ElectUnclean("orders", 1),)
     assert "there is no broker 9" in refused("elect preferred broker 9").message
+    assert preferred_brokers([Topic("t", (Partition(0, 2, (1, 2), (2,)), Partition(1, -1, (), ())))]) == {1}
     assert needs(one("elect preferred all")) == Needs(frozenset({"topics"}))
     assert needs(one("elect unclean topic a partition 0")).replica_logs == frozenset({"a"})
