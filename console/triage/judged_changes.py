@@ -89,6 +89,13 @@ class Warned(NamedTuple):
     """The effect, in a line."""
 
 
+class ChangesNow(NamedTuple):
+    """The changes that hold after a poll, and those that it took back."""
+
+    judged: tuple[JudgedChange, ...]
+    taken_back: tuple[JudgedChange, ...] = ()
+
+
 class JudgedChange(Struct, frozen=True):
     """A change that a client made between two polls."""
 
@@ -184,7 +191,7 @@ def nodes_after(known: Mapping[int, Node], now: Poll) -> Mapping[int, Node]:
 
 def changes_after(
     known: tuple[JudgedChange, ...], before: Poll, now: Poll, nodes: Mapping[int, Node] = MappingProxyType({})
-) -> tuple[JudgedChange, ...]:
+) -> ChangesNow:
     """Return the kept changes after a poll: those of the last hour (`KEPT`) that were not taken back.
 
     Several changes of a place become one, from the first former value to the present value. A change that restores the
@@ -204,24 +211,27 @@ def changes_after(
         *_of_replicas(before, now),
     ]
     if not made and not known:
-        return known
+        return ChangesNow(known)
     recent = (_as_it_is(each, new) for each in known if each.at > now.at - KEPT)
     kept = {each.place: each for each in recent if not _is_gone(each, new)}
+    taken_back: list[JudgedChange] = []
     for one in made:
         earlier = kept.pop(one.place, None)
         if one.versions is not None:  # this change includes the subject's earlier ones
             kept |= {one.place: one} if one.versions.differ else {}
         elif earlier is None:
             kept[one.place] = one
-        elif earlier.offsets or earlier.was != one.became:  # otherwise the change restores the former value
+        elif earlier.offsets or earlier.was != one.became:
             kept[one.place] = _joined(earlier, one)
+        else:  # the change restores the former value
+            taken_back.append(earlier)
     renewed = {each.place.about.name for each in kept.values() if isinstance(each.place.about, changes.TopicTarget)}
     if renewed:  # a topic that was created again has no former offsets
         kept = {place: _without_topics(each, renewed) for place, each in kept.items()}
         kept = {place: each for place, each in kept.items() if each.offsets or not _is_of_offsets(place)}
     now_known = tuple(kept.values())[-MOST:]
     # Return the same object if nothing changed, so that results based on it are not computed again.
-    return known if now_known == known else now_known
+    return ChangesNow(known if now_known == known else now_known, tuple(taken_back))
 
 
 def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Difference]:

@@ -61,6 +61,11 @@ PURGED = "-repartition"
 """The suffix of topics from which Kafka Streams deletes the records that it has read (RepartitionTopicConfig)."""
 
 
+MOST_ENDED = 50
+"""Maximum number of changes that were taken back to keep, the latest ones."""
+
+Ended = tuple[tuple[JudgedChange, datetime], ...]
+"""Changes, each with a time at which it was taken back, UTC."""
 Offsets = Mapping[tuple[str, int], int]
 """Group and partition -> the committed offset, of one topic."""
 
@@ -165,7 +170,7 @@ class Past(Struct, frozen=True):
     cuts: tuple[Cut, ...] = ()
     unread: Mapping[Jump, Mapping[str, int] | None] = MappingProxyType({})
     judged: tuple[JudgedChange, ...] = ()
-    ended: tuple[tuple[JudgedChange, datetime], ...] = ()
+    ended: Ended = ()
     """The judged changes of values that were taken back, each with the time of the first poll that showed it, UTC."""
     nodes: Mapping[int, Node] = MappingProxyType({})
     joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
@@ -207,7 +212,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     unclean = list(_with_proofs(unclean[-MOST:], now))
     unread = _unread_after(past.unread, before, now)
     losses = _losses(past.losses, before, now, cuts, unread)
-    judged = changes_after(past.judged, before, now, past.nodes)
+    judged, taken_back = changes_after(past.judged, before, now, past.nodes)
     grown = now.facts.logs, now.snapshot.topics, now.snapshot.rates, before.snapshot.rates, now.at
     shares = came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest)
     return Past(
@@ -218,7 +223,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         cuts=tuple(cuts[-MOST:]),
         unread=unread,
         judged=judged,
-        ended=_ended(past, judged, now, oldest),
+        ended=_ended(past.ended, taken_back, now.at, oldest),
         nodes=nodes_after(past.nodes, now),
         joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
         shares=shares,
@@ -251,16 +256,11 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
         yield ConfigChange(resource, key, was, became, known.get(resource, whole), now.at, *values)
 
 
-def _ended(
-    past: Past, judged: Sequence[JudgedChange], now: Poll, oldest: datetime
-) -> tuple[tuple[JudgedChange, datetime], ...]:
-    """Return the changes of values that were taken back. judged: the changes that hold after this poll."""
-    kept = tuple(each for each in past.ended if each[1] > oldest)
-    if judged is not past.judged:
-        there = {each.place for each in judged}
-        gone_ = (each for each in past.judged if each.place.kind in _VALUES and each.place not in there)
-        kept += tuple((each, now.at) for each in gone_ if each.at > oldest)
-    return kept if kept != past.ended else past.ended
+def _ended(known: Ended, taken_back: Sequence[JudgedChange], at: datetime, oldest: datetime) -> Ended:
+    """Return the changes of values that were taken back, the latest ones. taken_back: those of this poll."""
+    kept = tuple(each for each in known if each[1] > oldest)
+    kept += tuple((each, at) for each in taken_back if each.place.kind in _VALUES and each.at > oldest)
+    return kept[-MOST_ENDED:] if kept != known else known
 
 
 _VALUES = frozenset({Kind.CONFIG, Kind.QUOTA, Kind.SCRAM})

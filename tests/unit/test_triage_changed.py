@@ -671,7 +671,7 @@ def test_a_way_back_that_a_rule_warns_of_is_not_offered() -> None:
 
 def changes_between(before: Change, then: Change) -> tuple[JudgedChange, ...]:
     old, new = (each(healthy(), 0) for each in (before, then))
-    return changes_after((), Poll(START, old), Poll(START + TICK, replace(new, read_at=old.read_at)))
+    return changes_after((), Poll(START, old), Poll(START + TICK, replace(new, read_at=old.read_at))).judged
 
 
 # -- offsets that a group did not reach by reading -------------------------------------------------------------------
@@ -968,7 +968,7 @@ def test_whatever_is_changed_and_taken_back_leaves_no_change(steps: list[tuple[s
     for tick, (name, value) in enumerate([*steps, *((name, 0) for name in _STATES)], 1):
         values[name] = value
         poll = Poll(START + tick * TICK, _of(values))
-        known = changes_after(known, last, poll)
+        known = changes_after(known, last, poll).judged
         places = [each.place for each in known]
         assert len(places) == len(set(places)), "a place has one change, the last"
         last = poll
@@ -1364,6 +1364,67 @@ def test_a_producer_that_ended_at_a_limit_that_was_put_back_has_it_as_its_cause(
         assert not claim.next[0].edits
     before, then = key("segment_ms", "1000", "2000")
     assert not seen(before, then, is_back=True, stops=True, ticks=BACK + 30), "no producer is refused by it"
+
+
+def after_a_change_taken_back(
+    before: Change, then: Change, *, stop: int, back: int, others: Callable[[Snapshot], Snapshot] | None = None
+) -> list[Claim]:
+    """Return the claims after a topic fell silent at the tick `stop`, while a change holds from `WHEN` to `back`.
+
+    Args:
+        others: what else changes at the tick after `WHEN`.
+    """
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = (then if WHEN <= tick < back else before)(snapshot, tick)
+        known = others(known) if others is not None and tick > WHEN else known
+        read = dict.fromkeys(("quotas", "scram", "topics", "configs"), START + tick * TICK)
+        return replace(known, read_at={**snapshot.read_at, **read})
+
+    def facts(tick: int) -> Facts:
+        def at(each: int) -> Mapping[tuple[str, int], LogOffsets]:
+            end = 100 + 10 * min(each, stop)
+            return {("orders", 0): LogOffsets(0, end, end)}
+
+        return Facts(logs_seen(tick, at))
+
+    observations = watched(change, min(back, stop) + 40, before=before(healthy(), 0), facts=facts)
+    return [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+
+
+def bytes_of(client: str, value: float | None) -> Change:
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        entity = QuotaEntity.of({"client-id": client})
+        return replace(snapshot, quotas={entity: {"producer_byte_rate": value}} if value is not None else {})
+
+    return change
+
+
+@pytest.mark.parametrize("stop", [WHEN, 30], ids=["at the change", "minutes later"])
+@pytest.mark.parametrize(
+    ("before", "then", "words"),
+    [
+        (bytes_of("app", None), bytes_of("app", 1e6), "was put back at"),
+        (credential(is_there=True), credential(is_there=False), "was set again at"),
+    ],
+    ids=["a quota", "a user"],
+)
+def test_a_change_taken_back_is_only_possibly_why_a_topic_ended_right_after_it(
+    before: Change, then: Change, words: str, stop: int
+) -> None:
+    claims = after_a_change_taken_back(before, then, stop=stop, back=stop + 5)
+    assert [words in each.title for each in claims] == [True] * (stop == WHEN), [each.title for each in claims]
+    assert all((each.severity, each.certainty) == (Severity.WARNING, Certainty.POSSIBLE) for each in claims)
+
+
+def test_a_change_that_newer_ones_push_out_was_not_taken_back() -> None:
+    def many(snapshot: Snapshot) -> Snapshot:
+        quotas = {QuotaEntity.of({"client-id": f"c{number}"}): {"consumer_byte_rate": 5e6} for number in range(300)}
+        return replace(snapshot, quotas=quotas)
+
+    before, then = key("max_message_bytes", "1000000", "100")
+    claims = after_a_change_taken_back(before, then, stop=WHEN, back=1_000, others=many)
+    assert not any("put back" in each.title for each in claims), [each.title for each in claims]
 
 
 STOPS = 40

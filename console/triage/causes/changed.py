@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import takewhile
+from itertools import islice, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered, remembered_by
 from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
-from console.triage.silence import fell_silent, silences
+from console.triage.silence import SETTLES, WROTE, Silence, fell_silent, silences
 from console.triage.written import written
 
 BEFORE = timedelta(minutes=5)
@@ -391,18 +391,37 @@ def _outlived(observations: Observations, named: Set[str]) -> Iterator[cause.Cla
     Args:
         named: the topics that fell silent by a change that holds still.
     """
-    steady = {each.topic for each in silences(observations)} - named if observations.past.ended else set()
-    for change, ended in observations.past.ended if steady else ():
-        if not _stops_producers(change):
-            continue
-        own = change.place.about
-        only = own.name if isinstance(own, ConfigResource) and own.type == codes.TOPIC else None
-        topics = [
-            each for each in fell_silent(observations, change.after, ended) if each in steady and only in (None, each)
-        ]
-        if topics:
-            steady.difference_update(topics)
-            yield _claim_of_outlived(change, ended, topics, observations)
+    left = [each for each in silences(observations) if each.topic not in named] if observations.past.ended else []
+    for change, ended in reversed(observations.past.ended):
+        if not left:
+            return
+        found = list(_ended_at(observations, change, ended, left)) if _stops_producers(change) else []
+        if found:
+            left = [each for each in left if each.topic not in found]
+            yield _claim_of_outlived(change, ended, found, observations)
+
+
+def _ended_at(
+    observations: Observations, change: JudgedChange, ended: datetime, silent: Sequence[Silence]
+) -> Iterator[str]:
+    """Yield the topics whose writes ended right after a change that was taken back since.
+
+    Args:
+        ended: the time at which it was taken back, UTC.
+        silent: the silent topics, the latest first.
+    """
+    own = change.place.about
+    broker = int(own.name) if isinstance(own, ConfigResource) and own.name.isdecimal() else None
+    only = own.name if isinstance(own, ConfigResource) and own.type == codes.TOPIC else None
+    last = min(ended, change.at).timestamp() + SETTLES
+    first = bisect_left(silent, -last, key=lambda each: -each.grew_at)
+    topics = observations.last.snapshot.topics
+    for each in islice(silent, first, None):
+        if each.grew_at < change.after.timestamp() - WROTE:
+            return
+        is_led = broker is None or any(one.leader == broker for one in topics[each.topic].partitions)
+        if only in (None, each.topic) and is_led:
+            yield each.topic
 
 
 def _claim_of_outlived(
@@ -411,17 +430,24 @@ def _claim_of_outlived(
     subject, name = changed_place(change.place.about, change.place.key)
     refused = _refused(change)
     author = _author(change, observations.last.facts.authors)
+    # No API links a producer to a quota or a user, and a connected client does not meet what decides about logins.
+    certainty = Certainty.LIKELY if refused else Certainty.POSSIBLE
+    is_user = change.place.kind is Kind.SCRAM
+    back = "set again" if is_user else "put back"
     return cause.Claim(
         cause="changed-lately",
         subject=subject,
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
-        title=f"{name}: {_short(change)}, and was put back at {time_of_day(ended)}; nothing is written to "
+        severity=Severity.HIGH if refused else Severity.WARNING,
+        certainty=certainty,
+        title=f"{name}: {_short(change)}, and was {back} at {time_of_day(ended)}; nothing is written to "
         f"{first_few(topics, MOST_NAMED)} since",
         since=change.at,
         evidence=cause.given(
             cause.Evidence(_said(change), _source(change)),
-            cause.Evidence(f"it has its former value since {time_of_day(ended)}", _source(change)),
+            cause.Evidence(
+                f"it {'is there again' if is_user else 'has its former value'} since {time_of_day(ended)}",
+                _source(change),
+            ),
             cause.Evidence(refused, "Kafka's documentation") if refused else None,
             cause.Evidence(f"{author.who} set it: change {author.number}", "this host's journal") if author else None,
         ),
@@ -431,6 +457,7 @@ def _claim_of_outlived(
                 "end at the first error; the brokers take their records again"
             ),
         ),
+        alone=certainty is Certainty.POSSIBLE,
     )
 
 
