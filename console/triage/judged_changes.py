@@ -89,6 +89,15 @@ class Warned(NamedTuple):
     """The effect, in a line."""
 
 
+class Limits(NamedTuple):
+    """The load before a quota of producers was lowered."""
+
+    written: Written
+    """The load of all topics, the same object for all changes of a poll."""
+    leaders: frozenset[int]
+    """The leaders to which more was written than the quota lets one client write."""
+
+
 class ChangesNow(NamedTuple):
     """The changes that hold after a poll, and those that it took back."""
 
@@ -123,7 +132,7 @@ class JudgedChange(Struct, frozen=True):
     """The number of records that waited for a group when it disappeared with its offsets; None if the group stayed."""
     versions: Versions | None = None
     """The versions of a schema's subject; None for other changes."""
-    written: Written = field(default_factory=dict)
+    limits: Limits | None = None
     """For a quota of producers that is lower than what was written to a leader before: the load before it."""
     from_file: bool = False
     """Whether the config stands in the broker's file, which it reads when it starts."""
@@ -584,7 +593,7 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
         after = since or whole or before.at
         yield JudgedChange(
             *(each.place, each.was, each.became, found, back, after, at, held, holds),
-            written=_above(each, old),
+            limits=_limits(each, old),
             from_file=from_file,
             was_used=not isinstance(edit, edits.DeleteTopic) or _is_used(edit.name, before),
         )
@@ -593,20 +602,26 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
 PRODUCERS = "producer_byte_rate"
 
 
-def _above(change: triage_events.Difference, old: Snapshot) -> Written:
-    """Return the load on leaders before a change that lets a client write less to a leader than all clients wrote.
-    Empty for other changes.
+def _limits(change: triage_events.Difference, old: Snapshot) -> Limits | None:
+    """Return the load before a change that lets a client write less to a leader than all clients wrote; None for other
+    changes.
     """
     if change.place.key != PRODUCERS or change.became is None:
-        return {}
+        return None
     limit = float(change.became)
     if change.was is not None and float(change.was) <= limit:
-        return {}
+        return None
     load = written(old.rates, old.topics)
-    by_leader: dict[int, float] = {}
+    leaders = frozenset(leader for leader, rate in _by_leader(load).items() if rate > limit)
+    return Limits(load, leaders) if leaders else None
+
+
+@remembered
+def _by_leader(load: Written) -> Mapping[int, float]:
+    found: dict[int, float] = {}
     for (_, leader), rate in load.items():
-        by_leader[leader] = by_leader.get(leader, 0.0) + rate
-    return {place: rate for place, rate in load.items() if by_leader[place[1]] > limit}
+        found[leader] = found.get(leader, 0.0) + rate
+    return found
 
 
 def _is_used(topic: str, poll: Poll) -> bool:

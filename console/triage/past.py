@@ -35,6 +35,7 @@ from console.triage.letters import Letters, letters_after
 from console.triage.memberships import Memberships, memberships_after
 from console.triage.readers import is_beyond
 from console.triage.share_beginnings import Passed, came_after, passed_over
+from console.triage.slowed import Slowed, slowed_after
 from console.triage.spread import Collapsed, collapsed_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
@@ -184,6 +185,8 @@ class Past(Struct, frozen=True):
     """The groups that have none of the new partitions of a topic, as of the last poll."""
     hot: Mapping[Place, datetime] = MappingProxyType({})
     """Hot partition -> since when it is hot, UTC."""
+    slowed: Slowed = MappingProxyType({})
+    """The topics that are written to more slowly since a quota was lowered, each since when, UTC."""
     sources: Sequence[SourceChange] = ()
     collapsed: Sequence[Collapsed] = ()
     """The topics whose records go to one partition, as of the last poll."""
@@ -232,6 +235,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         begun=beginnings_after(past.begun, judged, before.snapshot, now.snapshot, now.facts, now.at),
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
         hot=hot_after(past.hot, now.snapshot, now.at),
+        slowed=slowed_after(past.slowed, judged, now.snapshot, now.at),
         collapsed=collapsed_after(past.collapsed, *grown),
         letters=letters_after(past.letters, *grown),
         upgrades=upgrades_after(past.upgrades, before.snapshot.versions, now.snapshot.versions, now.at),

@@ -357,30 +357,77 @@ def test_a_lower_quota_at_which_a_topic_is_written_to_since(
 ) -> None:
     """orders/0 is written to with 1 MB a second, and after the quota with another rate."""
 
-    rates = [Rates()]
-    for poll in range(WHEN + 13):
-        grown = 5_000_000 * min(poll, WHEN) + 5 * then * max(0, poll - WHEN)
-        dirs = {broker: (samples.held(("orders", 0, grown)),) for broker in (1, 2, 3)}
-        rates.append(with_dirs(rates[-1], healthy().topics, dirs, START + poll * TICK))
+    def load(poll: int) -> int:
+        return 1_000_000 if poll < WHEN else then
 
-    def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        quota_ = limit if tick >= WHEN else was
-        quotas = {EVERYBODY: {"producer_byte_rate": quota_}} if quota_ is not None else {}
-        at = {**snapshot.read_at, "quotas": START + tick * TICK}
-        return replace(snapshot, rates=rates[tick + 1], quotas=quotas, read_at=at)
-
-    causes = {
-        ticks: diagnose(watched(change, ticks, before=change(healthy(), 0))).causes for ticks in (WHEN + 6, WHEN + 12)
-    }
-    assert not causes[WHEN + 6]
-    claims = [each.claim for each in causes[WHEN + 12] if each.claim.cause == "changed-lately"]
+    assert not slowed_down(load, was, limit, WHEN + 20)
+    claims = slowed_down(load, was, limit, WHEN + 23)
     assert [each.title for each in claims] == [
         "quota of user <default>: producer_byte_rate changed, and orders is written to more slowly since, as it lets"
     ] * is_named
     for each in claims:
         assert (each.certainty, each.severity) == (Certainty.LIKELY, Severity.HIGH)
         assert any("977 KiB/s were written to orders before" in one.fact for one in each.evidence), each.evidence
-        assert each.next[0].edits
+        ask, back = each.next
+        assert "ask who set quota of user <default>" in ask.text
+        assert back.edits
+
+
+def slowed_down(
+    load: Callable[[int], int], was: float | None, limit: float | None, ticks: int, entity: QuotaEntity = EVERYBODY
+) -> list[Claim]:
+    """Return the claims after a quota of producers changed at `WHEN`. load: poll -> the bytes a second until it."""
+    rates, size = [Rates()], 0
+    for poll in range(ticks + 2):
+        size += 5 * load(poll - 1)
+        dirs = {broker: (samples.held(("orders", 0, size)),) for broker in (1, 2, 3)}
+        rates.append(with_dirs(rates[-1], healthy().topics, dirs, START + poll * TICK))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        quota_ = limit if tick >= WHEN else was
+        quotas = {entity: {"producer_byte_rate": quota_}} if quota_ is not None else {}
+        at = {**snapshot.read_at, "quotas": START + tick * TICK}
+        return replace(snapshot, rates=rates[tick + 1], quotas=quotas, read_at=at)
+
+    causes = diagnose(watched(change, ticks, before=change(healthy(), 0))).causes
+    return [each.claim for each in causes if each.claim.cause == "changed-lately"]
+
+
+@pytest.mark.parametrize(
+    ("load", "ticks", "is_named"),
+    [
+        (lambda poll: 1_000_000 if poll < WHEN else 100_000, 40, True),
+        (lambda poll: 1_000_000 if poll < WHEN else 100_000 if poll < 40 else 20_000, 60, True),
+        (lambda poll: 1_000_000 if poll < WHEN else 100_000 if poll < 40 else 900_000, 60, False),
+        (lambda poll: 1_000_000 if not WHEN <= poll < WHEN + 14 else 100_000, 60, False),
+        (lambda poll: 1_000_000 if poll < 60 else 100_000, 100, False),
+    ],
+    ids=["at the limit", "below it later", "as before later", "for less than a minute", "minutes after the change"],
+)
+def test_a_quota_of_one_client_is_possible_if_a_topic_stays_at_it_from_the_change_on(
+    load: Callable[[int], int], ticks: int, *, is_named: bool
+) -> None:
+    claims = slowed_down(load, None, 100_000.0, ticks, QuotaEntity.of({"client-id": "batch"}))
+    assert [(each.certainty, each.severity) for each in claims] == [(Certainty.POSSIBLE, Severity.WARNING)] * is_named
+
+
+def test_many_lower_quotas_share_the_load_before_them() -> None:
+    rates = Rates()
+    for poll in range(6):
+        dirs = {broker: (samples.held(("orders", 0, 5_000_000 * poll)),) for broker in (1, 2, 3)}
+        rates = with_dirs(rates, healthy().topics, dirs, START + poll * TICK)
+
+    def change(value: float) -> Change:
+        quotas = {QuotaEntity.of({"client-id": f"c{number}"}): {"producer_byte_rate": value} for number in range(30)}
+        read = {"quotas": START}
+        return lambda snapshot, _: replace(snapshot, quotas=quotas, rates=rates, read_at={**snapshot.read_at, **read})
+
+    made = changes_between(change(5e6), change(1e5))
+    assert len(made) == 30
+    first, *others = (each.limits for each in made)
+    assert first is not None
+    assert first.leaders == {1}
+    assert all(each is not None and each.written is first.written for each in others)
 
 
 def placed(*replicas: int, isr: tuple[int, ...] | None = None) -> Change:

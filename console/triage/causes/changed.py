@@ -44,6 +44,7 @@ from console.triage.remembered import remembered, remembered_by
 from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
 from console.triage.silence import SETTLES, WROTE, Silence, fell_silent, silences
+from console.triage.slowed import slower
 from console.triage.written import written
 
 BEFORE = timedelta(minutes=5)
@@ -376,8 +377,8 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
         by_owner.setdefault(_owner(each), []).append(each)
     for parts in by_owner.values():
         made = _with_effects(parts, hits, silent, lost)
-        if slower := [topic for each in parts if each.written for topic in _slower(each, observations)]:
-            made = made._replace(slower=tuple(dict.fromkeys(slower)))
+        if slow := [each for part in parts for each in slower(observations.past.slowed, part, observations.last.at)]:
+            made = made._replace(slower=tuple(dict.fromkeys(slow)))
         if parts[0].from_file and made.has_effect and _restart_lately(parts, observations):
             made = made._replace(suffers=_UNHARMED, silent=() if _connects(parts[0]) else made.silent)
         if made.has_effect or _stands(made, observations):
@@ -1033,31 +1034,6 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
             yield from fell_silent(observations, change.after, change.at)
 
 
-SETTLED = timedelta(seconds=45)
-"""The time after a change in which rates still cover the time before it."""
-AT_LIMIT, FALLEN = (0.6, 1.4), 0.6
-"""Shares of a quota between which the load of the topics of one producer is at it; and the share of its former load to
-which a topic has to fall."""
-
-
-def _slower(change: JudgedChange, observations: Observations) -> Iterator[str]:
-    """Yield the topics that are written to more slowly since a quota was set, if those of one leader are written to
-    together about as fast as the quota lets one client.
-    """
-    poll = observations.last
-    if change.became is None or poll.at - change.at < SETTLED:
-        return
-    now, limit = written(poll.snapshot.rates, poll.snapshot.topics), float(change.became)
-    fell: dict[int, dict[str, float]] = {}
-    for (topic, leader), before in change.written.items():
-        rate = now.get((topic, leader), 0.0)
-        if 0 < rate <= FALLEN * before:
-            fell.setdefault(leader, {})[topic] = rate
-    for topics in fell.values():
-        if AT_LIMIT[0] * limit <= sum(topics.values()) <= AT_LIMIT[1] * limit:
-            yield from topics
-
-
 def _not_back(observations: Observations, change: JudgedChange) -> Iterator[str]:
     """Yield the topics whose producers did not come back after a broker stopped since a change that clients meet when
     they log in again.
@@ -1130,7 +1106,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
         predicted=_predicted(made.suffers, observations),
         next=tuple(_ways_back(made, observations)),
         beside=beside,
-        alone=not made.has_effect,
+        alone=not made.has_effect or (bool(made.slower) and not made.suffers.hit),
         fills=not made.by_rule,
         yields=not made.has_effect and not first.ahead and not first.is_lost,
     )
@@ -1141,6 +1117,8 @@ def _severity(made: _Made, certainty: Certainty, *, beside: bool) -> Severity:
     if certainty is Certainty.POSSIBLE and isinstance(about, changes.TopicTarget) and not made.has_effect:
         # The reset of a Kafka Streams application that stopped deletes such topics.
         return Severity.INFO if may_be_of_application(about.name) else Severity.WARNING
+    if certainty is Certainty.POSSIBLE and made.slower:
+        return Severity.WARNING
     return Severity.HIGH if made.has_effect and not beside else Severity.WARNING
 
 
@@ -1168,9 +1146,9 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
                 "its members were gone, and others would have committed later: another client set it",
                 "DescribeGroups, OffsetFetch over time",
             )
-        for topic in made.slower if each.written else ():
-            before = sum(rate for (name, _), rate in each.written.items() if name == topic)
-            now = sum(r for (name, _), r in written(snapshot.rates, snapshot.topics).items() if name == topic)
+        for topic in made.slower[:MOST_NAMED] if each.limits is not None else ():
+            loads = each.limits.written, written(snapshot.rates, snapshot.topics)
+            before, now = (sum(rate for (name, _), rate in load.items() if name == topic) for load in loads)
             text = f"{size(round(before))}/s were written to {topic} before, {size(round(now))}/s are now"
             yield cause.Evidence(text, "DescribeLogDirs, many looks")
         if made.silent and (refused := _refused(each)):
@@ -1247,7 +1225,8 @@ def _certainty(made: _Made, snapshot: Snapshot) -> Certainty:
 
     It is certain for a change of offsets, for commits that were lost with the growth of the offsets' topic, and for a
     change without an effect, which is reported for itself; possible for a clean-up or a block (`_is_deliberate`). It is
-    likely for offsets that were set ahead or are gone, for topics that fell silent, and for symptoms that a rule
+    likely for offsets that were set ahead or are gone, for topics that fell silent or that a default quota slows down,
+    and for symptoms that a rule
     attributes to the change if a rule of plans warned of it or the change is exact (`_is_exact`). Else it is possible,
     by its time and place.
     """
@@ -1259,9 +1238,17 @@ def _certainty(made: _Made, snapshot: Snapshot) -> Certainty:
     if not made.has_effect or first.offsets or made.lost:
         return Certainty.CERTAIN
     warned = any(each.risks for each in made.parts)
+    if made.slower and not made.silent and not _is_of_all(first):
+        return Certainty.POSSIBLE  # no API links the topic's producers to the quota's user or client
     if made.silent or made.slower or (made.by_rule and (warned or _is_exact(first))):
         return Certainty.LIKELY
     return Certainty.POSSIBLE
+
+
+def _is_of_all(change: JudgedChange) -> bool:
+    """Return whether a change is one of a default quota, which all clients have that have no own one."""
+    about = change.place.about
+    return isinstance(about, QuotaEntity) and all(part.name is None for part in about.parts)
 
 
 _EXACT = frozenset({Kind.TOPIC, Kind.BROKER})
@@ -1425,6 +1412,9 @@ def _ways_back(made: _Made, observations: Observations) -> Iterator[cause.Next]:
             "of the clients say what brokers refuse them"
         )
     elif (step := _way_back(made, observations)) is not None:
+        if made.slower and not made.silent:
+            _, name = changed_place(made.parts[0].place.about, made.parts[0].place.key)
+            yield cause.Next(f"ask who set {name}, and why: a limit on purpose stays")
         yield step
 
 
@@ -1587,10 +1577,10 @@ CAUSES = (
         reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
             "certain if a rule names a risk, or a group's offsets were set back; likely if they were set ahead while "
-            "the group had no members, or are gone, if producers stopped or write only as fast as a lower quota lets "
-            "them, the topic was deleted and created again, or a connector failed because of records of a changed "
-            "schema; else possible, as for a deleted topic or group that no client used, and for a single client that "
-            "was blocked"
+            "the group had no members, or are gone, if producers stopped or write only as fast as a lower default "
+            "quota lets them, the topic was deleted and created again, or a connector failed because of records of a "
+            "changed schema; else possible, as for a deleted topic or group that no client used, and for a single "
+            "client that was blocked or has a quota at which a topic is written to"
         ),
     ),
 )
