@@ -34,6 +34,7 @@ from console.plan.rack_risks import moved_rack, one_rack, racks
 from console.plan.risk_rules import ISR_ABOVE_REPLICATION, ONE_RACK, RiskFacts
 from console.plan.topic_risks import isr_text
 from console.triage import events as triage_events
+from console.triage.begun_moves import moves_by_topic
 from console.triage.config_changes import HIDDEN
 from console.triage.remembered import remembered
 from console.triage.symptoms import Poll
@@ -436,12 +437,18 @@ def _of_replicas(before: Poll, now: Poll) -> Iterator[JudgedChange]:
     old, new = before.snapshot, now.snapshot
     if old.topics is new.topics or Part.REASSIGNMENTS not in new.read_at:
         return
+    changed = [
+        (name, was, became)
+        for name, was, became in differing(old.topics, new.topics)
+        if was is not None and became is not None and was.topic_id == became.topic_id and _differ(was, became)
+    ]
+    if not changed:
+        return
     of = racks(new.cluster.brokers)
     since = old.read_at.get(Part.TOPICS, before.at)
-    for name, was, became in differing(old.topics, new.topics):
-        if was is None or became is None or was.topic_id != became.topic_id:
-            continue
-        moved = list(_moved(name, was, became, old, new))
+    begun, listed = moves_by_topic(old.reassignments), moves_by_topic(new.reassignments)
+    for name, was, became in changed:
+        moved = list(_moved(was, became, begun.get(name, ()), listed.get(name, ())))
         warned = tuple(_placed(name, moved, new, of))
         if warned:
             number, replicas, there = moved[0]
@@ -454,12 +461,26 @@ Moved = tuple[int, tuple[int, ...], tuple[int, ...]]
 """A partition's number, its former replicas and its present ones."""
 
 
-def _moved(name: str, was: Topic, became: Topic, old: Snapshot, new: Snapshot) -> Iterator[Moved]:
+def _differ(was: Topic, became: Topic) -> bool:
+    """Return whether a topic has other replicas. Leaders and ISRs of all topics may change at once."""
+    pairs = zip(was.partitions, became.partitions, strict=False)
+    return any(one.replicas is not two.replicas and one.replicas != two.replicas for one, two in pairs)
+
+
+def _moved(
+    was: Topic,
+    became: Topic,
+    former: Iterable[model_cluster.Reassignment],
+    present: Iterable[model_cluster.Reassignment],
+) -> Iterator[Moved]:
     """Yield the partitions whose moves are done. A partition that moves has the replicas of both places for a while, of
     which those that it adds are not in sync.
+
+    Args:
+        former: the running moves of the topic before.
+        present: those that run now.
     """
-    begun = {each.partition: each for each in old.reassignments if each.topic == name}
-    listed = {each.partition: each for each in new.reassignments if each.topic == name}
+    begun, listed = ({each.partition: each for each in some} for some in (former, present))
     for one, two in zip(was.partitions, became.partitions, strict=False):
         if one.replicas == two.replicas or one.number != two.number:
             continue

@@ -5,13 +5,14 @@ them as the cause of later symptoms of the entities that they affect.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from console.model.changes import FeatureTarget, GroupOffsetTarget, ScramUser, TopicTarget, VoterTarget
+from console.model.changes import FeatureTarget, GroupOffsetTarget, MoveTarget, ScramUser, TopicTarget, VoterTarget
 from console.model.cluster import (
     ClusterFeatures,
     GroupLag,
@@ -41,6 +42,7 @@ from console.model.tokens import DelegationToken
 from console.plan import edits
 from console.plan.kinds.tokens import MakeToken
 from console.plan.kinds.voters import LeaveQuorum
+from console.triage.begun_moves import begun_moves
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
 from console.triage.events import Difference, Kind, Place
@@ -1193,6 +1195,40 @@ def test_an_input_of_a_streams_application_that_grew_is_named_with_its_own_topic
     for claim in found:
         assert any("is of the Kafka Streams application billing, and has 6" in each.fact for each in claim.evidence)
         assert "kafka-streams-application-reset" in claim.next[0].text
+
+
+def test_replicas_that_were_moved_here_are_no_row() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = topic_configs(min_insync_replicas="2")(snapshot, tick)
+        known = replace(known, read_at={**known.read_at, "reassignments": START + tick * TICK})
+        return placed(1, 2, 3)(known, tick) if tick < WHEN else placed(1, 2)(known, tick)
+
+    def claims(facts: Facts) -> list[Claim]:
+        observations = watched(change, 12, before=change(healthy(), 0), facts=lambda _: facts)
+        return [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+
+    mine: dict[ChangeKey, Author] = {
+        (MoveTarget("orders", number), "", "1,2"): Author("alice on host", 4, START) for number in range(6)
+    }
+    assert claims(Facts())
+    assert not claims(Facts(authors=mine))
+
+
+def test_a_move_has_its_author_from_its_beginning_to_its_end() -> None:
+    """The author is looked up when the move begins; as it ends, nothing differs that has no author."""
+    read = {"topics": START, "reassignments": START}
+    moving = (Reassignment("orders", 0, (1, 2, 3, 4), (4,), (3,)),)
+
+    def state(*replicas: int, moves: tuple[Reassignment, ...] = ()) -> Snapshot:
+        topic = Topic("orders", (Partition(0, 1, replicas, (1, 2, 3)),), topic_id="o")
+        return replace(healthy(), topics={"orders": topic}, reassignments=moves, read_at=read)
+
+    steps = [state(1, 2, 3), state(1, 2, 3, 4, moves=moving), state(1, 2, 4, moves=moving), state(1, 2, 4)]
+    found = [list(begun_moves(old, new)) for old, new in pairwise(steps)]
+    begun = Difference(Place(Kind.REPLICAS, MoveTarget("orders", 0)), "1,2,3", "1,2,4")
+    assert found == [[begun], [], []]
+    assert list(begun_moves(steps[0], steps[3])) == [begun], "a move that is done at once"
+    assert not list(begun_moves(steps[0], steps[0]))
 
 
 # -- changes that are not to blame, or are made on purpose ------------------------------------------------------------
