@@ -220,7 +220,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     shares = came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest)
     return Past(
         changes=tuple(changes[-MOST:]),
-        access=tuple(access[-MOST:]),
+        access=past.access if access == [*past.access] else tuple(access[-MOST:]),
         unclean=tuple(unclean),
         losses=tuple(losses[-MOST:]),
         cuts=tuple(cuts[-MOST:]),
