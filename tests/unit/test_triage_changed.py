@@ -15,7 +15,9 @@ from msgspec.structs import replace
 from console.model.changes import FeatureTarget, GroupOffsetTarget, MoveTarget, ScramUser, TopicTarget, VoterTarget
 from console.model.cluster import (
     ClusterFeatures,
+    Group,
     GroupLag,
+    GroupMember,
     Partition,
     PartitionLag,
     QuorumReplica,
@@ -44,6 +46,7 @@ from console.plan.kinds.tokens import MakeToken
 from console.plan.kinds.voters import LeaveQuorum
 from console.triage.begun_moves import begun_moves
 from console.triage.cause import Claim
+from console.triage.causes import changed
 from console.triage.diagnosis import diagnose
 from console.triage.events import Difference, Kind, Place
 from console.triage.facts import Author, ChangeKey, Facts
@@ -1264,6 +1267,58 @@ def test_two_changes_of_the_same_time_are_both_named_and_neither_is_taken_back()
     assert "user alice changed at about the same time (credential deleted)" in step.text
     (alone,) = (each for each in of_two_changes(size=False) if each.cause == "changed-lately")
     assert alone.next[0].text.startswith("set a password for alice again")
+
+
+def test_a_rival_for_one_group_takes_no_step_from_the_others() -> None:
+    """A lower quota may hold back five groups, and the codec of a topic that one of them reads changed, too."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        is_changed, at = tick >= WHEN, START + tick * TICK
+        part = Partition(0, 1, (1, 2, 3), (1, 2, 3))
+        lags, groups, behind = {}, {}, 100 * max(0, tick - WHEN)
+        for number in range(5):
+            topic, end = ("extra" if number == 0 else "orders"), 100 + 100 * tick
+            lags[f"g{number}"] = GroupLag((PartitionLag(topic, 0, end - behind, end, behind, "m1"),))
+            member = GroupMember("m1", "c", "/h", ((topic, 0),))
+            groups[f"g{number}"] = Group(f"g{number}", "Stable", "consumer", coordinator=1, members=(member,))
+        codec = samples.config_set({"compression.type": "zstd" if is_changed else "lz4"}, DYNAMIC_TOPIC_CONFIG)
+        return replace(
+            snapshot,
+            topics={**snapshot.topics, "extra": Topic("extra", (part,), topic_id="x")},
+            lags=lags,
+            groups=groups,
+            configs={topic_resource("extra"): codec},
+            quotas={QuotaEntity.of({"client-id": "c"}): {"consumer_byte_rate": 5e5 if is_changed else 1e6}},
+            read_at={**snapshot.read_at, **dict.fromkeys((*test_triage.PARTS, "quotas"), at)},
+        )
+
+    causes = diagnose(watched(change, 40, before=change(healthy(), 0))).causes
+    (claim,) = [each.claim for each in causes if each.claim.title.startswith("quota of client-id c")]
+    back, rival = claim.next
+    assert back.edits
+    assert rival.text.startswith("find out which change it was for g0: topic extra changed at about the same time")
+
+
+@pytest.mark.parametrize(
+    ("key_", "was", "became", "is_named"),
+    [
+        ("consumer_byte_rate", repr(1e6), repr(5e5), True),
+        ("consumer_byte_rate", repr(1e6), repr(1e16), False),
+        ("consumer_byte_rate", repr(1e6), None, False),
+        ("max.connections.per.ip", "100", "50", True),
+        ("max.connections.per.ip.overrides", "10.0.0.1:100", "10.0.0.1:200", False),
+        ("max.connections.per.ip.overrides", "10.0.0.1:100,::1:20", "10.0.0.1:100", False),
+        ("max.connections.per.ip.overrides", "10.0.0.1:100", "10.0.0.1:50", True),
+        ("max.connections.per.ip.overrides", "10.0.0.1:100", "10.0.0.1:100,10.0.0.2:5", True),
+        ("max.connections.per.ip.overrides", "10.0.0.1:100", "unreadable", True),
+        ("leader.replication.throttled.replicas", "0:1,1:2", "0:1", True),
+    ],
+)
+def test_a_limit_that_was_raised_holds_nobody_back(key_: str, was: str, became: str | None, *, is_named: bool) -> None:
+    is_quota = "." not in key_
+    place = Place(Kind.QUOTA, EVERYBODY, key_) if is_quota else Place(Kind.CONFIG, broker_resource(1), key_)
+    change = JudgedChange(place, was, became, (), (), START, START + TICK)
+    assert changed._lets_go(change) is not is_named
 
 
 def test_a_group_whose_members_left_has_the_deleted_user_as_its_cause() -> None:

@@ -18,6 +18,7 @@ from console.model.cluster import Group, Topic
 from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of_brokers
+from console.model.lag_trend import LagTrend
 from console.model.numbers import commas, first_few, long_number, plural, time_of_day
 from console.model.quorum import majority
 from console.model.quota import QuotaEntity
@@ -38,7 +39,7 @@ from console.triage.connection_limits import CONNECTION_LIMITS, NEW_CONNECTIONS
 from console.triage.connectors import groups_of, misses_schema, reason_of, trace_of
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
-from console.triage.judged_changes import KEPT, JudgedChange, Versions, all_readers
+from console.triage.judged_changes import KEPT, JudgedChange, Versions
 from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered, remembered_by
 from console.triage.restarts import restarting
@@ -545,12 +546,15 @@ def _is_read_anew(change: JudgedChange, snapshot: Snapshot) -> bool:
     about = change.place.about
     if not isinstance(about, changes.TopicTarget) or change.place.key != ID:
         return False
-    for group, number in all_readers(snapshot.lags, snapshot.groups).committed.get(about.name, {}):
-        trend = snapshot.lag_trends.get(group)
-        stands = trend.standing.get((about.name, number)) if trend is not None else None
-        if stands is not None and stands.moved is not None and stands.moved > change.at.timestamp():
-            return True
-    return False
+    topic, since = snapshot.topics.get(about.name), change.at.timestamp()
+    places = {(about.name, each.number) for each in (topic.partitions if topic is not None else ())}
+    # Look up the places in each group: an index of what all groups read costs ten times as much.
+    moved = (trend.standing[where].moved for trend in snapshot.lag_trends.values() for where in _among(places, trend))
+    return any(at is not None and at > since for at in moved)
+
+
+def _among(places: Set[tuple[str, int]], trend: LagTrend) -> Set[tuple[str, int]]:
+    return frozenset() if trend.standing.keys().isdisjoint(places) else trend.standing.keys() & places
 
 
 def _with_effects(
@@ -713,16 +717,22 @@ def _lets_go(change: JudgedChange) -> bool:
         return False
     if not change.became:
         return True
-    was, became = (float(each) if each and _is_number(each) else None for each in (change.was, change.became))
-    return was is not None and became is not None and became >= was
+    was, became = (_limits_in(each or "", key) for each in (change.was, change.became))
+    # An address without an override had the limit of all addresses, which is mostly higher.
+    return bool(was and became) and all(where in was and limit >= was[where] for where, limit in became.items())
+
+
+def _limits_in(value: str, key: str) -> Mapping[str, float]:
+    """Return the limits of a value, those of overrides by address; empty if they can't be read."""
+    some = (each.rpartition(":") for each in (items_of(value) if key.endswith(".overrides") else [value]))
+    try:
+        return {where: float(limit) for where, _, limit in some}
+    except ValueError:
+        return {}
 
 
 def _limits_connections(change: JudgedChange) -> bool:
     return _base(change.place.key) in (*CONNECTION_LIMITS, NEW_CONNECTIONS)
-
-
-def _is_number(text: str) -> bool:
-    return long_number(text) is not None or text.replace(".", "", 1).replace("e", "", 1).isdecimal()
 
 
 class _Candidate(NamedTuple):
@@ -1146,8 +1156,8 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
                 "its members were gone, and others would have committed later: another client set it",
                 "DescribeGroups, OffsetFetch over time",
             )
-        for topic in made.slower[:MOST_NAMED] if each.limits is not None else ():
-            loads = each.limits.written, written(snapshot.rates, snapshot.topics)
+        for topic in made.slower[:MOST_NAMED] if (limits := each.limits) is not None else ():
+            loads = limits.written, written(snapshot.rates, snapshot.topics)
             before, now = (sum(rate for (name, _), rate in load.items() if name == topic) for load in loads)
             text = f"{size(round(before))}/s were written to {topic} before, {size(round(now))}/s are now"
             yield cause.Evidence(text, "DescribeLogDirs, many looks")
@@ -1405,17 +1415,26 @@ def _ways_back(made: _Made, observations: Observations) -> Iterator[cause.Next]:
         yield from schema_way_back(schema.name, made.parts, failed, observations.last.snapshot)
         return
     rival = next((each.rival for each in made.suffers.hit if each.rival is not None), None)
+    step = _way_back(made, observations)
+    if step is not None and made.slower and not made.silent:
+        _, name = changed_place(made.parts[0].place.about, made.parts[0].place.key)
+        yield cause.Next(f"ask who set {name}, and why: a limit on purpose stays")
+    if rival is None or not all(each.rival is not None for each in made.suffers.hit):
+        yield from (step,) if step is not None else ()
     if rival is not None:
         _, other = changed_place(rival.place.about, rival.place.key)
+        few = [each for each in made.suffers.hit if each.rival is not None]
+        whose = f" for {first_few(_names(few), MOST_NAMED)}" if len(few) < len(made.suffers.hit) else ""
         yield cause.Next(
-            f"find out which change it was: {other} changed at about the same time ({_short(rival)}); the logs "
+            f"find out which change it was{whose}: {other} changed at about the same time ({_short(rival)}); the logs "
             "of the clients say what brokers refuse them"
         )
-    elif (step := _way_back(made, observations)) is not None:
-        if made.slower and not made.silent:
-            _, name = changed_place(made.parts[0].place.about, made.parts[0].place.key)
-            yield cause.Next(f"ask who set {name}, and why: a limit on purpose stays")
-        yield step
+
+
+def _names(some: Iterable[_Hit]) -> list[str]:
+    """Return the names of what suffers, sorted."""
+    subjects = (each.symptom.subject for each in some)
+    return sorted({name for each in subjects if (name := each.group or each.topic or each.entity or each.connector)})
 
 
 def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
