@@ -54,6 +54,8 @@ WRITTEN = 300.0
 """Seconds since the last new record after which a topic counts as one that no producer uses."""
 MOST_LINES = 50
 """Maximum number of changed lines of brokers' files that are judged of one poll."""
+LATELY = timedelta(hours=1)
+"""The time after its last commit for which a partition counts as read by a group that has no member there."""
 OffsetPlace = tuple[str, int]
 
 
@@ -544,12 +546,26 @@ def _of_offsets(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
             and not (became > was and _is_copied(group, where, before.snapshot))
         }
         if offsets:
-            trend = before.snapshot.lag_trends.get(group)
-            standing = trend.standing if trend is not None else {}
-            lost = [standing.get(where) for where, (_, became) in offsets.items() if became < 0]
-            used = not lost or any(each is not None and each.read for each in lost)
+            lost = {where for where, (_, became) in offsets.items() if became < 0}
+            used = not lost or _was_read(group, lost, before)
             yield JudgedChange(place, None, None, (), (), since or before.at, now.at, offsets=offsets, was_used=used)
     yield from _gone_with_groups(before, now)
+
+
+def _was_read(group: str, places: Collection[OffsetPlace], before: Poll) -> bool:
+    """Return whether clients of a group read partitions. In a group with members, brokers drop the offsets of
+    partitions that these no longer read (KIP-211), so a member had to have one of them, or moved its commit lately.
+    """
+    trend, known = before.snapshot.lag_trends.get(group), before.snapshot.groups.get(group)
+    if trend is None:
+        return False
+    read = {where: each for where in places if (each := trend.standing.get(where)) is not None and each.read}
+    if known is None or known.is_vacant or not read:
+        return bool(read)
+    if any(each.member and (each.topic, each.partition) in read for each in trend.last.lag.partitions):
+        return True
+    since = (before.at - LATELY).timestamp()
+    return any(each.moved is not None and each.moved > since for each in read.values())
 
 
 def _is_copied(group: str, where: OffsetPlace, old: Snapshot) -> bool:
