@@ -5,6 +5,7 @@ them as the cause of later symptoms of the entities that they affect.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -39,7 +40,7 @@ from console.model.observed_logs import LogOffsets
 from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
 from console.model.severity import Certainty, Severity
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, trends_after
 from console.model.tokens import DelegationToken
 from console.plan import edits
 from console.plan.kinds.tokens import MakeToken
@@ -561,6 +562,27 @@ def test_a_low_quota_for_changes_is_said_among_what_no_api_shows(value: float, *
     observations = watched(change, 10, before=change(healthy(), 0))
     said = [each.what for each in diagnose(observations).unknowable]
     assert any("controller_mutation_rate=0.5" in each for each in said) is is_said
+
+
+@pytest.mark.parametrize(
+    ("was", "is_own", "count"), [(1.0, False, 0), (None, False, 3), (5.0, False, 3), (5.0, True, 0)]
+)
+def test_few_low_quotas_are_said_of_many_that_other_clients_lowered(
+    was: float | None, count: int, *, is_own: bool
+) -> None:
+    entities = [QuotaEntity.of({"user": f"u{number}"}) for number in range(20)]
+    author = Author("alice on host", 4, START)
+    authors = {(each, "controller_mutation_rate", "4.0"): author for each in entities} if is_own else {}
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = {**snapshot.read_at, "quotas": START + tick * TICK}
+        value = 4.0 if tick >= WHEN else was
+        quotas = {each: {"controller_mutation_rate": value} for each in entities} if value is not None else {}
+        return replace(snapshot, quotas=quotas, read_at=at)
+
+    observations = watched(change, 10, before=change(healthy(), 0), facts=lambda _: Facts(authors=authors))
+    said = [each.what for each in diagnose(observations).unknowable if "controller_mutation_rate" in each.what]
+    assert len(said) == count
 
 
 AUTHORIZER, LAG_TIME = "authorizer.class.name", "replica.lag.time.max.ms"
@@ -1430,7 +1452,7 @@ def test_offsets_that_are_deleted_from_a_group_that_stays_are_named(
     """The group also has offsets of users, which stay."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        had_member = was_read and tick < WHEN - 1
+        had_member = was_read and tick < (WHEN if members else WHEN - 1)
         end = 8_000
         at = end if tick < WHEN else -1
         rows = (
@@ -1449,6 +1471,37 @@ def test_offsets_that_are_deleted_from_a_group_that_stays_are_named(
         back = (edits.CommitOffset("billing", "orders", 0, 8_000, restored=True),)
         assert claim.next[0].edits == (() if members else back)
         assert members is ("orders/0 to 8,000" in claim.next[0].text)
+
+
+@pytest.mark.parametrize(
+    ("member", "hours", "was_used"),
+    [("", 168, False), ("m1", 168, True), ("", 0, True)],
+    ids=["left a week ago", "read still", "left lately"],
+)
+def test_offsets_that_expire_in_a_group_with_members_are_those_that_it_read_no_more(
+    member: str, hours: int, *, was_used: bool
+) -> None:
+    """Brokers drop the offsets of a topic a week after the group's last commit there."""
+
+    def state(tick: int) -> GroupLag:
+        at = 100 + 100 * min(tick, 3)
+        holder = "m1" if tick < 3 else member
+        old = (PartitionLag("orders", 0, at, 400, 400 - at, holder),) if tick < 5 else ()
+        return GroupLag((*old, PartitionLag("users", 0, 40, 40, 0, "m1")))
+
+    polls, trends = [], trends_after({}, {"billing": state(0)}, START)
+    for tick in range(1, 6):
+        at = START + tick * TICK + timedelta(hours=hours if tick > 3 else 0)
+        trends = trends_after(trends, {"billing": state(tick)}, at)
+        read = dict.fromkeys(test_triage.PARTS, at)
+        polls.append(
+            Poll(
+                at, replace(healthy(), lags={"billing": state(tick)}, lag_trends=trends, read_at={**read, "topics": at})
+            )
+        )
+    (change,) = changes_after((), *polls[-2:]).judged
+    assert change.is_lost
+    assert change.was_used is was_used
 
 
 def test_offsets_that_a_group_commits_again_are_no_row() -> None:

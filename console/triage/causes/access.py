@@ -74,7 +74,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
         else:
             hit = [*_failures(observations, change.parts[0])]
             if change.takes(_READS) and change.acl.resource_type != _TRANSACTIONAL:
-                hit += _group_symptoms(observations, change.parts[0], frozenset(topics))
+                hit += _group_symptoms(observations, change.parts[0], topics)
             if hit:
                 whose = {each.subject.connector or each.subject.group or "" for each in hit}
                 yield _claim(observations, change, sorted(whose), hit)
@@ -88,7 +88,7 @@ def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
     return (_Change(tuple(some)) for some in found.values())
 
 
-def _topics(observations: Observations, acl: Acl) -> list[str]:
+def _topics(observations: Observations, acl: Acl) -> frozenset[str]:
     """Return the topics that an ACL is about: for one on a transactional id, those that its user may write to by name.
     A right on all topics does not show where a user writes.
     """
@@ -100,8 +100,8 @@ def _topics(observations: Observations, acl: Acl) -> list[str]:
     elif acl.resource_type == _TOPIC:
         patterns = [authorizer.pattern_of(acl)]
     else:
-        return []
-    return list(dict.fromkeys(name for each in patterns for name in _covered(each, snapshot.topics)))
+        return frozenset()
+    return frozenset().union(*(_covered(each, snapshot.topics) for each in patterns))
 
 
 def _covered(pattern: authorizer.Pattern, topics: Mapping[str, Topic]) -> Iterable[str]:
@@ -163,7 +163,7 @@ def _suspects(
     for change in _together([each for each in access[-MOST:] if each.takes]):
         if not change.takes(_READS) or change.acl.resource_type == _TRANSACTIONAL:
             continue
-        first, topics = change.parts[0], frozenset(_topics(observations, change.acl))
+        first, topics = change.parts[0], _topics(observations, change.acl)
         for symptom in _group_symptoms(observations, first, topics):
             since = observations.since(symptom)
             if since is not None and since <= first.at + BEFORE:

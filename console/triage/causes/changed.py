@@ -46,7 +46,7 @@ from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
 from console.triage.silence import SETTLES, WROTE, Silence, fell_silent, silences
 from console.triage.slowed import slower
-from console.triage.written import written
+from console.triage.written import Written, written
 
 BEFORE = timedelta(minutes=5)
 """Maximum time from a change to a symptom for the change to be named along with the symptom."""
@@ -1156,11 +1156,8 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
                 "its members were gone, and others would have committed later: another client set it",
                 "DescribeGroups, OffsetFetch over time",
             )
-        for topic in made.slower[:MOST_NAMED] if (limits := each.limits) is not None else ():
-            loads = limits.written, written(snapshot.rates, snapshot.topics)
-            before, now = (sum(rate for (name, _), rate in load.items() if name == topic) for load in loads)
-            text = f"{size(round(before))}/s were written to {topic} before, {size(round(now))}/s are now"
-            yield cause.Evidence(text, "DescribeLogDirs, many looks")
+        if each.limits is not None:
+            yield from _loads(made.slower[:MOST_NAMED], each.limits.written, snapshot)
         if made.silent and (refused := _refused(each)):
             yield cause.Evidence(refused, "Kafka's documentation")
         if (other := _joined(made, snapshot)) is not None:
@@ -1182,6 +1179,15 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
         yield cause.Evidence(
             f"{AUTO_CREATE} is true, and it has the number of partitions of {COUNT}", "DescribeConfigs"
         )
+
+
+def _loads(topics: Iterable[str], former: Written, snapshot: Snapshot) -> Iterator[cause.Evidence]:
+    """Yield the load of topics before a quota and now."""
+    for topic in topics:
+        loads = former, written(snapshot.rates, snapshot.topics)
+        before, now = (round(sum(rate for (name, _), rate in load.items() if name == topic)) for load in loads)
+        text = f"{size(before)}/s were written to {topic} before, {size(now)}/s are now"
+        yield cause.Evidence(text, "DescribeLogDirs, many looks")
 
 
 def _why_of_schema(name: str, snapshot: Snapshot) -> Iterator[cause.Evidence]:
