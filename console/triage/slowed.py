@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from types import MappingProxyType
-from typing import NamedTuple
 
 from console.model.snapshot import Snapshot
 from console.triage.events import Place
@@ -27,58 +26,49 @@ MOST = 20
 """Maximum number of quotas that are compared with the load, the latest ones."""
 
 
-class Slow(NamedTuple):
-    """A topic that producers write to more slowly on a leader since a quota was lowered."""
-
-    quota: Place
-    topic: str
-    leader: int
-
-
-Slowed = Mapping[Slow, datetime]
-"""Slower topic -> since when it is slower, UTC."""
+Slow = Mapping[tuple[str, int], datetime]
+"""Topic and leader -> since when producers write less there, UTC."""
+Slowed = Mapping[Place, Slow]
+"""Quota -> the topics that are slower since it was lowered."""
 NOTHING: Slowed = MappingProxyType({})
 
 
 def slowed_after(known: Slowed, judged: Sequence[JudgedChange], snapshot: Snapshot, at: datetime) -> Slowed:
     """Return the slower topics after a poll. known: the same after the poll before."""
-    changes = list(islice((each for each in reversed(judged) if each.limits is not None), MOST))
+    limits = islice((each for each in reversed(judged) if each.limits is not None), MOST)
+    # The load of a large cluster costs much, so look at it only while topics are slower, or may still begin to be.
+    changes = [each for each in limits if each.place in known or SETTLED <= at - each.at <= SETTLED + BEGINS]
     if not changes:
         return NOTHING if known else known
     now = written(snapshot.rates, snapshot.topics)
-    found: dict[Slow, datetime] = {}
-    kept: dict[Place, dict[Slow, datetime]] = {}
-    for slow, since in known.items():
-        kept.setdefault(slow.quota, {})[slow] = since
-    for change in changes:
-        mine = kept.get(change.place, {})
-        if SETTLED <= at - change.at <= SETTLED + BEGINS:
-            begun = {each: mine.get(each, at) for each in _at_limit(change, now)}
-            # A topic has to stay at the limit for a while; from then on it only has to stay slower.
-            mine = {each: since for each, since in mine.items() if at - since >= LASTS} | begun
-        elif any(at - since < LASTS for since in mine.values()):
-            limited = frozenset(_at_limit(change, now))
-            mine = {each: since for each, since in mine.items() if at - since >= LASTS or each in limited}
-        found |= {each: since for each, since in mine.items() if _is_slower(each, change, now)}
+    some = ((each.place, _slow_after(known.get(each.place, {}), each, now, at)) for each in changes)
+    found = {place: slow for place, slow in some if slow}
     return found if found != known else known
 
 
 def slower(known: Slowed, change: JudgedChange, at: datetime) -> Iterator[str]:
     """Yield the topics that were written to at the limit of a quota for a while, and are slower still."""
     if change.limits is not None:
-        for each, since in known.items():
-            if each.quota == change.place and at - since >= LASTS:
-                yield each.topic
+        yield from (topic for (topic, _), since in known.get(change.place, {}).items() if at - since >= LASTS)
 
 
-def _is_slower(each: Slow, change: JudgedChange, now: Written) -> bool:
+def _slow_after(known: Slow, change: JudgedChange, now: Written, at: datetime) -> Slow:
+    # A topic has to stay at the limit for a while; from then on it only has to stay slower.
+    mine = {place: since for place, since in known.items() if at - since >= LASTS}
+    begins = SETTLED <= at - change.at <= SETTLED + BEGINS
+    if begins or len(mine) < len(known):
+        some = _at_limit(change, now)
+        mine |= {place: known.get(place, at) for place in some if begins or place in known}
+    return {place: since for place, since in mine.items() if _is_slower(place, change, now)}
+
+
+def _is_slower(place: tuple[str, int], change: JudgedChange, now: Written) -> bool:
     assert change.limits is not None
-    place = each.topic, each.leader
     before = change.limits.written.get(place)
     return before is not None and 0 < now.get(place, 0.0) <= RISEN * before
 
 
-def _at_limit(change: JudgedChange, now: Written) -> Iterator[Slow]:
+def _at_limit(change: JudgedChange, now: Written) -> Iterator[tuple[str, int]]:
     """Yield the topics whose load fell, if those of one leader are written to together about as fast as the quota lets
     one client.
     """
@@ -88,7 +78,7 @@ def _at_limit(change: JudgedChange, now: Written) -> Iterator[Slow]:
     for leader in sorted(change.limits.leaders):
         topics = fallen.get(leader, {})
         if AT_LIMIT[0] * limit <= sum(topics.values()) <= AT_LIMIT[1] * limit:
-            yield from (Slow(change.place, topic, leader) for topic in topics)
+            yield from ((topic, leader) for topic in topics)
 
 
 @remembered
