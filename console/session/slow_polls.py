@@ -184,7 +184,8 @@ class SlowPolls:
 
     async def _read_authors(self) -> None:
         """Search the journal, if the context has one, for the authors of changes that clients made."""
-        from console.triage.events import changes_by_clients, offset_differences, pauses
+        from console.triage import events
+        from console.triage.begun_moves import begun_moves
 
         # Take the snapshot before the first await: later changes belong to the next comparison.
         old, new = self._settings or self._session.snapshot, self._session.snapshot
@@ -192,7 +193,9 @@ class SlowPolls:
         if not self._session.context.journal:
             return
         await self._read_restarts(new)
-        differing = [*changes_by_clients(old, new), *offset_differences(old, new), *pauses(old, new)]
+        moves = islice(begun_moves(old, new), AUTHORS)
+        differing = [*moves, *events.changes_by_clients(old, new)]
+        differing += [*events.offset_differences(old, new), *events.pauses(old, new)]
         if not differing:
             return
         from console.session.event_authors import authors
@@ -207,8 +210,10 @@ class SlowPolls:
         for each in differing:
             about, place_key = each.place.about, each.place.key
             key = (about, place_key, each.became)
-            # If the same change was made again, the former author may not have done it.
-            latest.pop(key, None)
+            # If the same change was made again, the former author may not have done it. The replicas of a move change
+            # once more when it is done.
+            if each.place.kind is not events.Kind.REPLICAS:
+                latest.pop(key, None)
             taken_back.discard(key)
             author = known.get(each.place)
             if author is None:

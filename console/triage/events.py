@@ -30,7 +30,7 @@ from console.model.quota import QuotaEntity, QuotaValues
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.model.subjects import SubjectTarget
-from console.model.tokens import TokenTarget, is_replaced
+from console.model.tokens import TokenTarget
 from console.plan.amounts import utc_time
 from console.triage.config_changes import config_differences
 from console.triage.facts import Author
@@ -414,8 +414,9 @@ def _token_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def ended_logins(old: Snapshot, new: Snapshot, began: datetime, ended: datetime) -> Iterator[Difference]:
-    """Yield the logins that ended by themselves: delegation tokens that passed their ends, or are gone. Left out are
-    those whose owner has a newer one. Each place names the owner, and the former value is the end.
+    """Yield the logins that ended by themselves: delegation tokens that passed their ends, or are gone, as by a request.
+    Left out are those whose owner has another one that is valid. Each place names the owner, and the former value is the
+    end.
 
     Args:
         began, ended: the times of the two polls, UTC.
@@ -426,8 +427,10 @@ def ended_logins(old: Snapshot, new: Snapshot, began: datetime, ended: datetime)
     for token in old.tokens.values():
         if token.expires <= first or (token.id in new.tokens and new.tokens[token.id].expires > last):
             continue  # it ended before, or lasts
-        if not is_replaced(token, new.tokens.values()):
-            yield Difference(Place(Kind.TOKEN, TokenTarget(token.id), token.owner), str(token.expires), None)
+        others = (each for each in new.tokens.values() if each.owner == token.owner and each.id != token.id)
+        if not any(each.expires > last for each in others):
+            end = str(min(token.expires, last))
+            yield Difference(Place(Kind.TOKEN, TokenTarget(token.id), token.owner), end, None)
 
 
 def _schema_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:

@@ -33,6 +33,7 @@ from console.plan.rack_risks import moved_rack, one_rack, racks
 from console.plan.risk_rules import ISR_ABOVE_REPLICATION, ONE_RACK, RiskFacts
 from console.plan.topic_risks import isr_text
 from console.triage import events as triage_events
+from console.triage.begun_moves import moves_by_topic
 from console.triage.config_changes import HIDDEN
 from console.triage.moves import Grown
 from console.triage.remembered import remembered
@@ -53,6 +54,8 @@ WRITTEN = 300.0
 """Seconds since the last new record after which a topic counts as one that no producer uses."""
 MOST_LINES = 50
 """Maximum number of changed lines of brokers' files that are judged of one poll."""
+LATELY = timedelta(hours=1)
+"""The time after its last commit for which a partition counts as read by a group that has no member there."""
 OffsetPlace = tuple[str, int]
 
 
@@ -89,6 +92,22 @@ class Warned(NamedTuple):
     """The effect, in a line."""
 
 
+class Limits(NamedTuple):
+    """The load before a quota of producers was lowered."""
+
+    written: Written
+    """The load of all topics, the same object for all changes of a poll."""
+    leaders: frozenset[int]
+    """The leaders to which more was written than the quota lets one client write."""
+
+
+class ChangesNow(NamedTuple):
+    """The changes that hold after a poll, and those that it took back."""
+
+    judged: tuple[JudgedChange, ...]
+    taken_back: tuple[JudgedChange, ...] = ()
+
+
 class JudgedChange(Struct, frozen=True):
     """A change that a client made between two polls."""
 
@@ -116,7 +135,7 @@ class JudgedChange(Struct, frozen=True):
     """The number of records that waited for a group when it disappeared with its offsets; None if the group stayed."""
     versions: Versions | None = None
     """The versions of a schema's subject; None for other changes."""
-    written: Written = field(default_factory=dict)
+    limits: Limits | None = None
     """For a quota of producers that is lower than what was written to a leader before: the load before it."""
     from_file: bool = False
     """Whether the config stands in the broker's file, which it reads when it starts."""
@@ -188,7 +207,7 @@ def changes_after(
     now: Poll,
     nodes: Mapping[int, Node] = MappingProxyType({}),
     grown: Mapping[str, Grown] = MappingProxyType({}),
-) -> tuple[JudgedChange, ...]:
+) -> ChangesNow:
     """Return the kept changes after a poll: those of the last hour (`KEPT`) that were not taken back.
 
     Several changes of a place become one, from the first former value to the present value. A change that restores the
@@ -209,24 +228,27 @@ def changes_after(
         *_of_replicas(before, now, grown),
     ]
     if not made and not known:
-        return known
+        return ChangesNow(known)
     recent = (_as_it_is(each, new) for each in known if each.at > now.at - KEPT)
     kept = {each.place: each for each in recent if not _is_gone(each, new)}
+    taken_back: list[JudgedChange] = []
     for one in made:
         earlier = kept.pop(one.place, None)
         if one.versions is not None:  # this change includes the subject's earlier ones
             kept |= {one.place: one} if one.versions.differ else {}
         elif earlier is None:
             kept[one.place] = one
-        elif earlier.offsets or earlier.was != one.became:  # otherwise the change restores the former value
+        elif earlier.offsets or earlier.was != one.became:
             kept[one.place] = _joined(earlier, one)
+        else:  # the change restores the former value
+            taken_back.append(earlier)
     renewed = {each.place.about.name for each in kept.values() if isinstance(each.place.about, changes.TopicTarget)}
     if renewed:  # a topic that was created again has no former offsets
         kept = {place: _without_topics(each, renewed) for place, each in kept.items()}
         kept = {place: each for place, each in kept.items() if each.offsets or not _is_of_offsets(place)}
     now_known = tuple(kept.values())[-MOST:]
     # Return the same object if nothing changed, so that results based on it are not computed again.
-    return known if now_known == known else now_known
+    return ChangesNow(known if now_known == known else now_known, tuple(taken_back))
 
 
 def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Difference]:
@@ -411,12 +433,18 @@ def _of_replicas(before: Poll, now: Poll, grown: Mapping[str, Grown]) -> Iterato
     old, new = before.snapshot, now.snapshot
     if old.topics is new.topics or Part.REASSIGNMENTS not in new.read_at:
         return
+    changed = [
+        (name, was, became)
+        for name, was, became in differing(old.topics, new.topics)
+        if was is not None and became is not None and was.topic_id == became.topic_id and _differ(was, became)
+    ]
+    if not changed:
+        return
     of = racks(new.cluster.brokers)
     since = old.read_at.get(Part.TOPICS, before.at)
-    for name, was, became in differing(old.topics, new.topics):
-        if was is None or became is None or was.topic_id != became.topic_id:
-            continue
-        moved = list(_moved(name, was, became, old, new))
+    begun, listed = moves_by_topic(old.reassignments), moves_by_topic(new.reassignments)
+    for name, was, became in changed:
+        moved = list(_moved(was, became, begun.get(name, ()), listed.get(name, ())))
         warned = tuple(_placed(name, moved, new, of, grown.get(name)))
         if warned:
             number, replicas, there = moved[0]
@@ -429,12 +457,26 @@ Moved = tuple[int, tuple[int, ...], tuple[int, ...]]
 """A partition's number, its former replicas and its present ones."""
 
 
-def _moved(name: str, was: Topic, became: Topic, old: Snapshot, new: Snapshot) -> Iterator[Moved]:
+def _differ(was: Topic, became: Topic) -> bool:
+    """Return whether a topic has other replicas. Leaders and ISRs of all topics may change at once."""
+    pairs = zip(was.partitions, became.partitions, strict=False)
+    return any(one.replicas is not two.replicas and one.replicas != two.replicas for one, two in pairs)
+
+
+def _moved(
+    was: Topic,
+    became: Topic,
+    former: Iterable[model_cluster.Reassignment],
+    present: Iterable[model_cluster.Reassignment],
+) -> Iterator[Moved]:
     """Yield the partitions whose moves are done. A partition that moves has the replicas of both places for a while, of
     which those that it adds are not in sync.
+
+    Args:
+        former: the running moves of the topic before.
+        present: those that run now.
     """
-    begun = {each.partition: each for each in old.reassignments if each.topic == name}
-    listed = {each.partition: each for each in new.reassignments if each.topic == name}
+    begun, listed = ({each.partition: each for each in some} for some in (former, present))
     for one, two in zip(was.partitions, became.partitions, strict=False):
         if one.replicas == two.replicas or one.number != two.number:
             continue
@@ -501,12 +543,26 @@ def _of_offsets(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
             and not (became > was and _is_copied(group, where, before.snapshot))
         }
         if offsets:
-            trend = before.snapshot.lag_trends.get(group)
-            standing = trend.standing if trend is not None else {}
-            lost = [standing.get(where) for where, (_, became) in offsets.items() if became < 0]
-            used = not lost or any(each is not None and each.read for each in lost)
+            lost = {where for where, (_, became) in offsets.items() if became < 0}
+            used = not lost or _was_read(group, lost, before)
             yield JudgedChange(place, None, None, (), (), since or before.at, now.at, offsets=offsets, was_used=used)
     yield from _gone_with_groups(before, now)
+
+
+def _was_read(group: str, places: Collection[OffsetPlace], before: Poll) -> bool:
+    """Return whether clients of a group read partitions. In a group with members, brokers drop the offsets of
+    partitions that these no longer read (KIP-211), so a member had to have one of them, or moved its commit lately.
+    """
+    trend, known = before.snapshot.lag_trends.get(group), before.snapshot.groups.get(group)
+    if trend is None:
+        return False
+    read = {where: each for where in places if (each := trend.standing.get(where)) is not None and each.read}
+    if known is None or known.is_vacant or not read:
+        return bool(read)
+    if any(each.member and (each.topic, each.partition) in read for each in trend.last.lag.partitions):
+        return True
+    since = (before.at - LATELY).timestamp()
+    return any(each.moved is not None and each.moved > since for each in read.values())
 
 
 def _is_copied(group: str, where: OffsetPlace, old: Snapshot) -> bool:
@@ -571,7 +627,7 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
         after = since or whole or before.at
         yield JudgedChange(
             *(each.place, each.was, each.became, found, back, after, at, held, holds),
-            written=_above(each, old),
+            limits=_limits(each, old),
             from_file=from_file,
             was_used=not isinstance(edit, edits.DeleteTopic) or _is_used(edit.name, before),
         )
@@ -580,20 +636,26 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
 PRODUCERS = "producer_byte_rate"
 
 
-def _above(change: triage_events.Difference, old: Snapshot) -> Written:
-    """Return the load on leaders before a change that lets a client write less to a leader than all clients wrote.
-    Empty for other changes.
+def _limits(change: triage_events.Difference, old: Snapshot) -> Limits | None:
+    """Return the load before a change that lets a client write less to a leader than all clients wrote; None for other
+    changes.
     """
     if change.place.key != PRODUCERS or change.became is None:
-        return {}
+        return None
     limit = float(change.became)
     if change.was is not None and float(change.was) <= limit:
-        return {}
+        return None
     load = written(old.rates, old.topics)
-    by_leader: dict[int, float] = {}
+    leaders = frozenset(leader for leader, rate in _by_leader(load).items() if rate > limit)
+    return Limits(load, leaders) if leaders else None
+
+
+@remembered
+def _by_leader(load: Written) -> Mapping[int, float]:
+    found: dict[int, float] = {}
     for (_, leader), rate in load.items():
-        by_leader[leader] = by_leader.get(leader, 0.0) + rate
-    return {place: rate for place, rate in load.items() if by_leader[place[1]] > limit}
+        found[leader] = found.get(leader, 0.0) + rate
+    return found
 
 
 def _is_used(topic: str, poll: Poll) -> bool:

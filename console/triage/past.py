@@ -36,6 +36,7 @@ from console.triage.memberships import Memberships, memberships_after
 from console.triage.moves import Grown, grown_after
 from console.triage.readers import is_beyond
 from console.triage.share_beginnings import Passed, came_after, passed_over
+from console.triage.slowed import Slowed, slowed_after
 from console.triage.spread import Collapsed, collapsed_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
@@ -64,6 +65,11 @@ PURGED = "-repartition"
 """The suffix of topics from which Kafka Streams deletes the records that it has read (RepartitionTopicConfig)."""
 
 
+MOST_ENDED = 50
+"""Maximum number of changes that were taken back to keep, the latest ones."""
+
+Ended = tuple[tuple[JudgedChange, datetime], ...]
+"""Changes, each with a time at which it was taken back, UTC."""
 Offsets = Mapping[tuple[str, int], int]
 """Group and partition -> the committed offset, of one topic."""
 
@@ -170,7 +176,7 @@ class Past(Struct, frozen=True):
     cuts: tuple[Cut, ...] = ()
     unread: Mapping[Jump, Mapping[str, int] | None] = MappingProxyType({})
     judged: tuple[JudgedChange, ...] = ()
-    ended: tuple[tuple[JudgedChange, datetime], ...] = ()
+    ended: Ended = ()
     """The judged changes of values that were taken back, each with the time of the first poll that showed it, UTC."""
     nodes: Mapping[int, Node] = MappingProxyType({})
     grown: Mapping[str, Grown] = MappingProxyType({})
@@ -186,6 +192,8 @@ class Past(Struct, frozen=True):
     """The groups that have none of the new partitions of a topic, as of the last poll."""
     hot: Mapping[Place, datetime] = MappingProxyType({})
     """Hot partition -> since when it is hot, UTC."""
+    slowed: Slowed = MappingProxyType({})
+    """The topics that are written to more slowly since a quota was lowered, each since when, UTC."""
     sources: Sequence[SourceChange] = ()
     collapsed: Sequence[Collapsed] = ()
     """The topics whose records go to one partition, as of the last poll."""
@@ -214,18 +222,18 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     unclean = list(_with_proofs(unclean[-MOST:], now))
     unread = _unread_after(past.unread, before, now)
     losses = _losses(past.losses, before, now, cuts, unread)
-    judged = changes_after(past.judged, before, now, past.nodes, past.grown)
+    judged, taken_back = changes_after(past.judged, before, now, past.nodes, past.grown)
     grown = now.facts.logs, now.snapshot.topics, now.snapshot.rates, before.snapshot.rates, now.at
     shares = came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest)
     return Past(
         changes=tuple(changes[-MOST:]),
-        access=tuple(access[-MOST:]),
+        access=past.access if access == [*past.access] else tuple(access[-MOST:]),
         unclean=tuple(unclean),
         losses=tuple(losses[-MOST:]),
         cuts=tuple(cuts[-MOST:]),
         unread=unread,
         judged=judged,
-        ended=_ended(past, judged, now, oldest),
+        ended=_ended(past.ended, taken_back, now.at, oldest),
         nodes=nodes_after(past.nodes, now),
         grown=grown_after(past.grown, before.snapshot.topics, now.snapshot.topics, now.at),
         joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
@@ -235,6 +243,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         begun=beginnings_after(past.begun, judged, before.snapshot, now.snapshot, now.facts, now.at),
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
         hot=hot_after(past.hot, now.snapshot, now.at),
+        slowed=slowed_after(past.slowed, judged, now.snapshot, now.at),
         collapsed=collapsed_after(past.collapsed, *grown),
         letters=letters_after(past.letters, *grown),
         upgrades=upgrades_after(past.upgrades, before.snapshot.versions, now.snapshot.versions, now.at),
@@ -259,16 +268,11 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
         yield ConfigChange(resource, key, was, became, known.get(resource, whole), now.at, *values)
 
 
-def _ended(
-    past: Past, judged: Sequence[JudgedChange], now: Poll, oldest: datetime
-) -> tuple[tuple[JudgedChange, datetime], ...]:
-    """Return the changes of values that were taken back. judged: the changes that hold after this poll."""
-    kept = tuple(each for each in past.ended if each[1] > oldest)
-    if judged is not past.judged:
-        there = {each.place for each in judged}
-        gone_ = (each for each in past.judged if each.place.kind in _VALUES and each.place not in there)
-        kept += tuple((each, now.at) for each in gone_ if each.at > oldest)
-    return kept if kept != past.ended else past.ended
+def _ended(known: Ended, taken_back: Sequence[JudgedChange], at: datetime, oldest: datetime) -> Ended:
+    """Return the changes of values that were taken back, the latest ones. taken_back: those of this poll."""
+    kept = tuple(each for each in known if each[1] > oldest)
+    kept += tuple((each, at) for each in taken_back if each.place.kind in _VALUES and each.at > oldest)
+    return kept[-MOST_ENDED:] if kept != known else known
 
 
 _VALUES = frozenset({Kind.CONFIG, Kind.QUOTA, Kind.SCRAM})

@@ -29,6 +29,7 @@ from console.embedded.spec import ClusterSpec, SaslSpec
 from console.flight import anonymous, flight_reader, flight_writer, pseudonyms
 from console.flight.answer import HANDSHAKE, Answer, Header
 from console.model.certificates import Listener
+from console.model.changes import MoveTarget
 from console.model.config import topic_resource
 from console.model.parts import Part
 from console.model.secret import Secret
@@ -517,3 +518,20 @@ async def test_who_added_and_removed_an_acl(monkeypatch: pytest.MonkeyPatch) -> 
                 await it.until(lambda _, key=key: key in it.facts.authors, f"who did `{verb}`")
                 assert it.facts.authors[key].number == number
             assert len(it.facts.authors) == 2
+
+
+async def test_who_moved_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+    paces.poll_often(monkeypatch, 0.2, Part.REASSIGNMENTS)
+    with run_in_thread(ClusterSpec(brokers=3)) as cluster:
+        cluster.call(lambda running: running.state.put_topic(new_topic("orders", striped([1, 2], 1, 2), [1, 2])))
+        addresses = cluster.call(lambda running: running.addresses)
+        async with watching(bootstrap(addresses.values()), journal=True) as it:
+            await it.until(
+                lambda _: it.observations is not None and "reassignments" in it.observations.last.snapshot.read_at,
+                "reassignments",
+            )
+            command = "move topic orders partition 0 to 1,3; apply --yes"
+            assert await asyncio.to_thread(cli.run, ["run", "-b", cluster.bootstrap, "-e", command]) == 0
+            key = MoveTarget("orders", 0), "", "1,3"
+            await it.until(lambda _: key in it.facts.authors, "who moved it")
+            assert it.facts.authors[key].number == 1

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from console.language.interpret import command_of
 from console.model.acl import Acl, acl_differences
-from console.model.authorizer import OPEN, pattern_of, patterns_on, within_whole
+from console.model.authorizer import OPEN, covers, pattern_of, patterns_on, within_whole
+from console.model.cluster import Topic
 from console.model.codes import STATIC_BROKER_CONFIG, AclOperation, Permission
 from console.model.config import ConfigResource, ConfigSet, broker_resource
 from console.model.observed_logs import LogOffsets
@@ -24,6 +25,7 @@ from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, RemoveAcl
 from console.triage import past
 from console.triage.cause import Claim
+from console.triage.causes import access
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Author, ChangeKey, Facts
 from console.triage.past import DENY, NOTHING, past_after
@@ -206,6 +208,35 @@ def all_of_a_reader(
 
     first = replace(change(healthy(), 0), read_at={**healthy().read_at, "acls": START})
     return [each.claim for each in diagnose(watched(change, 20, before=first)).causes]
+
+
+def test_a_right_on_a_transactional_id_says_nothing_about_readers() -> None:
+    """The user writes to the topic that the group reads, and the group stops right after the change."""
+    writes = acl("ALLOW", "WRITE")
+    new = acl("ALLOW", "DESCRIBE", "app-", "TRANSACTIONAL_ID", "PREFIXED")
+    (stuck,) = [each for each in all_of_a_reader((writes,), (writes, new)) if each.cause == "consumer-stuck"]
+    assert not [each.fact for each in stuck.evidence if "transactional id" in each.fact]
+    assert "transactional id" not in stuck.title
+
+
+def test_changes_of_rights_stay_the_same_object_while_no_right_changes() -> None:
+    states = [replace(healthy(), acls=acls, read_at={"acls": START}) for acls in ((), (acl("DENY", "READ"),))]
+    first, then = (Poll(START + tick * TICK, state) for tick, state in enumerate(states))
+    known = past_after(NOTHING, first, then)
+    assert known.access
+    assert past_after(known, then, Poll(START + 2 * TICK, then.snapshot)).access is known.access
+
+
+@given(
+    st.sets(st.sampled_from(["a", "ab", "abc", "b", "ba", "c", "orders"])),
+    st.sampled_from(["a", "ab", "b", "c", "*", "ordersx", ""]),
+    st.sampled_from(["LITERAL", "PREFIXED"]),
+)
+def test_the_topics_of_a_pattern_are_those_that_it_covers(names: set[str], name: str, pattern: str) -> None:
+    one = pattern_of(acl("ALLOW", "READ", name, pattern=pattern))
+    topics = {each: Topic(each, ()) for each in names}
+    found = {each for each in names if covers(one, one.resource_type, each)}
+    assert {*access._covered(one, topics)} == found
 
 
 @pytest.mark.parametrize(("value", "is_offered"), [(None, True), ("true", False)], ids=["hidden", "everyone"])

@@ -5,6 +5,8 @@ and names them as the cause of later symptoms of the entities that they affect.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -12,10 +14,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model import codes
-from console.model.changes import FeatureTarget, GroupOffsetTarget, ScramUser, TopicTarget, VoterTarget
+from console.model.changes import FeatureTarget, GroupOffsetTarget, MoveTarget, ScramUser, TopicTarget, VoterTarget
 from console.model.cluster import (
     ClusterFeatures,
+    Group,
     GroupLag,
+    GroupMember,
     Partition,
     PartitionLag,
     QuorumReplica,
@@ -37,11 +41,13 @@ from console.model.observed_logs import LogOffsets
 from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
 from console.model.severity import Certainty, Severity
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, trends_after
 from console.model.tokens import DelegationToken
 from console.plan import edits
 from console.plan.kinds.voters import LeaveQuorum
+from console.triage.begun_moves import begun_moves
 from console.triage.cause import Claim
+from console.triage.causes import changed
 from console.triage.diagnosis import diagnose
 from console.triage.events import Difference, Kind, Place
 from console.triage.facts import Author, ChangeKey, Facts
@@ -361,30 +367,77 @@ def test_a_lower_quota_at_which_a_topic_is_written_to_since(
 ) -> None:
     """orders/0 is written to with 1 MB a second, and after the quota with another rate."""
 
-    rates = [Rates()]
-    for poll in range(WHEN + 13):
-        grown = 5_000_000 * min(poll, WHEN) + 5 * then * max(0, poll - WHEN)
-        dirs = {broker: (samples.held(("orders", 0, grown)),) for broker in (1, 2, 3)}
-        rates.append(with_dirs(rates[-1], healthy().topics, dirs, START + poll * TICK))
+    def load(poll: int) -> int:
+        return 1_000_000 if poll < WHEN else then
 
-    def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        quota_ = limit if tick >= WHEN else was
-        quotas = {EVERYBODY: {"producer_byte_rate": quota_}} if quota_ is not None else {}
-        at = {**snapshot.read_at, "quotas": START + tick * TICK}
-        return replace(snapshot, rates=rates[tick + 1], quotas=quotas, read_at=at)
-
-    causes = {
-        ticks: diagnose(watched(change, ticks, before=change(healthy(), 0))).causes for ticks in (WHEN + 6, WHEN + 12)
-    }
-    assert not causes[WHEN + 6]
-    claims = [each.claim for each in causes[WHEN + 12] if each.claim.cause == "changed-lately"]
+    assert not slowed_down(load, was, limit, WHEN + 20)
+    claims = slowed_down(load, was, limit, WHEN + 23)
     assert [each.title for each in claims] == [
         "quota of user <default>: producer_byte_rate changed, and orders is written to more slowly since, as it lets"
     ] * is_named
     for each in claims:
         assert (each.certainty, each.severity) == (Certainty.LIKELY, Severity.HIGH)
         assert any("977 KiB/s were written to orders before" in one.fact for one in each.evidence), each.evidence
-        assert each.next[0].edits
+        ask, back = each.next
+        assert "ask who set quota of user <default>" in ask.text
+        assert back.edits
+
+
+def slowed_down(
+    load: Callable[[int], int], was: float | None, limit: float | None, ticks: int, entity: QuotaEntity = EVERYBODY
+) -> list[Claim]:
+    """Return the claims after a quota of producers changed at `WHEN`. load: poll -> the bytes a second until it."""
+    rates, size = [Rates()], 0
+    for poll in range(ticks + 2):
+        size += 5 * load(poll - 1)
+        dirs = {broker: (samples.held(("orders", 0, size)),) for broker in (1, 2, 3)}
+        rates.append(with_dirs(rates[-1], healthy().topics, dirs, START + poll * TICK))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        quota_ = limit if tick >= WHEN else was
+        quotas = {entity: {"producer_byte_rate": quota_}} if quota_ is not None else {}
+        at = {**snapshot.read_at, "quotas": START + tick * TICK}
+        return replace(snapshot, rates=rates[tick + 1], quotas=quotas, read_at=at)
+
+    causes = diagnose(watched(change, ticks, before=change(healthy(), 0))).causes
+    return [each.claim for each in causes if each.claim.cause == "changed-lately"]
+
+
+@pytest.mark.parametrize(
+    ("load", "ticks", "is_named"),
+    [
+        (lambda poll: 1_000_000 if poll < WHEN else 100_000, 40, True),
+        (lambda poll: 1_000_000 if poll < WHEN else 100_000 if poll < 40 else 20_000, 60, True),
+        (lambda poll: 1_000_000 if poll < WHEN else 100_000 if poll < 40 else 900_000, 60, False),
+        (lambda poll: 1_000_000 if not WHEN <= poll < WHEN + 14 else 100_000, 60, False),
+        (lambda poll: 1_000_000 if poll < 60 else 100_000, 100, False),
+    ],
+    ids=["at the limit", "below it later", "as before later", "for less than a minute", "minutes after the change"],
+)
+def test_a_quota_of_one_client_is_possible_if_a_topic_stays_at_it_from_the_change_on(
+    load: Callable[[int], int], ticks: int, *, is_named: bool
+) -> None:
+    claims = slowed_down(load, None, 100_000.0, ticks, QuotaEntity.of({"client-id": "batch"}))
+    assert [(each.certainty, each.severity) for each in claims] == [(Certainty.POSSIBLE, Severity.WARNING)] * is_named
+
+
+def test_many_lower_quotas_share_the_load_before_them() -> None:
+    rates = Rates()
+    for poll in range(6):
+        dirs = {broker: (samples.held(("orders", 0, 5_000_000 * poll)),) for broker in (1, 2, 3)}
+        rates = with_dirs(rates, healthy().topics, dirs, START + poll * TICK)
+
+    def change(value: float) -> Change:
+        quotas = {QuotaEntity.of({"client-id": f"c{number}"}): {"producer_byte_rate": value} for number in range(30)}
+        read = {"quotas": START}
+        return lambda snapshot, _: replace(snapshot, quotas=quotas, rates=rates, read_at={**snapshot.read_at, **read})
+
+    made = changes_between(change(5e6), change(1e5))
+    assert len(made) == 30
+    first, *others = (each.limits for each in made)
+    assert first is not None
+    assert first.leaders == {1}
+    assert all(each is not None and each.written is first.written for each in others)
 
 
 def placed(*replicas: int, isr: tuple[int, ...] | None = None) -> Change:
@@ -534,6 +587,27 @@ def test_a_low_quota_for_changes_is_said_among_what_no_api_shows(value: float, *
     observations = watched(change, 10, before=change(healthy(), 0))
     said = [each.what for each in diagnose(observations).unknowable]
     assert any("controller_mutation_rate=0.5" in each for each in said) is is_said
+
+
+@pytest.mark.parametrize(
+    ("was", "is_own", "count"), [(1.0, False, 0), (None, False, 3), (5.0, False, 3), (5.0, True, 0)]
+)
+def test_few_low_quotas_are_said_of_many_that_other_clients_lowered(
+    was: float | None, count: int, *, is_own: bool
+) -> None:
+    entities = [QuotaEntity.of({"user": f"u{number}"}) for number in range(20)]
+    author = Author("alice on host", 4, START)
+    authors = {(each, "controller_mutation_rate", "4.0"): author for each in entities} if is_own else {}
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = {**snapshot.read_at, "quotas": START + tick * TICK}
+        value = 4.0 if tick >= WHEN else was
+        quotas = {each: {"controller_mutation_rate": value} for each in entities} if value is not None else {}
+        return replace(snapshot, quotas=quotas, read_at=at)
+
+    observations = watched(change, 10, before=change(healthy(), 0), facts=lambda _: Facts(authors=authors))
+    said = [each.what for each in diagnose(observations).unknowable if "controller_mutation_rate" in each.what]
+    assert len(said) == count
 
 
 AUTHORIZER, LAG_TIME = "authorizer.class.name", "replica.lag.time.max.ms"
@@ -698,7 +772,7 @@ def test_a_way_back_that_a_rule_warns_of_is_not_offered() -> None:
 
 def changes_between(before: Change, then: Change) -> tuple[JudgedChange, ...]:
     old, new = (each(healthy(), 0) for each in (before, then))
-    return changes_after((), Poll(START, old), Poll(START + TICK, replace(new, read_at=old.read_at)))
+    return changes_after((), Poll(START, old), Poll(START + TICK, replace(new, read_at=old.read_at))).judged
 
 
 # -- offsets that a group did not reach by reading -------------------------------------------------------------------
@@ -997,7 +1071,7 @@ def test_whatever_is_changed_and_taken_back_leaves_no_change(steps: list[tuple[s
     for tick, (name, value) in enumerate([*steps, *((name, 0) for name in _STATES)], 1):
         values[name] = value
         poll = Poll(START + tick * TICK, _of(values))
-        known = changes_after(known, last, poll)
+        known = changes_after(known, last, poll).judged
         places = [each.place for each in known]
         assert len(places) == len(set(places)), "a place has one change, the last"
         last = poll
@@ -1177,6 +1251,40 @@ def test_an_input_of_a_streams_application_that_grew_is_named_with_its_own_topic
         assert "kafka-streams-application-reset" in claim.next[0].text
 
 
+def test_replicas_that_were_moved_here_are_no_row() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = topic_configs(min_insync_replicas="2")(snapshot, tick)
+        known = replace(known, read_at={**known.read_at, "reassignments": START + tick * TICK})
+        return placed(1, 2, 3)(known, tick) if tick < WHEN else placed(1, 2)(known, tick)
+
+    def claims(facts: Facts) -> list[Claim]:
+        observations = watched(change, 12, before=change(healthy(), 0), facts=lambda _: facts)
+        return [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+
+    mine: dict[ChangeKey, Author] = {
+        (MoveTarget("orders", number), "", "1,2"): Author("alice on host", 4, START) for number in range(6)
+    }
+    assert claims(Facts())
+    assert not claims(Facts(authors=mine))
+
+
+def test_a_move_has_its_author_from_its_beginning_to_its_end() -> None:
+    """The author is looked up when the move begins; as it ends, nothing differs that has no author."""
+    read = {"topics": START, "reassignments": START}
+    moving = (Reassignment("orders", 0, (1, 2, 3, 4), (4,), (3,)),)
+
+    def state(*replicas: int, moves: tuple[Reassignment, ...] = ()) -> Snapshot:
+        topic = Topic("orders", (Partition(0, 1, replicas, (1, 2, 3)),), topic_id="o")
+        return replace(healthy(), topics={"orders": topic}, reassignments=moves, read_at=read)
+
+    steps = [state(1, 2, 3), state(1, 2, 3, 4, moves=moving), state(1, 2, 4, moves=moving), state(1, 2, 4)]
+    found = [list(begun_moves(old, new)) for old, new in pairwise(steps)]
+    begun = Difference(Place(Kind.REPLICAS, MoveTarget("orders", 0)), "1,2,3", "1,2,4")
+    assert found == [[begun], [], []]
+    assert list(begun_moves(steps[0], steps[3])) == [begun], "a move that is done at once"
+    assert not list(begun_moves(steps[0], steps[0]))
+
+
 # -- changes that are not to blame, or are made on purpose ------------------------------------------------------------
 
 
@@ -1210,6 +1318,58 @@ def test_two_changes_of_the_same_time_are_both_named_and_neither_is_taken_back()
     assert "user alice changed at about the same time (credential deleted)" in step.text
     (alone,) = (each for each in of_two_changes(size=False) if each.cause == "changed-lately")
     assert alone.next[0].text.startswith("set a password for alice again")
+
+
+def test_a_rival_for_one_group_takes_no_step_from_the_others() -> None:
+    """A lower quota may hold back five groups, and the codec of a topic that one of them reads changed, too."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        is_changed, at = tick >= WHEN, START + tick * TICK
+        part = Partition(0, 1, (1, 2, 3), (1, 2, 3))
+        lags, groups, behind = {}, {}, 100 * max(0, tick - WHEN)
+        for number in range(5):
+            topic, end = ("extra" if number == 0 else "orders"), 100 + 100 * tick
+            lags[f"g{number}"] = GroupLag((PartitionLag(topic, 0, end - behind, end, behind, "m1"),))
+            member = GroupMember("m1", "c", "/h", ((topic, 0),))
+            groups[f"g{number}"] = Group(f"g{number}", "Stable", "consumer", coordinator=1, members=(member,))
+        codec = samples.config_set({"compression.type": "zstd" if is_changed else "lz4"}, DYNAMIC_TOPIC_CONFIG)
+        return replace(
+            snapshot,
+            topics={**snapshot.topics, "extra": Topic("extra", (part,), topic_id="x")},
+            lags=lags,
+            groups=groups,
+            configs={topic_resource("extra"): codec},
+            quotas={QuotaEntity.of({"client-id": "c"}): {"consumer_byte_rate": 5e5 if is_changed else 1e6}},
+            read_at={**snapshot.read_at, **dict.fromkeys((*test_triage.PARTS, "quotas"), at)},
+        )
+
+    causes = diagnose(watched(change, 40, before=change(healthy(), 0))).causes
+    (claim,) = [each.claim for each in causes if each.claim.title.startswith("quota of client-id c")]
+    back, rival = claim.next
+    assert back.edits
+    assert rival.text.startswith("find out which change it was for g0: topic extra changed at about the same time")
+
+
+@pytest.mark.parametrize(
+    ("key_", "was", "became", "is_named"),
+    [
+        ("consumer_byte_rate", repr(1e6), repr(5e5), True),
+        ("consumer_byte_rate", repr(1e6), repr(1e16), False),
+        ("consumer_byte_rate", repr(1e6), None, False),
+        ("max.connections.per.ip", "100", "50", True),
+        ("max.connections.per.ip.overrides", "10.0.0.1:100", "10.0.0.1:200", False),
+        ("max.connections.per.ip.overrides", "10.0.0.1:100,::1:20", "10.0.0.1:100", False),
+        ("max.connections.per.ip.overrides", "10.0.0.1:100", "10.0.0.1:50", True),
+        ("max.connections.per.ip.overrides", "10.0.0.1:100", "10.0.0.1:100,10.0.0.2:5", True),
+        ("max.connections.per.ip.overrides", "10.0.0.1:100", "unreadable", True),
+        ("leader.replication.throttled.replicas", "0:1,1:2", "0:1", True),
+    ],
+)
+def test_a_limit_that_was_raised_holds_nobody_back(key_: str, was: str, became: str | None, *, is_named: bool) -> None:
+    is_quota = "." not in key_
+    place = Place(Kind.QUOTA, EVERYBODY, key_) if is_quota else Place(Kind.CONFIG, broker_resource(1), key_)
+    change = JudgedChange(place, was, became, (), (), START, START + TICK)
+    assert changed._lets_go(change) is not is_named
 
 
 def test_a_group_whose_members_left_has_the_deleted_user_as_its_cause() -> None:
@@ -1321,7 +1481,7 @@ def test_offsets_that_are_deleted_from_a_group_that_stays_are_named(
     """The group also has offsets of users, which stay."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        had_member = was_read and tick < WHEN - 1
+        had_member = was_read and tick < (WHEN if members else WHEN - 1)
         end = 8_000
         at = end if tick < WHEN else -1
         rows = (
@@ -1340,6 +1500,37 @@ def test_offsets_that_are_deleted_from_a_group_that_stays_are_named(
         back = (edits.CommitOffset("billing", "orders", 0, 8_000, restored=True),)
         assert claim.next[0].edits == (() if members else back)
         assert members is ("orders/0 to 8,000" in claim.next[0].text)
+
+
+@pytest.mark.parametrize(
+    ("member", "hours", "was_used"),
+    [("", 168, False), ("m1", 168, True), ("", 0, True)],
+    ids=["left a week ago", "read still", "left lately"],
+)
+def test_offsets_that_expire_in_a_group_with_members_are_those_that_it_read_no_more(
+    member: str, hours: int, *, was_used: bool
+) -> None:
+    """Brokers drop the offsets of a topic a week after the group's last commit there."""
+
+    def state(tick: int) -> GroupLag:
+        at = 100 + 100 * min(tick, 3)
+        holder = "m1" if tick < 3 else member
+        old = (PartitionLag("orders", 0, at, 400, 400 - at, holder),) if tick < 5 else ()
+        return GroupLag((*old, PartitionLag("users", 0, 40, 40, 0, "m1")))
+
+    polls, trends = [], trends_after({}, {"billing": state(0)}, START)
+    for tick in range(1, 6):
+        at = START + tick * TICK + timedelta(hours=hours if tick > 3 else 0)
+        trends = trends_after(trends, {"billing": state(tick)}, at)
+        read = dict.fromkeys(test_triage.PARTS, at)
+        polls.append(
+            Poll(
+                at, replace(healthy(), lags={"billing": state(tick)}, lag_trends=trends, read_at={**read, "topics": at})
+            )
+        )
+    (change,) = changes_after((), *polls[-2:]).judged
+    assert change.is_lost
+    assert change.was_used is was_used
 
 
 def test_offsets_that_a_group_commits_again_are_no_row() -> None:
@@ -1393,6 +1584,67 @@ def test_a_producer_that_ended_at_a_limit_that_was_put_back_has_it_as_its_cause(
         assert not claim.next[0].edits
     before, then = key("segment_ms", "1000", "2000")
     assert not seen(before, then, is_back=True, stops=True, ticks=BACK + 30), "no producer is refused by it"
+
+
+def after_a_change_taken_back(
+    before: Change, then: Change, *, stop: int, back: int, others: Callable[[Snapshot], Snapshot] | None = None
+) -> list[Claim]:
+    """Return the claims after a topic fell silent at the tick `stop`, while a change holds from `WHEN` to `back`.
+
+    Args:
+        others: what else changes at the tick after `WHEN`.
+    """
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = (then if WHEN <= tick < back else before)(snapshot, tick)
+        known = others(known) if others is not None and tick > WHEN else known
+        read = dict.fromkeys(("quotas", "scram", "topics", "configs"), START + tick * TICK)
+        return replace(known, read_at={**snapshot.read_at, **read})
+
+    def facts(tick: int) -> Facts:
+        def at(each: int) -> Mapping[tuple[str, int], LogOffsets]:
+            end = 100 + 10 * min(each, stop)
+            return {("orders", 0): LogOffsets(0, end, end)}
+
+        return Facts(logs_seen(tick, at))
+
+    observations = watched(change, min(back, stop) + 40, before=before(healthy(), 0), facts=facts)
+    return [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+
+
+def bytes_of(client: str, value: float | None) -> Change:
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        entity = QuotaEntity.of({"client-id": client})
+        return replace(snapshot, quotas={entity: {"producer_byte_rate": value}} if value is not None else {})
+
+    return change
+
+
+@pytest.mark.parametrize("stop", [WHEN, 30], ids=["at the change", "minutes later"])
+@pytest.mark.parametrize(
+    ("before", "then", "words"),
+    [
+        (bytes_of("app", None), bytes_of("app", 1e6), "was put back at"),
+        (credential(is_there=True), credential(is_there=False), "was set again at"),
+    ],
+    ids=["a quota", "a user"],
+)
+def test_a_change_taken_back_is_only_possibly_why_a_topic_ended_right_after_it(
+    before: Change, then: Change, words: str, stop: int
+) -> None:
+    claims = after_a_change_taken_back(before, then, stop=stop, back=stop + 5)
+    assert [words in each.title for each in claims] == [True] * (stop == WHEN), [each.title for each in claims]
+    assert all((each.severity, each.certainty) == (Severity.WARNING, Certainty.POSSIBLE) for each in claims)
+
+
+def test_a_change_that_newer_ones_push_out_was_not_taken_back() -> None:
+    def many(snapshot: Snapshot) -> Snapshot:
+        quotas = {QuotaEntity.of({"client-id": f"c{number}"}): {"consumer_byte_rate": 5e6} for number in range(300)}
+        return replace(snapshot, quotas=quotas)
+
+    before, then = key("max_message_bytes", "1000000", "100")
+    claims = after_a_change_taken_back(before, then, stop=WHEN, back=1_000, others=many)
+    assert not any("put back" in each.title for each in claims), [each.title for each in claims]
 
 
 STOPS = 40

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from console.lint.acceptance import Acceptance
 from console.lint.rule import AT_WORK, SETTLED
 from console.model import cluster
 from console.model.certificates import Certificate, Listener
+from console.model.changes import MoveTarget, TopicTarget
 from console.model.codes import ConfigSource
 from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
 from console.model.parts import Part
@@ -20,7 +22,7 @@ from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl, SetFeature, UnsetConfig
 from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
-from console.triage.facts import Facts
+from console.triage.facts import Author, ChangeKey, Facts
 from console.triage.observations import after, begin
 from console.triage.standing import ARISING, STANDING
 from console.triage.symptoms import Poll, Subject
@@ -60,9 +62,10 @@ def seen(
     shown: Iterable[Certificate] = (),
     silent: Iterable[int] = (),
     meant: Iterable[ConfigPlace] = (),
+    authors: Mapping[ChangeKey, Author] = MappingProxyType({}),
 ) -> Verdict:
     """Return the verdict after polls of these snapshots. times: how often the last one is polled."""
-    facts, away, own = Facts(certificates=tuple(shown)), frozenset(silent), frozenset(meant)
+    facts, away, own = Facts(certificates=tuple(shown), authors=authors), frozenset(silent), frozenset(meant)
     polls = [
         Poll(START + number * TICK, each, away, facts=facts, accepted=tuple(accepted), own_throttles=own)
         for number, each in enumerate([*snapshots, *snapshots[-1:] * (times - 1)])
@@ -325,6 +328,19 @@ def test_nothing_is_said_of_what_other_brokers_or_a_running_move_make() -> None:
     assert arisen(seen(three, three, moving, times=LASTING)) == []
     accepted = [Acceptance("single-replica", "topic auto", "a test")]
     assert arisen(seen(three, three, with_topic(three, 1), times=LASTING, accepted=accepted)) == []
+
+
+@pytest.mark.parametrize(
+    ("about", "is_own"),
+    [(MoveTarget("auto", 0), True), (TopicTarget("auto"), True), (TopicTarget("other"), False)],
+    ids=["moved", "created", "another topic"],
+)
+def test_replicas_that_were_placed_here_are_no_trouble(about: MoveTarget | TopicTarget, *, is_own: bool) -> None:
+    base = spread("a", "a", "b")
+    verdict = seen(
+        base, base, with_topic(base, 1), times=LASTING, authors={(about, "", "1"): Author("alice on host", 4, START)}
+    )
+    assert bool(arisen(verdict)) is not is_own
 
 
 def test_leaders_that_an_election_spreads_again_are_no_trouble() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from console.model import authorizer
 from console.model.acl import PREFIXED, Acl
+from console.model.cluster import Topic
 from console.model.codes import AclResourceType
 from console.model.inheritance import values_of_brokers
+from console.model.name_order import in_order
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
@@ -18,7 +22,7 @@ from console.triage import cause, symptoms
 from console.triage.causes.changed import Suspect
 from console.triage.connectors import AUTHORIZATION, names, trace_of
 from console.triage.events import PRESENT
-from console.triage.observations import Observations
+from console.triage.observations import Interval, Observations
 from console.triage.past import AclChange
 from console.triage.remembered import remembered_by
 from console.triage.silence import SETTLES, fell_silent
@@ -70,7 +74,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
         else:
             hit = [*_failures(observations, change.parts[0])]
             if change.takes(_READS) and change.acl.resource_type != _TRANSACTIONAL:
-                hit += _group_symptoms(observations, change.parts[0], frozenset(topics))
+                hit += _group_symptoms(observations, change.parts[0], topics)
             if hit:
                 whose = {each.subject.connector or each.subject.group or "" for each in hit}
                 yield _claim(observations, change, sorted(whose), hit)
@@ -84,7 +88,7 @@ def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
     return (_Change(tuple(some)) for some in found.values())
 
 
-def _topics(observations: Observations, acl: Acl) -> list[str]:
+def _topics(observations: Observations, acl: Acl) -> frozenset[str]:
     """Return the topics that an ACL is about: for one on a transactional id, those that its user may write to by name.
     A right on all topics does not show where a user writes.
     """
@@ -96,8 +100,20 @@ def _topics(observations: Observations, acl: Acl) -> list[str]:
     elif acl.resource_type == _TOPIC:
         patterns = [authorizer.pattern_of(acl)]
     else:
-        return []
-    return [name for name in snapshot.topics if any(authorizer.covers(each, _TOPIC, name) for each in patterns)]
+        return frozenset()
+    return frozenset().union(*(_covered(each, snapshot.topics) for each in patterns))
+
+
+def _covered(pattern: authorizer.Pattern, topics: Mapping[str, Topic]) -> Iterable[str]:
+    """Return the topics that a pattern applies to, without a look at the others: changes may have many patterns."""
+    if pattern.pattern_type == PREFIXED:
+        names = in_order(topics)
+        return takewhile(
+            lambda name: name.startswith(pattern.name), islice(names, bisect_left(names, pattern.name), None)
+        )
+    if pattern.name == authorizer.WILDCARD:
+        return topics
+    return [pattern.name] if pattern.name in topics else []
 
 
 def _group_symptoms(
@@ -128,20 +144,27 @@ def suspect(observations: Observations, subject: symptoms.Subject) -> Suspect | 
     """Return the change of an ACL that may be why a group's symptoms began; None if there is none."""
     if not observations.past.access:
         return None
-    change = _suspects(observations.past.access, observations).get(subject)
+    change = _suspects(observations.seen, observations.intervals, observations.past.access, observations).get(subject)
     if change is None:
         return None
     said = cause.Evidence(f"{_words(change)} at {time_of_day(change.parts[0].at)}", "DescribeAcls, two looks")
     return Suspect(_words(change), said, by_rule=True)
 
 
-@remembered_by(1)
-def _suspects(access: Sequence[AclChange], observations: Observations) -> Mapping[symptoms.Subject, _Change]:
+@remembered_by(3)
+def _suspects(
+    seen: Mapping[symptoms.Key, symptoms.Symptom],  # noqa: ARG001  with the intervals it decides
+    intervals: Mapping[symptoms.Key, Sequence[Interval]],  # noqa: ARG001
+    access: Sequence[AclChange],
+    observations: Observations,
+) -> Mapping[symptoms.Subject, _Change]:
     """Return the subjects of groups' symptoms that began right after a change of an ACL that they need, with it."""
     found: dict[symptoms.Subject, _Change] = {}
     for change in _together([each for each in access[-MOST:] if each.takes]):
-        first, topics = change.parts[0], frozenset(_topics(observations, change.acl))
-        for symptom in _group_symptoms(observations, first, topics) if change.takes(_READS) else ():
+        if not change.takes(_READS) or change.acl.resource_type == _TRANSACTIONAL:
+            continue
+        first, topics = change.parts[0], _topics(observations, change.acl)
+        for symptom in _group_symptoms(observations, first, topics):
             since = observations.since(symptom)
             if since is not None and since <= first.at + BEFORE:
                 found.setdefault(symptom.subject, change)

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import takewhile
+from itertools import islice, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from console.model.cluster import Group, Topic
 from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of_brokers
+from console.model.lag_trend import LagTrend
 from console.model.numbers import commas, first_few, long_number, plural, time_of_day
 from console.model.quorum import majority
 from console.model.quota import QuotaEntity
@@ -37,13 +38,14 @@ from console.triage.connection_limits import CONNECTION_LIMITS, NEW_CONNECTIONS
 from console.triage.connectors import groups_of, misses_schema, reason_of, trace_of
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
-from console.triage.judged_changes import KEPT, JudgedChange, Versions, all_readers
+from console.triage.judged_changes import KEPT, JudgedChange, Versions
 from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered, remembered_by
 from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
-from console.triage.silence import fell_silent, silences
-from console.triage.written import written
+from console.triage.silence import SETTLES, WROTE, Silence, fell_silent, silences
+from console.triage.slowed import slower
+from console.triage.written import Written, written
 
 BEFORE = timedelta(minutes=5)
 """Maximum time from a change to a symptom for the change to be named along with the symptom."""
@@ -375,8 +377,8 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
         by_owner.setdefault(_owner(each), []).append(each)
     for parts in by_owner.values():
         made = _with_effects(parts, hits, silent, lost)
-        if slower := [topic for each in parts if each.written for topic in _slower(each, observations)]:
-            made = made._replace(slower=tuple(dict.fromkeys(slower)))
+        if slow := [each for part in parts for each in slower(observations.past.slowed, part, observations.last.at)]:
+            made = made._replace(slower=tuple(dict.fromkeys(slow)))
         if parts[0].from_file and made.has_effect and _restart_lately(parts, observations):
             made = made._replace(suffers=_UNHARMED, silent=() if _connects(parts[0]) else made.silent)
         if made.has_effect or _stands(made, observations):
@@ -390,18 +392,37 @@ def _outlived(observations: Observations, named: Set[str]) -> Iterator[cause.Cla
     Args:
         named: the topics that fell silent by a change that holds still.
     """
-    steady = {each.topic for each in silences(observations)} - named if observations.past.ended else set()
-    for change, ended in observations.past.ended if steady else ():
-        if not _stops_producers(change):
-            continue
-        own = change.place.about
-        only = own.name if isinstance(own, ConfigResource) and own.type == codes.TOPIC else None
-        topics = [
-            each for each in fell_silent(observations, change.after, ended) if each in steady and only in (None, each)
-        ]
-        if topics:
-            steady.difference_update(topics)
-            yield _claim_of_outlived(change, ended, topics, observations)
+    left = [each for each in silences(observations) if each.topic not in named] if observations.past.ended else []
+    for change, ended in reversed(observations.past.ended):
+        if not left:
+            return
+        found = list(_ended_at(observations, change, ended, left)) if _stops_producers(change) else []
+        if found:
+            left = [each for each in left if each.topic not in found]
+            yield _claim_of_outlived(change, ended, found, observations)
+
+
+def _ended_at(
+    observations: Observations, change: JudgedChange, ended: datetime, silent: Sequence[Silence]
+) -> Iterator[str]:
+    """Yield the topics whose writes ended right after a change that was taken back since.
+
+    Args:
+        ended: the time at which it was taken back, UTC.
+        silent: the silent topics, the latest first.
+    """
+    own = change.place.about
+    broker = int(own.name) if isinstance(own, ConfigResource) and own.name.isdecimal() else None
+    only = own.name if isinstance(own, ConfigResource) and own.type == codes.TOPIC else None
+    last = min(ended, change.at).timestamp() + SETTLES
+    first = bisect_left(silent, -last, key=lambda each: -each.grew_at)
+    topics = observations.last.snapshot.topics
+    for each in islice(silent, first, None):
+        if each.grew_at < change.after.timestamp() - WROTE:
+            return
+        is_led = broker is None or any(one.leader == broker for one in topics[each.topic].partitions)
+        if only in (None, each.topic) and is_led:
+            yield each.topic
 
 
 def _claim_of_outlived(
@@ -410,17 +431,24 @@ def _claim_of_outlived(
     subject, name = owner_of(change.place)
     refused = _refused(change)
     author = _author(change, observations.last.facts.authors)
+    # No API links a producer to a quota or a user, and a connected client does not meet what decides about logins.
+    certainty = Certainty.LIKELY if refused else Certainty.POSSIBLE
+    is_user = change.place.kind is Kind.SCRAM
+    back = "set again" if is_user else "put back"
     return cause.Claim(
         cause="changed-lately",
         subject=subject,
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
-        title=f"{name}: {_short(change)}, and was put back at {time_of_day(ended)}; nothing is written to "
+        severity=Severity.HIGH if refused else Severity.WARNING,
+        certainty=certainty,
+        title=f"{name}: {_short(change)}, and was {back} at {time_of_day(ended)}; nothing is written to "
         f"{first_few(topics, MOST_NAMED)} since",
         since=change.at,
         evidence=cause.given(
             cause.Evidence(_said(change), _source(change)),
-            cause.Evidence(f"it has its former value since {time_of_day(ended)}", _source(change)),
+            cause.Evidence(
+                f"it {'is there again' if is_user else 'has its former value'} since {time_of_day(ended)}",
+                _source(change),
+            ),
             cause.Evidence(refused, "Kafka's documentation") if refused else None,
             cause.Evidence(f"{author.who} set it: change {author.number}", "this host's journal") if author else None,
         ),
@@ -430,6 +458,7 @@ def _claim_of_outlived(
                 "end at the first error; the brokers take their records again"
             ),
         ),
+        alone=certainty is Certainty.POSSIBLE,
     )
 
 
@@ -516,12 +545,15 @@ def _is_read_anew(change: JudgedChange, snapshot: Snapshot) -> bool:
     about = change.place.about
     if not isinstance(about, changes.TopicTarget) or change.place.key != ID:
         return False
-    for group, number in all_readers(snapshot.lags, snapshot.groups).committed.get(about.name, {}):
-        trend = snapshot.lag_trends.get(group)
-        stands = trend.standing.get((about.name, number)) if trend is not None else None
-        if stands is not None and stands.moved is not None and stands.moved > change.at.timestamp():
-            return True
-    return False
+    topic, since = snapshot.topics.get(about.name), change.at.timestamp()
+    places = {(about.name, each.number) for each in (topic.partitions if topic is not None else ())}
+    # Look up the places in each group: an index of what all groups read costs ten times as much.
+    moved = (trend.standing[where].moved for trend in snapshot.lag_trends.values() for where in _among(places, trend))
+    return any(at is not None and at > since for at in moved)
+
+
+def _among(places: Set[tuple[str, int]], trend: LagTrend) -> Set[tuple[str, int]]:
+    return frozenset() if trend.standing.keys().isdisjoint(places) else trend.standing.keys() & places
 
 
 def _with_effects(
@@ -688,16 +720,22 @@ def _lets_go(change: JudgedChange) -> bool:
         return False
     if not change.became:
         return True
-    was, became = (float(each) if each and _is_number(each) else None for each in (change.was, change.became))
-    return was is not None and became is not None and became >= was
+    was, became = (_limits_in(each or "", key) for each in (change.was, change.became))
+    # An address without an override had the limit of all addresses, which is mostly higher.
+    return bool(was and became) and all(where in was and limit >= was[where] for where, limit in became.items())
+
+
+def _limits_in(value: str, key: str) -> Mapping[str, float]:
+    """Return the limits of a value, those of overrides by address; empty if they can't be read."""
+    some = (each.rpartition(":") for each in (items_of(value) if key.endswith(".overrides") else [value]))
+    try:
+        return {where: float(limit) for where, _, limit in some}
+    except ValueError:
+        return {}
 
 
 def _limits_connections(change: JudgedChange) -> bool:
     return _base(change.place.key) in (*CONNECTION_LIMITS, NEW_CONNECTIONS)
-
-
-def _is_number(text: str) -> bool:
-    return long_number(text) is not None or text.replace(".", "", 1).replace("e", "", 1).isdecimal()
 
 
 class _Candidate(NamedTuple):
@@ -1004,31 +1042,6 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
             yield from fell_silent(observations, change.after, change.at)
 
 
-SETTLED = timedelta(seconds=45)
-"""The time after a change in which rates still cover the time before it."""
-AT_LIMIT, FALLEN = (0.6, 1.4), 0.6
-"""Shares of a quota between which the load of the topics of one producer is at it; and the share of its former load to
-which a topic has to fall."""
-
-
-def _slower(change: JudgedChange, observations: Observations) -> Iterator[str]:
-    """Yield the topics that are written to more slowly since a quota was set, if those of one leader are written to
-    together about as fast as the quota lets one client.
-    """
-    poll = observations.last
-    if change.became is None or poll.at - change.at < SETTLED:
-        return
-    now, limit = written(poll.snapshot.rates, poll.snapshot.topics), float(change.became)
-    fell: dict[int, dict[str, float]] = {}
-    for (topic, leader), before in change.written.items():
-        rate = now.get((topic, leader), 0.0)
-        if 0 < rate <= FALLEN * before:
-            fell.setdefault(leader, {})[topic] = rate
-    for topics in fell.values():
-        if AT_LIMIT[0] * limit <= sum(topics.values()) <= AT_LIMIT[1] * limit:
-            yield from topics
-
-
 def _not_back(observations: Observations, change: JudgedChange) -> Iterator[str]:
     """Yield the topics whose producers did not come back after a broker stopped since a change that clients meet when
     they log in again.
@@ -1101,7 +1114,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
         predicted=_predicted(made.suffers, observations),
         next=tuple(_ways_back(made, observations)),
         beside=beside,
-        alone=not made.has_effect,
+        alone=not made.has_effect or (bool(made.slower) and not made.suffers.hit),
         fills=not made.by_rule,
         yields=not made.has_effect and not first.ahead and not first.is_lost,
     )
@@ -1112,6 +1125,8 @@ def _severity(made: _Made, certainty: Certainty, *, beside: bool) -> Severity:
     if certainty is Certainty.POSSIBLE and isinstance(about, changes.TopicTarget) and not made.has_effect:
         # The reset of a Kafka Streams application that stopped deletes such topics.
         return Severity.INFO if may_be_of_application(about.name) else Severity.WARNING
+    if certainty is Certainty.POSSIBLE and made.slower:
+        return Severity.WARNING
     return Severity.HIGH if made.has_effect and not beside else Severity.WARNING
 
 
@@ -1139,11 +1154,8 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
                 "its members were gone, and others would have committed later: another client set it",
                 "DescribeGroups, OffsetFetch over time",
             )
-        for topic in made.slower if each.written else ():
-            before = sum(rate for (name, _), rate in each.written.items() if name == topic)
-            now = sum(r for (name, _), r in written(snapshot.rates, snapshot.topics).items() if name == topic)
-            text = f"{size(round(before))}/s were written to {topic} before, {size(round(now))}/s are now"
-            yield cause.Evidence(text, "DescribeLogDirs, many looks")
+        if each.limits is not None:
+            yield from _loads(made.slower[:MOST_NAMED], each.limits.written, snapshot)
         if made.silent and (refused := _refused(each)):
             yield cause.Evidence(refused, "Kafka's documentation")
         if (other := _joined(made, snapshot)) is not None:
@@ -1165,6 +1177,15 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
         yield cause.Evidence(
             f"{AUTO_CREATE} is true, and it has the number of partitions of {COUNT}", "DescribeConfigs"
         )
+
+
+def _loads(topics: Iterable[str], former: Written, snapshot: Snapshot) -> Iterator[cause.Evidence]:
+    """Yield the load of topics before a quota and now."""
+    for topic in topics:
+        loads = former, written(snapshot.rates, snapshot.topics)
+        before, now = (round(sum(rate for (name, _), rate in load.items() if name == topic)) for load in loads)
+        text = f"{size(before)}/s were written to {topic} before, {size(now)}/s are now"
+        yield cause.Evidence(text, "DescribeLogDirs, many looks")
 
 
 def _why_of_schema(name: str, snapshot: Snapshot) -> Iterator[cause.Evidence]:
@@ -1218,7 +1239,8 @@ def _certainty(made: _Made, snapshot: Snapshot) -> Certainty:
 
     It is certain for a change of offsets, for commits that were lost with the growth of the offsets' topic, and for a
     change without an effect, which is reported for itself; possible for a clean-up or a block (`_is_deliberate`). It is
-    likely for offsets that were set ahead or are gone, for topics that fell silent, and for symptoms that a rule
+    likely for offsets that were set ahead or are gone, for topics that fell silent or that a default quota slows down,
+    and for symptoms that a rule
     attributes to the change if a rule of plans warned of it or the change is exact (`_is_exact`). Else it is possible,
     by its time and place.
     """
@@ -1230,9 +1252,17 @@ def _certainty(made: _Made, snapshot: Snapshot) -> Certainty:
     if not made.has_effect or first.offsets or made.lost:
         return Certainty.CERTAIN
     warned = any(each.risks for each in made.parts)
+    if made.slower and not made.silent and not _is_of_all(first):
+        return Certainty.POSSIBLE  # no API links the topic's producers to the quota's user or client
     if made.silent or made.slower or (made.by_rule and (warned or _is_exact(first))):
         return Certainty.LIKELY
     return Certainty.POSSIBLE
+
+
+def _is_of_all(change: JudgedChange) -> bool:
+    """Return whether a change is one of a default quota, which all clients have that have no own one."""
+    about = change.place.about
+    return isinstance(about, QuotaEntity) and all(part.name is None for part in about.parts)
 
 
 _EXACT = frozenset({Kind.TOPIC, Kind.BROKER})
@@ -1392,14 +1422,26 @@ def _ways_back(made: _Made, observations: Observations) -> Iterator[cause.Next]:
         yield from schema_way_back(schema.name, made.parts, failed, observations.last.snapshot)
         return
     rival = next((each.rival for each in made.suffers.hit if each.rival is not None), None)
+    step = _way_back(made, observations)
+    if step is not None and made.slower and not made.silent:
+        _, name = owner_of(made.parts[0].place)
+        yield cause.Next(f"ask who set {name}, and why: a limit on purpose stays")
+    if rival is None or not all(each.rival is not None for each in made.suffers.hit):
+        yield from (step,) if step is not None else ()
     if rival is not None:
         _, other = owner_of(rival.place)
+        few = [each for each in made.suffers.hit if each.rival is not None]
+        whose = f" for {first_few(_names(few), MOST_NAMED)}" if len(few) < len(made.suffers.hit) else ""
         yield cause.Next(
-            f"find out which change it was: {other} changed at about the same time ({_short(rival)}); the logs "
+            f"find out which change it was{whose}: {other} changed at about the same time ({_short(rival)}); the logs "
             "of the clients say what brokers refuse them"
         )
-    elif (step := _way_back(made, observations)) is not None:
-        yield step
+
+
+def _names(some: Iterable[_Hit]) -> list[str]:
+    """Return the names of what suffers, sorted."""
+    subjects = (each.symptom.subject for each in some)
+    return sorted({name for each in subjects if (name := each.group or each.topic or each.entity or each.connector)})
 
 
 def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
@@ -1556,10 +1598,10 @@ CAUSES = (
         reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
             "certain if a rule names a risk, or a group's offsets were set back; likely if they were set ahead while "
-            "the group had no members, or are gone, if producers stopped or write only as fast as a lower quota lets "
-            "them, the topic was deleted and created again, or a connector failed because of records of a changed "
-            "schema; else possible, as for a deleted topic or group that no client used, and for a single client that "
-            "was blocked"
+            "the group had no members, or are gone, if producers stopped or write only as fast as a lower default "
+            "quota lets them, the topic was deleted and created again, or a connector failed because of records of a "
+            "changed schema; else possible, as for a deleted topic or group that no client used, and for a single "
+            "client that was blocked or has a quota at which a topic is written to"
         ),
     ),
 )

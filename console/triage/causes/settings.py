@@ -453,13 +453,19 @@ def _not_shown(observations: Observations) -> Iterator[tuple[str, str]]:
     quotas for changes and for new connections that were set lately.
     """
     yield from _written_at_a_limit(observations)
-    for change in observations.past.judged:
+    yield from islice(_lowered(observations), _AT_MOST)
+
+
+def _lowered(observations: Observations) -> Iterator[tuple[str, str]]:
+    for change in reversed(observations.past.judged):
         about, key = change.place.about, change.place.key
         if not isinstance(about, QuotaEntity) or key not in _LOW or change.became is None:
             continue
         low, whom, where = _LOW[key]
-        if float(change.became) < low:
-            yield f"{quota_text(about)} has {key}={float(change.became):g} lately: whether it holds up {whom}", where
+        now = float(change.became)
+        is_lower = now < low and (change.was is None or now < float(change.was))
+        if is_lower and (about, key, change.became) not in observations.last.facts.authors:  # kac warned of its own
+            yield f"{quota_text(about)} has {key}={now:g} lately: whether it holds up {whom}", where
 
 
 def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]:

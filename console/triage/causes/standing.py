@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 
 from msgspec.structs import replace
 
 from console.lint.rule import AT_ONCE, Rule
+from console.model.changes import MoveTarget, TopicTarget
 from console.model.severity import Certainty, Severity
 from console.triage import cause
+from console.triage.changed_places import changed_place
+from console.triage.facts import Author, ChangeKey
 from console.triage.observations import Observations
+from console.triage.remembered import remembered
 from console.triage.standing import ARISING, CHOSEN, ENDS, LASTS, STANDING, Stands
 from console.triage.symptoms import BROKER_SILENT, Subject
 
@@ -34,11 +38,18 @@ def _arisen(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
             age = poll.at - each.since if each.since is not None else ENDS
             if each.rule is not rule or age < LASTS or (rule.name in CHOSEN and age >= ENDS):
                 continue
-            if not any(one.fits(rule.name, each.place.name) for one in poll.accepted):
+            is_own = each.place.subject in _placed_here(poll.facts.authors)
+            if not is_own and not any(one.fits(rule.name, each.place.name) for one in poll.accepted):
                 claim = _claim(each)
                 yield replace(claim, severity=Severity.WARNING, certainty=Certainty.POSSIBLE, yields=True, alone=True)
 
     return claims
+
+
+@remembered
+def _placed_here(authors: Mapping[ChangeKey, Author]) -> Set[Subject]:
+    """Return the topics that this host's journal created or moved: kac showed the risks before."""
+    return {changed_place(about, "").subject for about, _, _ in authors if isinstance(about, TopicTarget | MoveTarget)}
 
 
 def _claim(stands: Stands) -> cause.Claim:
