@@ -414,9 +414,9 @@ def _token_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def ended_logins(old: Snapshot, new: Snapshot, began: datetime, ended: datetime) -> Iterator[Difference]:
-    """Yield the logins that ended by themselves: delegation tokens that passed their ends, or are gone, as by a request.
-    Left out are those whose owner has another one that is valid. Each place names the owner, and the former value is the
-    end.
+    """Yield the logins that ended by themselves: delegation tokens that passed their ends, or are gone, as by a
+    request. Left out are those whose owner has another one that is valid. Each place names the owner, and the former
+    value is the end.
 
     Args:
         began, ended: the times of the two polls, UTC.

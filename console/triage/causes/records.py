@@ -394,7 +394,7 @@ def _overtaken(observations: Observations) -> Iterator[triage_cause.Claim]:
                 _keep_longer(observations, topic)
                 if is_old
                 else triage_cause.Next(
-                    "look for who deleted them: brokers' request logs have DeleteRecords with its principal; if no client "
+                    "look for who deleted them: brokers' request logs have DeleteRecords with its principal; if no one "
                     f"did, raise the limit of {topic}, {_limits_of(topic, observations.last.snapshot)}"
                 ),
                 triage_cause.Next("then let it read faster: more members or partitions, or less work on a record"),
