@@ -187,12 +187,15 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
         stands = now.waiting > 0 and known.stable_since is not None and now.stable == was.stable
         since = known.stable_since if stands else at if now.waiting else None
         first_end = min(known.first_end, now.end)
-        grew_at, pause, paused = known.grew_at, known.pause, 0.0
+        grew_at, pause, periods = known.grew_at, known.pause, known.periods
         if now.end > was.end:
             paused = at - (grew_at or known.first_at) - _late(known, at)
             pause, grew_at = max(pause, paused), at
+            periods = _periods(periods, now.end, at, paused)
+        elif now.end < was.end:
+            periods = (Period(at, now.end),)
         logs[place] = alike[id(known), now] = ObservedLog(
-            now, at, known.first_at, first_end, since, grew_at, pause, at - known.at, _periods(known, now, at, paused)
+            now, at, known.first_at, first_end, since, grew_at, pause, at - known.at, periods
         )
     waiting = {place for place in logs_read if logs[place].stable_since is not None}
     still = frozenset({*waiting, *(place for place in before.waiting if place not in logs_read)})
@@ -208,15 +211,14 @@ def _late(known: ObservedLog, at: float) -> float:
     return at - known.at - known.every if 0 < LATE * known.every < at - known.at else 0.0
 
 
-def _periods(known: ObservedLog, now: LogOffsets, at: float, paused: float) -> tuple[Period, ...]:
-    """Return the periods after one more read. paused: the seconds without records that ended with this read."""
-    last = known.periods[-1]
-    if now.end < known.last.end:
-        return (Period(at, now.end),)
-    # A log without writes keeps its periods: they tell how it was written to.
-    if now.end > known.last.end and at - last.at >= PERIOD:
-        return last._replace(pause=max(last.pause, paused)), Period(at, now.end)
-    return (*known.periods[:-1], last._replace(pause=paused)) if paused > last.pause else known.periods
+def _periods(known: tuple[Period, ...], end: int, at: float, paused: float) -> tuple[Period, ...]:
+    """Return the periods after a read with a higher end: a log without writes keeps its periods, which tell how it was
+    written to. paused: the seconds without records that ended with this read.
+    """
+    last = known[-1]
+    if at - last.at >= PERIOD:
+        return last._replace(pause=max(last.pause, paused)), Period(at, end)
+    return (*known[:-1], last._replace(pause=paused)) if paused > last.pause else known
 
 
 def without_logs(before: ObservedLogs, gone: Set[str]) -> ObservedLogs:
