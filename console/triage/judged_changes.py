@@ -27,7 +27,7 @@ from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.subjects import SchemaVersion, SubjectTarget
-from console.model.tokens import TokenTarget, is_replaced
+from console.model.tokens import TokenTarget
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
 from console.plan.rack_risks import moved_rack, one_rack, racks
@@ -416,8 +416,8 @@ def _of_schemas(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
 
 
 def _of_tokens(before: Poll, now: Poll) -> Iterator[JudgedChange]:
-    """Yield the delegation tokens that ended: they passed their ends, or are gone. Left out are those whose owner has a
-    newer one.
+    """Yield the delegation tokens that ended: they passed their ends, or are gone, as by a request. Left out are those
+    whose owner has another one that is valid.
     """
     old, new = before.snapshot, now.snapshot
     if not old.tokens or Part.TOKENS not in old.read_at:
@@ -426,10 +426,11 @@ def _of_tokens(before: Poll, now: Poll) -> Iterator[JudgedChange]:
     for token in old.tokens.values():
         if token.expires <= began or (token.id in new.tokens and not new.tokens[token.id].expires <= ended):
             continue  # it ended before, or lasts
-        if is_replaced(token, new.tokens.values()):
+        others = (each for each in new.tokens.values() if each.owner == token.owner and each.id != token.id)
+        if any(each.expires > ended for each in others):
             continue
         place = triage_events.Place(triage_events.Kind.TOKEN, TokenTarget(token.id), token.owner)
-        yield JudgedChange(place, str(token.expires), None, (), (), before.at, now.at)
+        yield JudgedChange(place, str(min(token.expires, ended)), None, (), (), before.at, now.at)
 
 
 def _of_replicas(before: Poll, now: Poll) -> Iterator[JudgedChange]:

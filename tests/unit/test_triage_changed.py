@@ -41,7 +41,7 @@ from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, trends_after
-from console.model.tokens import DelegationToken
+from console.model.tokens import DelegationToken, TokenTarget
 from console.plan import edits
 from console.plan.kinds.tokens import MakeToken
 from console.plan.kinds.voters import LeaveQuorum
@@ -344,6 +344,32 @@ def test_a_token_that_ended_is_named_with_groups_that_lost_their_members(
         assert each.title.endswith("before group billing fell behind")
         assert each.certainty is Certainty.POSSIBLE
         assert each.next[0].edits == (MakeToken("User:alice"),)
+
+
+@pytest.mark.parametrize(
+    ("expires", "other", "ended"),
+    [(1_000, None, 1), (2**63 - 1, None, 1), (0.5, None, 0.5), (1_000, 500, None), (1_000, 0.5, 1)],
+    ids=["expired by a request", "that never ended", "at its end", "another one is valid", "another one ended, too"],
+)
+def test_a_token_that_is_gone_ended_at_its_end_or_before(
+    expires: float, other: float | None, ended: float | None
+) -> None:
+    """Times are in polls, the largest ones in milliseconds."""
+    start = round(START.timestamp() * 1000)
+    tick = round(TICK.total_seconds() * 1000)
+
+    def token(id_: str, end: float, issued: int) -> DelegationToken:
+        until = round(start + end * tick) if end < 2**62 else round(end)
+        return DelegationToken(id_, "User:alice", "User:alice", start - issued, until, until)
+
+    def change(*tokens: DelegationToken) -> Change:
+        known = {each.id: each for each in tokens}
+        return lambda snapshot, _: replace(snapshot, tokens=known, read_at={**snapshot.read_at, "tokens": START})
+
+    older = (token("u", other, 1_000),) if other is not None else ()
+    found = changes_between(change(token("t", expires, 500), *older), change(*older))
+    times = [int(each.was or 0) for each in found if each.place.about == TokenTarget("t")]
+    assert times == ([] if ended is None else [round(start + ended * tick)])
 
 
 @pytest.mark.parametrize(
