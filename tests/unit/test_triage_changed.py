@@ -1634,6 +1634,13 @@ def test_a_change_taken_back_is_only_possibly_why_a_topic_ended_right_after_it(
     assert all((each.severity, each.certainty) == (Severity.WARNING, Certainty.POSSIBLE) for each in claims)
 
 
+@pytest.mark.parametrize(("stop", "is_named"), [(WHEN + 24, True), (WHEN + 72, False)])
+def test_a_limit_of_a_topic_may_refuse_a_record_minutes_later(stop: int, *, is_named: bool) -> None:
+    before, then = key("max_message_bytes", "1000000", "100")
+    claims = after_a_change_taken_back(before, then, stop=stop, back=stop + 2)
+    assert [each.certainty for each in claims if "put back" in each.title] == [Certainty.LIKELY] * is_named
+
+
 def test_a_change_that_newer_ones_push_out_was_not_taken_back() -> None:
     def many(snapshot: Snapshot) -> Snapshot:
         quotas = {QuotaEntity.of({"client-id": f"c{number}"}): {"consumer_byte_rate": 5e6} for number in range(300)}
