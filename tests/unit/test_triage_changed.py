@@ -42,7 +42,7 @@ from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, trends_after
-from console.model.tokens import DelegationToken
+from console.model.tokens import DelegationToken, TokenTarget
 from console.plan import edits
 from console.plan.kinds.voters import LeaveQuorum
 from console.triage.begun_moves import begun_moves
@@ -348,6 +348,32 @@ def test_a_token_that_ended_is_named_with_groups_that_lost_their_members(
         assert each.certainty is Certainty.POSSIBLE
         assert "`token create` makes another one" in each.next[0].text
         assert [one.source for one in each.evidence][:1] == ["DescribeDelegationToken, two looks"]
+
+
+@pytest.mark.parametrize(
+    ("expires", "other", "ended"),
+    [(1_000, None, 1), (2**63 - 1, None, 1), (0.5, None, 0.5), (1_000, 500, None), (1_000, 0.5, 1)],
+    ids=["expired by a request", "that never ended", "at its end", "another one is valid", "another one ended, too"],
+)
+def test_a_token_that_is_gone_ended_at_its_end_or_before(
+    expires: float, other: float | None, ended: float | None
+) -> None:
+    """Times are in polls, the largest ones in milliseconds."""
+    start = round(START.timestamp() * 1000)
+    tick = round(TICK.total_seconds() * 1000)
+
+    def token(id_: str, end: float, issued: int) -> DelegationToken:
+        until = round(start + end * tick) if end < 2**62 else round(end)
+        return DelegationToken(id_, "User:alice", "User:alice", start - issued, until, until)
+
+    def change(*tokens: DelegationToken) -> Change:
+        known = {each.id: each for each in tokens}
+        return lambda snapshot, _: replace(snapshot, tokens=known, read_at={**snapshot.read_at, "tokens": START})
+
+    older = (token("u", other, 1_000),) if other is not None else ()
+    found = changes_between(change(token("t", expires, 500), *older), change(*older))
+    times = [int(each.was or 0) for each in found if each.place.about == TokenTarget("t")]
+    assert times == ([] if ended is None else [round(start + ended * tick)])
 
 
 @pytest.mark.parametrize(
@@ -1635,6 +1661,13 @@ def test_a_change_taken_back_is_only_possibly_why_a_topic_ended_right_after_it(
     claims = after_a_change_taken_back(before, then, stop=stop, back=stop + 5)
     assert [words in each.title for each in claims] == [True] * (stop == WHEN), [each.title for each in claims]
     assert all((each.severity, each.certainty) == (Severity.WARNING, Certainty.POSSIBLE) for each in claims)
+
+
+@pytest.mark.parametrize(("stop", "is_named"), [(WHEN + 24, True), (WHEN + 72, False)])
+def test_a_limit_of_a_topic_may_refuse_a_record_minutes_later(stop: int, *, is_named: bool) -> None:
+    before, then = key("max_message_bytes", "1000000", "100")
+    claims = after_a_change_taken_back(before, then, stop=stop, back=stop + 2)
+    assert [each.certainty for each in claims if "put back" in each.title] == [Certainty.LIKELY] * is_named
 
 
 def test_a_change_that_newer_ones_push_out_was_not_taken_back() -> None:

@@ -414,7 +414,8 @@ def _ended_at(
     own = change.place.about
     broker = int(own.name) if isinstance(own, ConfigResource) and own.name.isdecimal() else None
     only = own.name if isinstance(own, ConfigResource) and own.type == codes.TOPIC else None
-    last = min(ended, change.at).timestamp() + SETTLES
+    # A topic's own config may refuse a later record, as one that is larger than those before it.
+    last = min(ended, change.at if only is None else change.at + BEFORE).timestamp() + SETTLES
     first = bisect_left(silent, -last, key=lambda each: -each.grew_at)
     topics = observations.last.snapshot.topics
     for each in islice(silent, first, None):
