@@ -32,16 +32,19 @@ async def _reviewed(field: Field, super_users: str, *, refuses: bool) -> AsyncIt
     await field.tool("kafka-acls", "--add", "--allow-principal", "User:alice", "--operation", "Read", "--group", "*")
     first = ",".join(f"{host}:{port}" for host, port in field.cluster.addresses[:2])
 
+    async def described() -> str:
+        """What the tool prints of the topic; an error if it has asked the broker that refuses it."""
+        asked = ("--describe", "--topic", "orders", "--bootstrap-server", first)
+        return await field.tool("kafka-topics", *asked, check=False)
+
     async def is_elected() -> bool:
         """Let the broker lead again what it should, as after each restart."""
         election = ("--election-type", "preferred", "--all-topic-partitions", "--bootstrap-server", first)
         await field.tool("kafka-leader-election", *election, check=False)
-        told = await field.tool("kafka-topics", "--describe", "--topic", "orders", "--bootstrap-server", first)
-        return f"Leader: {BROKER}" in told
+        return f"Leader: {BROKER}" in await described()
 
     async def is_alone() -> bool:
-        told = await field.tool("kafka-topics", "--describe", "--topic", "orders", "--bootstrap-server", first)
-        return f"Isr: {BROKER}\n" in told.replace("\t", "\n")
+        return f"Isr: {BROKER}\n" in (await described()).replace("\t", "\n")
 
     async with (
         field.producer("orders", rate=60, name="shop", user="alice"),
