@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import resource
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,16 +16,16 @@ if TYPE_CHECKING:
 
 BROKER = 2
 PARTITIONS = 60
-FEW, ENOUGH = 15, 2000
-"""Files that the broker may open beside those that it has open."""
+FEW, ENOUGH = 16, 4096
+"""Files that the broker may have open: fewer than it has from its start on, and more than it will ever need."""
 
 
 @asynccontextmanager
-async def _growing(field: Field, more: int) -> AsyncIterator[Begin]:
+async def _growing(field: Field, limit: int) -> AsyncIterator[Begin]:
     """Topics with traffic, and a broker with a limit of its own; then a topic with many partitions.
 
     Args:
-        more: files that the broker may open.
+        limit: files that the broker may have open from then on.
     """
     await field.topic("orders", partitions=3)
     async with field.producer("orders", rate=60), field.consumer("orders", "billing"):
@@ -34,13 +33,19 @@ async def _growing(field: Field, more: int) -> AsyncIterator[Begin]:
 
         async def begin() -> None:
             pid = field.cluster.pids[BROKER]
-            limit = len(await asyncio.to_thread(os.listdir, f"/proc/{pid}/fd")) + more
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, limit))
             await field.topic("devices", partitions=PARTITIONS)
-            await asyncio.sleep(10)
-            if (more == FEW) == _runs(pid):
-                raise RuntimeError(f"broker {BROKER} {'runs' if _runs(pid) else 'has ended'}")
-            if more == FEW and "Too many open files" not in field.cluster.server_log(BROKER):
+            if limit == ENOUGH:
+                await asyncio.sleep(10)
+                if not _runs(pid):
+                    raise RuntimeError(f"broker {BROKER} has ended")
+                return
+
+            async def has_ended() -> bool:
+                return not _runs(pid)
+
+            await field.until(has_ended, f"broker {BROKER} has ended", within=40)
+            if "Too many open files" not in field.cluster.server_log(BROKER):
                 raise RuntimeError(f"broker {BROKER} has ended for another reason")
 
         yield begin
@@ -54,7 +59,7 @@ def _runs(pid: int) -> bool:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The limit is below what the new partitions need."""
+    """The limit is reached, and the broker can open no file for the new partitions or for a checkpoint."""
     async with _growing(field, FEW) as begin:
         yield begin
 
