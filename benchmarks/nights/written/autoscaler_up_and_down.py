@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 GROUP = "resizer"
 WORK_MS = 12.0
-EVERY = 7.0
+EVERY = 4.0
 """Seconds between two decisions of the autoscaler."""
 
 
@@ -34,7 +34,7 @@ async def _scaling(field: Field, *, settles: bool) -> AsyncIterator[Begin]:
             reader = field.consumer("images", GROUP, name=f"{GROUP}-{number}", work_ms=WORK_MS, batch=60)
             return await stack.enter_async_context(reader)
 
-        await stack.enter_async_context(field.producer("images", rate=110))
+        await stack.enter_async_context(field.producer("images", rate=130))
         members = [await member(0), await member(1)]
         await field.reads(GROUP, "images")
         pods = [2, 3]
@@ -53,7 +53,7 @@ async def _scaling(field: Field, *, settles: bool) -> AsyncIterator[Begin]:
         async def begin() -> None:
             before = _given(members[0])
             rounds.add(asyncio.create_task(scale()))
-            await asyncio.sleep(4 * EVERY)
+            await asyncio.sleep(7 * EVERY)
             given = _given(members[0]) - before
             if (given >= 3) == settles:
                 raise RuntimeError(f"member 0 was given partitions {given} times")
