@@ -34,7 +34,7 @@ async def _scaling(field: Field, *, settles: bool) -> AsyncIterator[Begin]:
             reader = field.consumer("images", GROUP, name=f"{GROUP}-{number}", work_ms=WORK_MS, batch=60)
             return await stack.enter_async_context(reader)
 
-        await stack.enter_async_context(field.producer("images", rate=130))
+        await stack.enter_async_context(field.producer("images", rate=150))
         members = [await member(0), await member(1)]
         await field.reads(GROUP, "images")
         pods = [2, 3]
