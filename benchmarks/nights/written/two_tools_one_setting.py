@@ -1,0 +1,135 @@
+"""Two tools have different values for a setting of a topic, and each sets its own again after the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+TOPIC, KEY = "documents", "max.message.bytes"
+OLD, NEW = "20000", "1048588"
+EVERY = 8.0
+"""Seconds between two rounds of a tool: minutes in the field."""
+
+
+def _set(bootstrap: str, value: str) -> None:
+    """Set the value, as a tool does that compares nothing before."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "client.id": "reconciler"})
+    entry = ConfigEntry(KEY, value, incremental_operation=AlterConfigOpType.SET)
+    for done in admin.incremental_alter_configs(
+        [ConfigResource(ResourceType.TOPIC, TOPIC, incremental_configs=[entry])]
+    ).values():
+        done.result(20)
+
+
+@asynccontextmanager
+async def _reconciled(field: Field, values: Sequence[str]) -> AsyncIterator[Begin]:
+    """A topic with records of 50 kB, whose limit is set again and again.
+
+    Args:
+        values: what the tools set in turns.
+    """
+    rounds: set[asyncio.Task[None]] = set()
+    await field.topic(TOPIC, partitions=3, configs={KEY: NEW})
+    await field.topic("orders", partitions=3)
+
+    async def reconcile() -> None:
+        while True:
+            for value in values:
+                await asyncio.to_thread(_set, field.cluster.bootstrap, value)
+                await asyncio.sleep(EVERY)
+
+    async with (
+        field.producer(TOPIC, rate=10, value_bytes=50_000) as writer,
+        field.consumer(TOPIC, "search-index"),
+        field.producer("orders", rate=30),
+        field.consumer("orders", "billing"),
+    ):
+        await field.reads("search-index", TOPIC)
+        await field.reads("billing", "orders")
+
+        async def begin() -> None:
+            rounds.add(asyncio.create_task(reconcile()))
+            await asyncio.sleep(2 * EVERY + 2)
+            refused = sum(each.get("error") == "MSG_SIZE_TOO_LARGE" for each in writer.errors())
+            if bool(refused) != (OLD in values):
+                raise RuntimeError(f"{refused} records were refused")
+            if any(each.done() for each in rounds):
+                raise RuntimeError("the tools have stopped")
+
+        try:
+            yield begin
+        finally:
+            for each in rounds:
+                each.cancel()
+            await asyncio.gather(*rounds, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """One tool has the old limit and the other one the new limit."""
+    async with _reconciled(field, (OLD, NEW)) as begin:
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """Both have the same limit, and set it as often."""
+    async with _reconciled(field, (NEW, NEW)) as begin:
+        yield begin
+
+
+NIGHT = Night(
+    name="two tools set one setting",
+    source="https://github.com/strimzi/strimzi-kafka-operator/issues/4998",
+    story="The limit of a topic's records was raised in the repository of one tool, but another tool, which had "
+    "managed the topic before, still had the old limit and was still running. Each found the other's value at its next "
+    "round and set its own. The producer's large records were refused for minutes, taken for minutes, and refused.",
+    make=_make,
+    twin_story="Both tools have the same value, and set it again at each round.",
+    twin=_twin,
+    cause=Words(
+        (
+            r"documents",
+            r"max\.message\.bytes",
+            r"again and again|changed? again|and back|back and forth|to and fro|\btimes\b|twice|\bturns?\b|alternat|"
+            r"flip|toggl|keeps|revert|fight|changes? (every|between|each)|(two|both) (tools|values|people|programs)|"
+            r"repeated|overwrit",
+        )
+    ),
+    symptom=Words(
+        (
+            r"documents|search-index",
+            r"max\.message\.bytes|too large|refus|no (new |more )?(writes?|records?)|stopp|stands|silent|idle|fewer|"
+            r"dropp|fell|drop in",
+        )
+    ),
+    # To set it once more helps until the other tool's next round.
+    step=Words(
+        (
+            r"\btools?\b|operator|gitops|terraform|ansible|automation|\bwho\b|\bboth\b|one (place|source|of them)|"
+            r"agree|declar|pipeline|controller|somebody|someone|script",
+        )
+    ),
+    wrong=(
+        r"max\.message\.bytes\s*=\s*20000",
+        r"reset group",
+        r"delete group",
+        r"delete topic",
+        r"delete.?records",
+    ),
+)
