@@ -56,7 +56,7 @@ async def _reviewed(field: Field, super_users: str, *, refuses: bool) -> AsyncIt
             await field.with_properties(BROKER, {"super.users": super_users})
             await field.restart(BROKER)
             await asyncio.sleep(5)
-            await field.until(is_elected, f"broker {BROKER} leads again", within=60)
+            await field.until(is_elected, f"broker {BROKER} leads again", within=150)
             if refuses:
                 await field.until(is_alone, f"broker {BROKER} is alone in sync", within=WITHIN)
 
