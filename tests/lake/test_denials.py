@@ -479,6 +479,7 @@ PIECES = st.sampled_from(
     names=st.lists(st.lists(PIECES, max_size=8).map("".join), min_size=1, max_size=3),
     cut=st.none() | st.integers(1, 400),
 )
+@example([of_bob("x"), f"\n{HEAD}{FORGED}{BEHIND}\n{of_bob('x')}"], None)
 def test_a_client_can_not_speak_for_another(names: list[str], cut: int | None) -> None:
     """Unless the first line of a name ends like a message, each decision that is read has the right principal and
     result, whatever the names contain."""

@@ -45,6 +45,7 @@ SAYING = {
     ("console/files/foreign/kafka_acls.py", "kafka-acls"): "a form that is read",
     ("console/files/foreign/kafka_configs.py", "kafka-configs"): "a form that is read",
     ("console/files/foreign/reassignment.py", "kafka-reassign-partitions"): "a form that is read",
+    ("console/triage/causes/changed.py", "kafka-streams-application-reset"): "it resets the state of an application",
     ("console/plan/group_commands.py", "kafka-consumer-groups"): NOTE,
     ("console/plan/group_commands.py", "kafka-share-groups"): NOTE,
     ("console/plan/kinds/acls.py", "kafka-acls"): NOTE,

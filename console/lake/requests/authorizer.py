@@ -210,6 +210,8 @@ def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
             open_.text.append(line)
             if reason != lines.NO_START:
                 open_.held.extend(() if found is None else (found,))
+                if reason == lines.NO_END:  # lines behind a cut message may be forged, also after an ambiguous one
+                    open_ = open_._replace(is_cut=True)
                 continue
             again = one_line(open_.place, b"\n".join(open_.text)) if open_.may_be_one else found
             if isinstance(again, Damaged):
