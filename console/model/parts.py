@@ -74,7 +74,7 @@ class Part(StrEnum):
     RATES = "rates", About()
     LOG_RANGES = "log_ranges", About()
     OFFSETS_AT = "offsets_at", About()
-    TIERED = "tiered", About()
+    TIERED = "tiered", About("the offsets of tiered topics")
     TRANSACTIONS = "transactions", About(by_members=True)
     REPLICA_LOGS = "replica_logs", About("replicas without a leader")
 
