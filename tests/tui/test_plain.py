@@ -64,9 +64,9 @@ def test_a_trouble_is_heard_understood_mended_and_heard_to_be_gone() -> None:
         terminal.wait_for("the topic has 2 replicas")
         assert "F stages: a min ISR that can be met" in terminal.text
         terminal.send("fix\n")
-        terminal.wait_for("the last is: set topic checkout.gift-cards min.insync.replicas=1")
+        terminal.wait_for("the last is: set topic checkout.gift-cards min.insync.replicas=2")
         terminal.send("plan\n")
-        terminal.wait_for("1. topic checkout.gift-cards, min.insync.replicas, from 3 (topic) to 1 (topic)")
+        terminal.wait_for("1. topic checkout.gift-cards, min.insync.replicas, from 3 (topic) to 2 (topic)")
         terminal.send("check\n")
         terminal.wait_for("checked: 1 entity in 1 request")
         terminal.send("apply\n")
