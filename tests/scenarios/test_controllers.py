@@ -683,7 +683,12 @@ def leads(rows: list[dict[str, object]]) -> tuple[int, int]:
 
 
 def leader_by_kafka(kafka: KafkaCommands, real: QuorumCluster) -> tuple[int, int]:
+    """Return the leader and its epoch; (-1, -1) if the command asked a controller that has just started, and does not
+    know the metadata version yet.
+    """
     done = kafka.run(QUORUM, [*controllers(real), "describe", "--status"])
+    if "There is no finalized MetadataVersion" in done.err:
+        return -1, -1
     assert done.code == 0, done
     words = dict(line.split(":", 1) for line in done.out.splitlines() if ":" in line)
     return int(words["LeaderId"]), int(words["LeaderEpoch"])
