@@ -133,6 +133,12 @@ class LagTrend(Struct, frozen=True):
         return time_left(self.last.lag.total, self.rate)
 
     @property
+    def moving(self) -> list[Place]:
+        """The partitions with a commit since the poll with which the last one is compared."""
+        since = self.base.at
+        return [place for place, each in self.standing.items() if each.moved is not None and each.moved > since]
+
+    @property
     def longest_behind(self) -> model_time_lag.Behind:
         """The time for which the next record of the group has waited, in the partition with the longest wait."""
         if self.behind:

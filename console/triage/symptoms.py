@@ -440,8 +440,7 @@ def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
     """Return whether members may read well and commit later, since some commit each minute: the group has members, none
     of its offsets moved since the poll with which the last one is compared, and none is stuck yet.
     """
-    moved = any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
-    return not (group.is_vacant or moved or trend.stuck)
+    return not (group.is_vacant or trend.moving or trend.stuck)
 
 
 def _groups_symptoms(snapshot: Snapshot) -> dict[Key, Symptom]:

@@ -96,11 +96,6 @@ def _ago(observations: Observations, trend: LagTrend, seconds: float) -> datetim
     return at if at > observations.began else None
 
 
-def _moving(trend: LagTrend) -> list[Place]:
-    """Return the partitions with a commit since the poll with which the last one is compared."""
-    return [place for place, each in trend.standing.items() if each.moved is not None and each.moved > trend.base.at]
-
-
 def _rests(trend: LagTrend) -> bool:
     """Return whether no offset was committed for longer than usual, as far as commits were seen."""
     now = trend.last.at
@@ -290,7 +285,7 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
         stuck = [place for place in trend.stuck if not is_held(rows[place], observations.last.facts)]
         if not stuck:
             continue
-        beside = any(place not in trend.stuck for place in _moving(trend))
+        beside = any(place not in trend.stuck for place in trend.moving)
         if beside:
             # A bad record blocks one partition; a member whose partitions all stand still is blocked itself.
             whole = _of_whole_members(rows, frozenset(stuck))
@@ -319,7 +314,7 @@ def _outlasted(observations: Observations, reading: Reading) -> int:
     since = trend.last.at - trend.partitions[place].still
     intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=reading.group.name)), ())
     later = sum(each.began.timestamp() > since for each in intervals)
-    return later if later >= OFTEN and any(other != place for other in _moving(trend)) else 0
+    return later if later >= OFTEN and any(other != place for other in trend.moving) else 0
 
 
 def _of_whole_members(rows: Mapping[Place, PartitionLag], stuck: frozenset[Place]) -> list[list[PartitionLag]]:
@@ -592,7 +587,7 @@ def _slow_group(
     trend, is_empty, again = reading.trend, reading.group.is_vacant, len(lagged) > 1
     since = lagged[-1].began if lagged and lagged[-1].began > watched else None
     rebalanced = _rebalanced(rebalanced_at or (), trend)
-    if not _moving(trend) or (is_empty and _rests(trend)):
+    if not trend.moving or (is_empty and _rests(trend)):
         return None
     # A group without members may only commit now and then; if it had members, `_stopped` will soon report it.
     began = since or watched

@@ -90,14 +90,9 @@ def _get_on_elsewhere(reading: Reading | None, still: Sequence[symptoms.Symptom]
     """Return whether a member of a group that stands still in one of these partitions has committed in another one."""
     if reading is None or reading.trend is None or reading.lag is None:
         return False
-    trend, places = reading.trend, {(each.subject.topic, each.subject.partition) for each in still}
+    places, moving = {(each.subject.topic, each.subject.partition) for each in still}, {*reading.trend.moving}
     holders = {each.member for each in reading.lag.partitions if (each.topic, each.partition) in places and each.member}
-    return any(
-        (stands := trend.standing.get((each.topic, each.partition))) is not None
-        and (stands.moved or 0.0) > trend.base.at
-        for each in reading.lag.partitions
-        if each.member in holders
-    )
+    return any(each.member in holders and (each.topic, each.partition) in moving for each in reading.lag.partitions)
 
 
 def _moving(groups: set[str], known: Mapping[str, Reading], topics: Mapping[str, Topic]) -> Counter[int]:
@@ -106,9 +101,9 @@ def _moving(groups: set[str], known: Mapping[str, Reading], topics: Mapping[str,
     for group in groups:
         reading = known.get(group)
         trend = reading.trend if reading is not None else None
-        for (topic, number), each in trend.standing.items() if trend is not None else ():
+        for topic, number in trend.moving if trend is not None else ():
             partition = partition_in(topics.get(topic), number)
-            if partition is not None and trend is not None and (each.moved or 0.0) > trend.base.at:
+            if partition is not None:
                 found[partition.leader] += 1
     return found
 

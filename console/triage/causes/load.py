@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
-from console.model.lag_trend import LagTrend
 from console.model.numbers import first_few, time_of_day
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
@@ -52,7 +51,7 @@ def _next(snapshot: Snapshot, topic: str, partition: int) -> cause.Next:
         some = [
             name
             for name, trend in snapshot.lag_trends.items()
-            if _commits(trend) and partition_of(name, count) == partition
+            if trend.moving and partition_of(name, count) == partition
         ]
         whose = f": {first_few(sorted(some), FEW)}" if some else ""
         return cause.Next(
@@ -61,10 +60,6 @@ def _next(snapshot: Snapshot, topic: str, partition: int) -> cause.Next:
     if topic == TRANSACTIONS:
         return cause.Next("look at the producers with a transactional.id: one of them begins transactions too often")
     return cause.Next("look at the producer: records of one key all go to one partition")
-
-
-def _commits(trend: LagTrend) -> bool:
-    return any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
 
 
 CAUSES = (
