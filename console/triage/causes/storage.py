@@ -360,22 +360,24 @@ def _waiting(observations: Observations) -> Mapping[tuple[str, int], float]:
         and (partition := partition_in(snapshot.topics.get(place[0]), place[1])) is not None
     }
     sizes = held_sizes(snapshot, places.keys()) if places else {}
-    found, stands = {}, {}
+    found = {}
     for place, leader in places.items():
         held, segment = sizes.get(place, {}).get(leader), _segment(snapshot, place[0])
         first, end = snapshot.tiered[place].local_from, logs[place].last.end
         if held is None or segment is None or first >= end:
             continue
         much = held * (end - max(first, observations.tiers[place].to + 1)) / (end - first)
-        stands[place] = (at - observations.tiers[place].since).total_seconds()
-        if much >= SEGMENTS * segment and stands[place] >= segment / SLOWEST:
+        stands = (at - observations.tiers[place].since).total_seconds()
+        if much >= SEGMENTS * segment and stands >= segment / SLOWEST:
             found[place] = much
-    copied = {
-        partition.leader: max(at.timestamp() - tier.since.timestamp(), 0.0)
-        for place, tier in sorted(observations.tiers.items(), key=lambda each: each[1].since)
-        if tier.moved and (partition := partition_in(snapshot.topics.get(place[0]), place[1])) is not None
-    }  # leader -> the seconds since it copied something
-    return {place: much for place, much in found.items() if copied.get(places[place], stands[place]) >= STANDS}
+    copied_lately = {
+        partition.leader
+        for (topic, number), tier in observations.tiers.items()
+        if tier.moved
+        and (at - tier.since).total_seconds() < STANDS
+        and (partition := partition_in(snapshot.topics.get(topic), number)) is not None
+    }
+    return {place: much for place, much in found.items() if places[place] not in copied_lately}
 
 
 def _segment(snapshot: Snapshot, topic: str) -> int | None:
