@@ -231,7 +231,7 @@ class Replayed:
 
 
 def _unusual(protocol: Mapping[str, Any]) -> str:
-    """Return the features outside the default protocol, in one line."""
+    """Return the reason why a protocol is refused: its versions and features, and a remedy, in one line."""
     versions = f"{protocol['minReaderVersion']}, {protocol['minWriterVersion']}"
     features = dict.fromkeys([*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())])
     named = f" ({', '.join(features)})" if features else ""
@@ -304,7 +304,9 @@ def newest(files: Filesystem, folder: str, tries: int = 5) -> TableFiles:
 
 
 def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the metadata (`commitInfo`) of the kept commits, newest first, with `version`."""
+    """Yield the metadata (`commitInfo`) of the kept commits, newest first, with `version`; unreadable commits are left
+    out.
+    """
     for version in reversed(listed(files, folder).commits):
         with suppress(FileNotFoundError, ValueError):
             for action in _actions(files, folder, version):

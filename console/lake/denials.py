@@ -58,7 +58,7 @@ class Denied(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """A filter of denials. None does not filter."""
+    """A filter of denials. An attribute that is None does not filter."""
 
     cluster_id: str | None = None
     since: datetime | None = None
@@ -89,7 +89,9 @@ GROUP BY {", ".join(_THING)} ORDER BY max(last) DESC, {", ".join(_THING)}
 
 
 def denials(tables: reader.Tables, wanted: Wanted, limit: int = MOST) -> list[Denied]:
-    """Return at most `limit` denied accesses, the latest first, each with the change before it. Raises LakeError."""
+    """Return at most `limit` denied accesses, the latest first, each with the change that most likely caused it; empty
+    if the lake has no decisions of authorizers. Raises LakeError.
+    """
     access = tables.rows(schema.ACCESS, reader.Part.of(wanted.cluster_id))
     if access is None:
         return []
@@ -200,7 +202,9 @@ _At = tuple[str, str, str, str, datetime]
 
 
 def _reach(tables: reader.Tables, part: reader.Part, since: datetime) -> Mapping[_At, timedelta]:
-    """Return the time by which each change that polls showed may have been made earlier."""
+    """Return change -> the maximum time from the change to the poll that showed it; `BEFORE` (7 days) if it is longer
+    or unknown. Changes from other sources are left out.
+    """
     where = reader.Where().add("entity_type IN ('acl', 'scram')").between("event_ts", since, None)
     where.add("list_contains(?, source)", entities.POLL_SOURCES)
     columns = "cluster_id, entity_type, entity_key, attr, epoch_us(event_ts), ts_uncertainty_ms"

@@ -72,9 +72,9 @@ class Holder:
     host: str
     pid: int
     since: str
-    """ISO 8601 in UTC."""
+    """The time at which the run took the lock, ISO 8601 in UTC."""
     renewed: str
-    """ISO 8601 in UTC; only for leases."""
+    """The time of the last renewal, ISO 8601 in UTC; only for leases."""
 
     def __str__(self) -> str:
         return f"`{self.job}` of {self.user} on {self.host}, process {self.pid}, since {self.since} (run {self.run_id})"
@@ -129,7 +129,7 @@ def _user() -> str:
 
 
 class LakeBusy(LakeError):
-    """Another run writes to the lake. holder: that run, if the lock's file names it."""
+    """Another run writes to the lake. holder: that run; None if the lock's file does not name it."""
 
     def __init__(self, lock: str, holder: Holder | None) -> None:
         self.holder = holder
@@ -161,7 +161,7 @@ class Entry(NamedTuple):
     name: str
     is_folder: bool
     bytes: int
-    """The size of a file."""
+    """The size of a file; 0 for a folder."""
     tag: str = ""
     """The tag of an object, which changes with each write."""
 
@@ -191,7 +191,7 @@ class Filesystem:
 
         Raises:
             FileNotFoundError: there is no such file.
-            OSError: it can't be read, is not a regular file, or is larger than LARGEST.
+            OSError: it can't be read, is not a regular file, or, without a `length`, has more than LARGEST bytes left.
         """
         with open_plain(path) as file:
             if length is None and os.fstat(file.fileno()).st_size - start > LARGEST:

@@ -174,7 +174,7 @@ class PollTimes(NamedTuple):
     before: int | None
     """The time of the last poll before the new ones; None without one."""
     sure: int | None
-    """The time of the last poll that the log reached before; None without one."""
+    """The time of the last poll that the log covered before this batch; None without one."""
     after: int
     """The number of polls since the first new one."""
     new: int

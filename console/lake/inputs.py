@@ -78,7 +78,7 @@ class Topic(NamedTuple):
     options: Mapping[str, str]
     """The options of Spark's Kafka source, without secrets."""
     cluster_id: str
-    """The cluster of the lines in it."""
+    """The id of the cluster whose brokers wrote the lines in it."""
     zone: str
     """The time zone of the lines in it."""
 

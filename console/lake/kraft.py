@@ -477,7 +477,7 @@ class Window:
 
     at: int
     data: bytes
-    """The bytes of the file from `at` on, which contain them all."""
+    """The bytes of the file from `at` on, which contain all of `batches`."""
     batches: list[Batch]
 
     def of(self, batch: Batch) -> bytes:
@@ -492,7 +492,7 @@ class Damage:
     at: int
     data: bytes
     offset: int
-    """The least possible offset of the missing record."""
+    """The lowest possible offset of the missing record."""
     reason: str | None
     """The reason; None if the file ends within its last batch, as it does during a write. `data` is then the header of
     that batch.

@@ -103,7 +103,7 @@ class Lake:
 
         Args:
             where: a path or a URI.
-            files: the filesystem, for URIs of remote files.
+            files: the filesystem of a remote URI; None for files of this machine.
 
         Raises:
             NoLake: there is no lake.

@@ -516,8 +516,8 @@ class Polls(Source):
         return [] if start == end else [(name, self._lent) for name in end["files"]]
 
     def most_rows(self, start: Offset, end: Offset) -> int | None:
-        """Return the most rows that the local files can have, if they were compressed as well as any file is; None if a
-        file is in a bucket or can't be read.
+        """Return an upper estimate of the rows, from the size of the files (`LEAST_PACKED_ROW`); None if a file is in a
+        bucket or can't be read.
         """
         paths = [Path(self._folder, Path(name).name) for name, lent in self.parts(start, end) if not lent]
         if len(paths) < len(end["files"]):
@@ -581,7 +581,7 @@ class Journals(Source):
         yield from rows.to_batches()
 
     def committed(self, offset: Offset) -> None:
-        """Delete delivered journals that have not changed since."""
+        """Delete the delivered journals that have not changed since the read that ended at this offset."""
         files = borrowed(self._lent)
         for path, stats in landing.journal_tags(files, self._folder).items():
             if offset["seen"].get(path) == stats:

@@ -66,7 +66,7 @@ class Where:
         return self.add(f"({either})", *(name for entity in entities for name in entity))
 
     def like(self, column: str, pattern: str | None) -> Where:
-        """Require that the column's text equals this text, or matches it if it has `*` or `?`."""
+        """Require that the column's text equals a pattern, or matches it if it has `*` or `?`; None: any text."""
         if pattern is None:
             return self
         return self.add(f"{column} GLOB ?" if set(pattern) & set("*?") else f"{column} = ?", pattern)
@@ -803,7 +803,7 @@ class Window:
     until: datetime | None = None
     """The end of the time, excluded."""
     key: str | None = None
-    """A quota key."""
+    """A quota key, or a pattern with `*` and `?`."""
     principal: str | None = None
     """The user, with or without its `User:`."""
 

@@ -61,9 +61,13 @@ def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
 
 
 def news(lake: Lake, settings: Settings) -> list[str]:
-    """Return the streams that have work to do; release the data that the other streams have read. A stream whose input
-    is refused is one of them if any other has work: it then fails for itself. Raises UnreadableInput, OSError: an input
-    can't be read, and nothing else is to do.
+    """Return the names of the streams that have work to do, `GOLD` last; empty if there is no work. Release the data
+    that the other streams have read. A stream whose input is refused is returned if there is other work: its own run
+    then raises the error.
+
+    Raises:
+        UnreadableInput: an input is refused, and there is no other work.
+        OSError: an input can't be read.
     """
     found, refusals = [], []
     for name, make in SOURCES.items():
@@ -104,15 +108,17 @@ class Unjudged(NamedTuple):
     """The part of `history` that was not judged yet."""
 
     version: int
-    """The version of that table."""
+    """The present version of `history`."""
     clusters: frozenset[str] | None
-    """The clusters with new rows; None for any."""
+    """The clusters with new rows; None if all clusters have to be judged."""
     rules: tuple[str, ...]
     """The tables whose rules the operator has changed in their file."""
 
 
 def unjudged(lake: Lake) -> Unjudged | None:
-    """Return the part of `history` that violations and drift do not cover yet; None if they cover all of it."""
+    """Return the part of `history` that violations and drift do not cover yet; None if they cover all of it, by the
+    operator's present rules.
+    """
     version, note = lake.version(schema.HISTORY), next(lake.notes(schema.POLICY_VIOLATION), {})
     judged, differ = int(note.get("history", -1)), rules_differ(lake)
     if version <= judged and not differ:
@@ -209,7 +215,7 @@ def settings_of(plan: Plan) -> Iterator[Settings]:
 
 
 def begins(lake: Lake) -> dict[str, Offset]:
-    """Return the start offsets of sources without a checkpoint."""
+    """Return name -> start offset (`begin_of`) of the sources that have lost their checkpoint."""
     return {name: at for name, of in SOURCES.items() if (at := begin_of(lake, name, of.table)) is not None}
 
 

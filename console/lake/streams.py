@@ -295,8 +295,8 @@ def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
 
 
 def rows_of_records(batch: pa.RecordBatch, whose: Whose) -> Iterator[pa.RecordBatch]:
-    """Yield `counted.COUNTED` of records, by broker and partition. The position of a line is its offset. A record
-    without a value is left out; a record whose key names no broker is a damaged line.
+    """Yield rows of `counted.COUNTED` from records, by broker and partition. The position of a line is its offset. A
+    record without a value is left out; a record whose key names no broker is a damaged line.
 
     Args:
         batch: the columns key, value, partition, offset.

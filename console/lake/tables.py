@@ -134,7 +134,7 @@ class Tables:
         return "delta.`" + self.path(table).replace("`", "``") + "`"
 
     def read(self, table: lake_schema.Table, clusters: Iterable[str] | None = None) -> DataFrame:
-        """Return a table's rows, with partitions and `made`; none if it does not exist. clusters: ids, for a table
+        """Return a table's rows, with partitions and `made`; no rows if it does not exist. clusters: ids, for a table
         whose files are partitioned by cluster; None: all clusters.
         """
         if not self.exists(table):

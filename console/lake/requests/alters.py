@@ -39,7 +39,7 @@ class Change:
 
 
 def changes(api: str, request: Body, response: Body) -> tuple[Change, ...]:
-    """Return all changes of a request, in its order; none for an API that changes nothing. api: Kafka's name."""
+    """Return all changes of a request, in its order; empty for an API that changes nothing. api: Kafka's name of it."""
     read = _READERS.get(api)
     return () if read is None else tuple(read(request, response))
 
@@ -127,7 +127,9 @@ def _create_topics(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _delete_topics(request: Body, response: Body) -> Iterator[Change]:
-    """Yield topics deleted by name (to version 5) or by name or id; the response has the name of an existing id."""
+    """Yield the deletions of topics: by name up to version 5, later by name or id. Only the response has the name of a
+    topic that was given by id; if that is missing too, the key is the id.
+    """
     answers: Sequence[Body] = response.get("responses") or ()
     asked = request.get("topicNames") or request.get("topics") or ()
     if not answers:
@@ -201,4 +203,4 @@ _READERS: Mapping[str, Callable[[Body, Body], Iterator[Change]]] = MappingProxyT
     }
 )
 ALTER_APIS = frozenset(_READERS)
-"""Kafka's names of these APIs (ApiKeys)."""
+"""Kafka's names (ApiKeys) of the APIs that change a cluster's state."""

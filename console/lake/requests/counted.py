@@ -51,7 +51,7 @@ class Whose(NamedTuple):
     fold_at: int | None = None
     """See `to_utc`."""
     source: str = SOURCE
-    """The source of lines that can't be read."""
+    """The column `source` of unreadable lines."""
 
 
 _OURS = 3
@@ -260,7 +260,7 @@ def last_batches(
 
     Args:
         lines: the number of good lines.
-        bad: the damaged lines that count as such.
+        bad: the number of damaged lines that count against the log.
     """
     if damaged:
         rows = [_quarantined(whose, each) for each in damaged]

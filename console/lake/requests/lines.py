@@ -343,7 +343,7 @@ OF_BINARY = Form("no text", "Name a request log, as it was written or as .gz.")
 
 
 def form_of(text: bytes, message: bytes = MESSAGE, others: Form = OF_OTHERS) -> Form:
-    """Return the form of lines of which none is readable.
+    """Return the form of lines that are all unreadable.
 
     Args:
         message: the text with which the logger's messages begin.
@@ -545,9 +545,9 @@ Row = tuple[Any, ...]
 
 
 def altered(text: str, end_ts: datetime) -> list[Row]:
-    """Return the rows of a request's JSON; none if it changes nothing, or is incomplete (`one_line` reports those).
-
-    A change of an unknown form becomes one row: `UNREAD`.
+    """Return the rows of a request's JSON; empty if the request changes nothing, or if the JSON is incomplete
+    (`one_line` reports that). Changes of an unknown form become one row: `UNREAD`. end_ts: the time of the line, in
+    UTC.
     """
     try:
         read = json_of(text, may_repeat=True)
@@ -613,7 +613,7 @@ NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON, OLD = (
 NO_FIGURE = "a figure that no request has"
 TOO_DEEP = f"JSON of more than {DEEPEST} levels"
 OF_CUT_LINES = frozenset({NO_START, NO_END, NO_JSON})
-"""The reasons of which the usual cause is that something cuts long lines."""
+"""The reasons that usually mean that something cuts long lines."""
 
 
 class Line(NamedTuple):
@@ -640,7 +640,9 @@ def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
 
 
 def one_line(place: int, line: bytes) -> Line | Damaged | None:
-    """Parse a single line in any layout; None if the line does not look as if the request logger wrote it."""
+    """Parse a single line in any layout. Return `Damaged` if its request can't be read; None if the line does not look
+    as if the request logger wrote it. place: its byte position.
+    """
     stripped = line.rstrip(b"\r")
     found = taken(stripped)
     if found is None:

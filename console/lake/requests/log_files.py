@@ -605,7 +605,7 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
 
     Raises:
         OSError, EOFError: a file can't be read, for example a truncated gzip file; its path is in the text.
-        CutInPlaceError: a file lost what was read of it.
+        CutInPlaceError: a file lost lines that were read, and kept others.
     """
     known = {identity: dict(entry) for identity, entry in progress.items()}
     unread = {str(entry["place"]): identity for identity, entry in known.items()}
@@ -728,7 +728,9 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
 
 
 def part_bytes(size: int) -> int:
-    """Return the size of a part, if `size` bytes are read at once."""
+    """Return the size of a part in bytes: a 32nd (`PARTS`) of the new bytes, but 64 MiB to 512 MiB. size: the number of
+    new bytes in all files.
+    """
     return min(max(PART_BYTES, -(-size // PARTS)), LONGEST_PART)
 
 
@@ -740,6 +742,7 @@ def parts_of(logs: Sequence[BrokerLog], at_most: int | None = None) -> tuple[Par
 
     Raises:
         OSError, LogChangedError: a file can't be read.
+        AmbiguousHourError: see `fold_at`.
         zoneinfo.ZoneInfoNotFoundError: the zone is unknown.
     """
     size = at_most or part_bytes(sum(span.end - span.start for log in logs for span in log.spans))
@@ -763,7 +766,7 @@ def _parts(log: BrokerLog, span: Span, size: int) -> Iterator[Part]:
 
 
 def with_zone(part: Part, zone: str) -> Part:
-    """Return the part in another time zone. Raises OSError, LogChangedError."""
+    """Return the part in another time zone. Raises OSError, LogChangedError, AmbiguousHourError."""
     if zone == part.zone:
         return part
     with opened_as_planned(part.path, part.checks, part.patterns) as file:

@@ -29,7 +29,7 @@ class _Piece(NamedTuple):
     at: int
     """The place of `text` in the line."""
     text: bytes
-    """Its part of the container's line; of Docker, the content of a JSON string."""
+    """The part of the container's line; from Docker, as JSON escapes it."""
     is_open: bool
     """Whether the container's line goes on in the next piece."""
 
@@ -90,7 +90,9 @@ def end_of_rest(line: bytes, text: bytes) -> int:
 
 
 def open_end(text: bytes) -> int:
-    """Return the position of the pieces at the end of whole lines whose last one is open; the end if there are none."""
+    """Return the position of the open pieces at the end of a text of whole lines; the text's length if its last line is
+    not an open piece.
+    """
     cut = len(text)
     while cut:
         begin = text.rfind(b"\n", 0, cut - 1) + 1

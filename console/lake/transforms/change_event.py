@@ -32,8 +32,8 @@ def poll_changes(
 ) -> Iterator[kraft.Event]:
     """Yield the changes between polls, without their authors. beats: times of the polls of that entity type, in order.
 
-    The rows of an entity replace its former rows. A change is at the latest from the poll that first saw it, and at the
-    earliest from the poll of that entity type before; before the first poll nothing is known (`SINCE_BEFORE`).
+    The rows of an entity replace its former rows. A change was made between the last poll of that entity type that did
+    not see it and the poll that first saw it; before the first poll nothing is known (`SINCE_BEFORE`).
     """
     states: dict[int, dict[str, str | None]] = defaultdict(dict)
     for ts, attr, value in seen:
@@ -148,7 +148,7 @@ def changed_list(base: str, op: str, items: str) -> str:
 
 
 def author_changes(cluster_id: str, entity: kraft.Entity, authors: Iterable[Author]) -> Iterator[kraft.Event]:
-    """Yield the changes that authors report themselves, each once."""
+    """Yield the changes of requests and of the journal as events, without forwarded copies."""
     for each in authors:
         if each.is_copy:
             continue

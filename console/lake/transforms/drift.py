@@ -61,8 +61,8 @@ def _row(
 
 
 def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
-    """Yield the peers that differ from the majority; none if several values are equally frequent and inheritance does
-    not decide between them. peers: all compared peers, also those without a value.
+    """Yield rows for the peers that differ from the majority; no rows if several values are equally frequent and
+    inheritance does not decide between them. peers: all compared peers, also those without a value.
     """
     alike: dict[str | None, list[Peer]] = defaultdict(list)
     for peer in peers:

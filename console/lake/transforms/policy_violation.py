@@ -112,7 +112,7 @@ class OfCluster:
     saw_files: bool = False
     """Whether a poll showed its brokers' files."""
     brokers: dict[str, dict[str, list[Held]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
-    """The values of the brokers by attribute: those of the common default, and of the first broker that has any."""
+    """Attribute that policies inherit -> broker id, or `DEFAULT` for the common default -> the values."""
 
     def inherited(self, policy: Policy) -> Iterator[_Event]:
         """Yield the values that a policy's entities inherit: those of the brokers' common default, and for entities

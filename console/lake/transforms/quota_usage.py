@@ -400,9 +400,9 @@ FIGURES = {
     "throttled": "count(DISTINCT minute) FILTER (WHERE throttle_ms > 0)",
     "pressed": "max(rate_p95_10s) FILTER (WHERE throttle_ms > 0)",
 }
-"""Aggregates of all QUOTA_USAGE's minutes of a scope, as SQL, for a suggestion: the count of minutes with usage and
-with throttling (a minute with usage on two brokers counts once), and the highest 95th percentile among the throttled
-ones.
+"""Aggregates of all QUOTA_USAGE's minutes of a scope, as SQL, for a suggestion: the highest rate, the counts of minutes
+with usage and with throttling (a minute with usage on two brokers counts once), and the highest 95th percentile among
+the throttled minutes.
 """
 
 
@@ -460,8 +460,8 @@ def suggestions(figures: pa.Table) -> pa.Table:
 
 
 def two_digits_up(value: float, whole: bool) -> float:
-    """Return the next number with two significant digits: 1234 -> 1300. whole: whether it must be an integer of at
-    least 1.
+    """Return a positive value rounded up to two significant digits: 1234 -> 1300. whole: whether to return an integer
+    of at least 1; otherwise the result has at most four decimals.
     """
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     # 0.29 * 100 is not 29: the last of sixteen digits must not round up.
