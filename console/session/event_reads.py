@@ -102,7 +102,7 @@ class EventReads(scheduler.Scheduler):
             await session.read_whole(Part.VERSIONS)
 
     async def _read_quotas(self) -> None:
-        """Read all quotas; if they are very many, none, which `gaps` reports."""
+        """Read all quotas, unless they are too many (`Snapshot.quotas_sparse`), which `gaps` reports."""
         if not self._session.snapshot.quotas_sparse:
             await self._session.poll_quotas()
 
@@ -181,7 +181,9 @@ def gaps(snapshot: Snapshot, settings: ConnectionSettings, now: datetime) -> lis
 
 
 def unseen_since(snapshot: Snapshot, now: datetime) -> datetime | None:
-    """Return the time since which kac may have missed changes of some configs; None if all were read just now."""
+    """Return the time since which kac may have missed changes of some configs. None if all known configs were read
+    within twice the interval for events (`FOR_EVENTS`), and if no configs are known.
+    """
     oldest = min(snapshot.configs_at.values(), default=now)
     return oldest if now - oldest > timedelta(seconds=2 * FOR_EVENTS[Part.CONFIGS]) else None
 

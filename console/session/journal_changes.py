@@ -276,7 +276,7 @@ class Back(NamedTuple):
     staged: tuple[Staged, ...]
     """The edits that revert it, based on the edit's result; empty if it can't be reverted."""
     note: str
-    """The reason why the edit can't be reverted, or the part that can't be restored."""
+    """The reason why the edit can't be reverted, or the part that can't be restored; ``""`` without either."""
     secrets: tuple[str, ...] = ()
     """The keys whose values are kept nowhere, because they are secret."""
     lacks_them: Staged | None = None

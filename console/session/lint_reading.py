@@ -94,8 +94,8 @@ async def read_for_lint(
 
 
 async def _members(client: Client, groups: Mapping[str, Group]) -> Learned:
-    """Read the members of groups, without the lag. A group that is gone, or of which its coordinator knows only the
-    offsets, has none.
+    """Read the members of groups, without the lag. A group is read as one without members if it does not exist any
+    more, or if its coordinator knows only its offsets.
 
     Args:
         groups: the groups of a listing, by name.

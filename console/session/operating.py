@@ -70,7 +70,7 @@ class Operations(NamedTuple):
     open: tuple[Operation, ...]
     ended: tuple[Operation, ...] = ()
     holder: journal_operations.Holder | None = None
-    """The process that works on them; None if none does."""
+    """The process that works on them; None if no process does."""
 
 
 # -- the journal -------------------------------------------------------------------------------------------------------
@@ -241,10 +241,12 @@ async def work_on(
     pace: Pace | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Operation:
-    """Work on an operation until it ends, or until it made no progress for the pace's patience.
+    """Work on an operation until it ends or, if the pace leaves stalled operations (`Pace.leaves`), until it made no
+    progress for the pace's patience.
 
     Args:
         tell: receives a line for each event.
+        pace: the intervals between polls; None for those of `Pace`.
         on_progress: receives the progress after each poll.
 
     Returns:

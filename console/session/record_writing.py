@@ -101,7 +101,9 @@ async def with_records(
 
 
 def _encoded(records: Sequence[NewRecord], by_schema: Mapping[str, Schema]) -> list[NewRecord]:
-    """Return records with the parts that schemas encode; null stays null. Raises NotDecoded for the first misfit."""
+    """Return records with keys and values encoded by schemas; null stays null. by_schema: part (``key``, ``value``) ->
+    its schema. Raises NotDecoded for the first record that does not fit.
+    """
     made = []
     for number, record in enumerate(records, 1):
         parts = {part: getattr(record, part) for part in by_schema}
@@ -132,7 +134,7 @@ class _Room(Struct):
     bytes: int = MOST_BYTES
 
     def take(self, found: Sequence[Record], span: Span) -> None:
-        """Take room for records. Raises CommandError if there is none left."""
+        """Subtract the room that records take. Raises CommandError if they do not fit."""
         self.records -= len(found)
         self.bytes -= sum(of_record(each).size for each in found)
         if self.records < 0 or self.bytes < 0:

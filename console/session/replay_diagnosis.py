@@ -51,9 +51,11 @@ class Moment(Struct, frozen=True):
     """The failure if no broker answered, in which case the other fields are those of the last answered poll; None if
     one answered."""
     turned: bool = False
-    """Whether the verdict differs from that of the moment before."""
+    """Whether the causes or symptoms differ from those of the moment before, or an outage of all brokers begins or
+    ends.
+    """
     changed: bool = False
-    """Whether anything else differs."""
+    """Whether events happened since the moment before."""
 
 
 class ReplayDiagnosis:

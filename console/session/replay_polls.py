@@ -50,7 +50,7 @@ class OffsetsAsked(NamedTuple):
     stable: bool
     """Whether the isolation level is read_committed."""
     timestamp: int
-    """A special timestamp, or a time."""
+    """A time in milliseconds since 1970, or a special one: `LATEST`, `EARLIEST`, `MAX_TIMESTAMP` …"""
     places: tuple[Place, ...]
 
 

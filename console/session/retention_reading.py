@@ -43,8 +43,8 @@ def _trims(staged: Iterable[Staged]) -> list[TrimLog]:
 
 
 async def read_deletions(session: Session) -> dict[Slot, retention.Deletion]:
-    """Return the deletions by edits of the plan that shorten retention or delete records; read them unless that was
-    done some seconds ago.
+    """Return the deletions by edits of the plan that shorten retention or delete records; read them, unless they were
+    read within the last 30 s (`GOOD_FOR`).
 
     Never raises AdminError: the deletions have the failure, and the plan can be applied without them.
     """

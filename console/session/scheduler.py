@@ -153,7 +153,7 @@ def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float
 
     Args:
         parts: the parts that may be read.
-        turns: part -> its turn, also of the parts before these.
+        turns: part -> its turn, also for the parts in `after`.
         now: the present time in monotonic seconds.
     """
     due = [

@@ -471,7 +471,9 @@ def _is_less(found: TieredOffsets | None, known: TieredOffsets) -> bool:
 
 
 def tls_listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
-    """Return the listeners with TLS: those that brokers advertise, those of the voters, and that of the connection."""
+    """Return the listeners with TLS: those that brokers advertise, those of the voters and, if the context's connection
+    uses TLS, the address of each broker on it.
+    """
     listeners: dict[str, Listener] = {}
     for broker in snapshot.cluster.brokers:
         configs = snapshot.configs.get(broker_resource(broker.id))

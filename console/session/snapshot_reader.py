@@ -389,7 +389,7 @@ class SnapshotReader:
         (20,000); otherwise the caller reads all quotas instead.
 
         Returns:
-            False if the brokers refuse.
+            Whether the quotas were read; False if the brokers refuse.
         """
         from console.admin import quotas
 
