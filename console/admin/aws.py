@@ -93,7 +93,7 @@ class AwsLogin:
 
 
 def role_in(options: Mapping[str, str]) -> Role | None:
-    """Return the role in SASL's options; None if they name none."""
+    """Return the role in SASL's options; None if they name no role."""
     arn, *others = (options.get(f"aws.role.{name}") for name in ("arn", "session", "external.id", "region"))
     return None if arn is None else Role(arn, *others)
 

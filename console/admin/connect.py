@@ -332,7 +332,7 @@ def _unrecorded(what: str) -> errors.BrokerError:
 
 
 def _cluster_named(link: Link, name: str) -> _Cluster:
-    """Return a Connect cluster of the context. Raises UnknownCluster as a BrokerError."""
+    """Return a Connect cluster of the context. Raises BrokerError (UNKNOWN_CONNECT) if the context does not name it."""
     known = _clusters_of(link)
     if name not in known:
         there = ", ".join(known) or "none"
@@ -345,7 +345,9 @@ def _cluster_named(link: Link, name: str) -> _Cluster:
 
 
 def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
-    """Return the cluster of a connector, and its name there. Raises UnknownCluster as a BrokerError."""
+    """Return the Connect cluster of a connector, and the connector's name there. Raises BrokerError (UNKNOWN_CONNECT)
+    if the context does not name the cluster.
+    """
     cluster, connector = connect.split_name(name)
     return _cluster_named(link, cluster), connector
 
@@ -355,8 +357,8 @@ def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
 
 async def describe_connect(link: Link) -> connect.ConnectListing:
     """Return all Connect clusters of the context with their connectors and configs; for a cluster that did not answer,
-    the reason. Clusters do not wait for each other. Raises NotRecorded in a replay, if the record has no answer yet at
-    its present time.
+    the reason. Clusters do not wait for each other. Raises BrokerError (NOT_RECORDED) in a replay, if the record has no
+    answer yet at its present time.
     """
     if (recorded := _recorded(link)) is not None:
         return recorded
@@ -555,7 +557,7 @@ def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> 
 
 
 async def describe_configs(link: Link, resources: Iterable[model_config.ConfigResource]) -> model_config.ConfigListing:
-    """Return the config of each connector and the loggers of each Connect cluster, or the reason why there are none."""
+    """Return the config of each connector and the loggers of each Connect cluster, or the failure to read them."""
     if (recorded := _recorded(link)) is not None:
         wanted = {each: each in recorded.configs for each in resources}
         gone = _unrecorded("this connector").failure
@@ -655,7 +657,7 @@ async def describe_offsets(link: Link, name: str) -> tuple[ConnectOffset, ...]:
 async def list_offsets(
     link: Link, names: Iterable[str]
 ) -> tuple[Mapping[str, tuple[connect.ConnectorOffset, ...]], Mapping[str, Failure]]:
-    """Return the offsets of connectors by kac's names, and the reason why a connector has none."""
+    """Return kac's name of a connector -> its offsets, and name -> the failure to read them."""
     found: dict[str, tuple[connect.ConnectorOffset, ...]] = {}
     failures: dict[str, Failure] = {}
 
@@ -670,8 +672,8 @@ async def list_offsets(
 
 
 async def describe_loggers(link: Link) -> tuple[Sequence[tuple[str, connect.Logger]], Mapping[str, Failure]]:
-    """Return the loggers of the answering worker of each Connect cluster, with the cluster; and cluster -> the reason
-    why it has none.
+    """Return the loggers of the answering worker of each Connect cluster, with the cluster; and cluster -> the failure
+    to read them.
     """
     failures: dict[str, Failure] = {}
 

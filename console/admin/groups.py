@@ -634,7 +634,7 @@ def lags(
 
     Args:
         told: the lags of a share group, which are not the distance to the end: records after its start offset may be
-            acknowledged already.
+            acknowledged already. None for other groups.
     """
     rows = []
     for place in places:
