@@ -159,9 +159,9 @@ async def silent_brokers(link: Link, within: float) -> frozenset[int]:
 
 
 async def silence(link: Link, within: float) -> model_cluster.Silence:
-    """Return the known brokers that do not answer within `within` seconds; and of these, those whose hosts refuse
-    connections, those that close connections at once, and those that refuse the login. Raises AdminError if no broker
-    answers.
+    """Return the known brokers that do not answer within `within` seconds; among them, those whose hosts refuse
+    connections, those that close connections at once, and those that refuse the login; and the seconds until the answer
+    of each other broker. Raises AdminError if no broker answers.
     """
     found, took = await link.silence(within)
 

@@ -482,8 +482,8 @@ class Link:
             timeout: the seconds for the whole call, retries included; None for the settings' request timeout.
             change: True for a request that may change something; without it such a request is refused, unless its bytes
                 mark it as validate-only.
-            proposed: the version of a proposal to use instead (see `proposes`).
-            at_most: the highest version to use, though both sides support a higher one.
+            proposed: the version of a proposal to use instead (see `proposes`); None for a version of Kafka's.
+            at_most: the highest version to use, though both sides support a higher one; None for any.
 
         Raises:
             OutcomeUnknown: the bytes of a change may have been sent, and no answer came.
@@ -597,8 +597,8 @@ class Link:
         return await self.routes.nodes()
 
     async def silence(self, within: float) -> Probed:
-        """Return how the known brokers answer ApiVersions within `within` seconds. After the first answer the others
-        get less time, see `silent_nodes`.
+        """Return the errors of the known brokers that do not answer ApiVersions within `within` seconds, and the times
+        of the others. After the first answer the others get less time, see `silent_nodes`.
 
         kac asks all brokers at once, each on a new connection; on a very large cluster only the first 64
         (`CONCURRENCY`), which suffices to see whether the cluster is up. It retires the connections to silent brokers.

@@ -143,7 +143,7 @@ _MAY_NOT_ALTER = Failure(
 
 
 def _naming_right(outcome: changes.Outcome) -> changes.Outcome:
-    """Return the outcome; its failure names the missing right."""
+    """Return the outcome. If a right on the cluster is missing, its failure names the right."""
     if outcome.failure is not None and outcome.failure.name == _MAY_NOT_ALTER.name:
         return changes.Outcome(outcome.target, outcome.status, _MAY_NOT_ALTER)
     return outcome

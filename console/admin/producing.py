@@ -164,8 +164,8 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
     # -- one round -----------------------------------------------------------------------------------------------------
 
     async def _round(self, sendings: Mapping[NewRecords, Sending], seconds: float) -> dict[NewRecords, Answer]:
-        """Send each batch to its leader, once. Return the answers; those without a leader, or all if the topics can't
-        be described, have a failure.
+        """Send each batch to its leader, once. Return the answer for each batch: a failure for a batch whose partition
+        has no leader, and for all batches if the topics can't be described.
         """
         by_place = {(each.topic, each.number): each for each in sendings}
         try:

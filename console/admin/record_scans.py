@@ -160,7 +160,7 @@ class KeepingScan(Scan):
         self._found = []
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Keep all of these records; return none."""
+        """Keep all of these records; return an empty sequence."""
         self._found += found
         return ()
 
@@ -193,7 +193,9 @@ class LatestScan(Scan):
         return len(self._latest)
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Keep each record in place of the former one of its key; a record without a key replaces none."""
+        """Keep each record in place of the former one of its key; return an empty sequence. Records without a key are
+        left out.
+        """
         for record in found:
             if record.key is None:
                 continue
@@ -272,7 +274,7 @@ class BackwardScan(Scan):
         return self.broken
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Keep the newest records; return none."""
+        """Keep the newest records; return an empty sequence."""
         self._found += found
         if len(self._found) > 2 * self._count:
             self._forgotten = self._found[-self._count - 1].offset + 1
@@ -413,7 +415,7 @@ class Sieve:
         self.undecided = 0
         """The number of records that could not be decoded for the filter."""
         self.literals = wanted.literals() if self._is_plain else ()
-        """Texts that every matching record contains; none if masks or schemas change the bytes of contents."""
+        """Texts that every matching record contains; empty if masks or schemas change the bytes of contents."""
 
     def passing(self, found: Iterable[model.Record], scan: Scan) -> Iterator[model.Record]:
         """Yield the records before the end of a scan that pass the filter, and move the scan's position."""

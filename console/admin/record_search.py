@@ -275,7 +275,7 @@ def _scan(
         at: start offset; for the newest records, their end (excluded).
         until: the offset at which to stop.
         merging: whether the first records of all partitions are merged.
-        keys: the most keys of which the newest record is kept.
+        keys: the largest number of keys whose newest record is kept.
     """
     start, end = span
     if search.latest_by_key:
@@ -304,8 +304,8 @@ def _odd_start(place: model.Place, at: int, start: int, end: int) -> list[str]:
 
 
 def _in_remote_storage(scans: Sequence[Scan], local: Mapping[model.Place, int]) -> list[str]:
-    """Return a line for each topic of which the search begins in remote storage. local: the first offset on the
-    leader's disk.
+    """Return a line for each topic with partitions whose search begins in remote storage. local: partition -> the first
+    offset on its leader's disk.
     """
     remote: dict[str, list[int]] = {}
     for scan in scans:

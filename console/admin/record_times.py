@@ -1,4 +1,4 @@
-"""The timestamps of the records at some offsets: a small Fetch for each, of which kac keeps only the timestamp.
+"""The timestamps of the records at some offsets: kac sends a small Fetch for each, and keeps only the timestamp.
 
 It reads as a consumer without a group would (read_uncommitted, so that an open transaction hides nothing). If the
 record at an offset is gone (compaction, a transaction's marker) it reads the next one, as a consumer at that
