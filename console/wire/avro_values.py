@@ -31,6 +31,7 @@ def native(named: Mapping[str, Any], schema: Any, value: Any, where: str = "it",
     Args:
         named: the schema's types by name.
         where: the place in the document, for messages.
+        depth: the nesting depth of the value.
 
     Raises:
         NotDecoded: the value does not fit the schema.
@@ -74,8 +75,8 @@ def _record(named: Mapping[str, Any], schema: Any, value: Any, where: str, depth
 
 
 def _branch(named: Mapping[str, Any], schemas: list[Any], value: Any, where: str, depth: int) -> Any:
-    """Return a value with the branch of a union that it fits: the first one, but bytes only if no other branch does.
-    None for null, if the union allows it. Raises NotDecoded if the value fits no branch.
+    """Return a value with the branch of a union that it fits: the first such branch, but bytes or fixed only if the
+    value fits no other. Return None for null, if the union allows it. Raises NotDecoded if the value fits no branch.
     """
     if value is None and "null" in schemas:
         return None

@@ -29,7 +29,8 @@ _AS_TEXT = frozenset({"Timestamp", "Duration", "FieldMask"})
 _WRAPPERS = frozenset(
     f"{name}Value" for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
-"""Google's types with a JSON form of their own, in addition to ``Struct``, ``ListValue``, ``Value`` and ``Any``."""
+"""Google's types whose JSON form is that of their only value. ``Struct``, ``ListValue``, ``Value`` and ``Any`` have
+forms of their own, too."""
 
 
 def missing() -> str:
@@ -46,7 +47,8 @@ def protobuf_decoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
 
     Returns:
         A function of a payload, of its message's indexes unless they precede it, and of an allowance. It returns JSON
-        with the fields' original names, with bytes in base64 and 64-bit numbers as numbers.
+        with the fields' original names, with bytes in base64 and 64-bit numbers as numbers. It raises NotDecoded for a
+        payload that is no such message, or exceeds a bound.
 
     Raises:
         NotDecoded: the descriptors are invalid, or the extra is missing.
@@ -172,8 +174,7 @@ def _at_indexes(inner: list[Any], indexes: Sequence[int]) -> list[str]:
 
 
 def _by_name(names: Sequence[list[str]], name: str) -> list[str]:
-    """Return the only message with a name, which may lack its enclosing names.
-
+    """Return the name of the only message with this name, after the names of the enclosing ones, which `name` may lack.
     Raises:
         NotDecoded: no message has the name, or several have it.
     """

@@ -91,8 +91,8 @@ class Batch(NamedTuple):
 
 
 def batches(data: bytes) -> Iterator[Batch]:
-    """Yield the batches in the bytes of a partition, in order. The last one is left out if it is cut off, unless it is
-    the only one. A batch of an impossible length has a problem, and nothing after it is read.
+    """Yield the batches in the bytes of a partition, in order. If the last batch is cut off, it is left out; as the
+    only one, it has a problem. So has a batch of an impossible length, and nothing after it is read.
     """
     view, at = memoryview(data), 0
     while len(data) - at >= _ENTRY.size:
@@ -190,7 +190,9 @@ def _never() -> bool:
 
 
 def unpack(batch: Batch, scratch: Scratch, limit: int = MOST_UNPACKED) -> None:
-    """Decompress the records of a batch of format v2 into a scratch. Raises BatchDamage."""
+    """Decompress the records of a batch of format v2 into a scratch. limit: the maximum size of the decompressed
+    records in bytes. Raises BatchDamage.
+    """
     if batch.problem:
         raise BatchDamage(batch.problem)
     try:
@@ -274,7 +276,7 @@ def records(
     """Return the records of a batch from an offset on, decoded one by one.
 
     Args:
-        limit: the most bytes of its decompressed records.
+        limit: the maximum size of its decompressed records in bytes.
         is_over: a function called repeatedly while earlier records are skipped; True ends the read.
 
     Raises:
@@ -415,7 +417,7 @@ def _message(data: memoryview) -> Batch:
 
 
 def _inner_set(body: memoryview) -> tuple[memoryview, str]:
-    """Return the compressed value of a message, and its problem or ``""``."""
+    """Return the compressed value of a message, and ``""``; or the body itself, and the problem with it."""
     try:
         _, at = _old_field(body, 0)
         value, _ = _old_field(body, at)
