@@ -81,7 +81,7 @@ def find_java(environ: Mapping[str, str]) -> Java:
 
 
 def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
-    """Yield the Java installations of this machine, usable or not, in the order of preference."""
+    """Yield the Java installations that kac finds on this machine, usable or not, in the order of preference."""
     if environ.get("JAVA_HOME"):
         yield inspected(Path(environ["JAVA_HOME"], "bin", "java"), "JAVA_HOME")
     with suppress(FileNotFoundError):
@@ -222,8 +222,8 @@ def groups_of(lake: str, *, topics: bool) -> frozenset[Group]:
 
 
 def lacking_jars(environ: Mapping[str, str], groups: Collection[Group]) -> tuple[Jar, ...]:
-    """Return the jars for these purposes that the cache lacks: missing, not a file of this user, or with other
-    content.
+    """Return the jars for these purposes that the cache lacks: their file is missing, is not a regular file of this
+    user, or has other content.
     """
     folder = jar_folder(environ)
     return tuple(each for each in jars_of(groups) if digest_of(folder / each.file) != each.sha256)
@@ -257,7 +257,9 @@ def spark_jars(
 
 
 def fetched_to_try(environ: Mapping[str, str], jar: Jar, java: Path) -> str:
-    """Fetch one jar into a temporary folder, as a test of the source. Return the error text; ``""`` on success."""
+    """Fetch one jar into a temporary folder, to test whether jars can be fetched. Return the error text; ``""`` on
+    success.
+    """
     try:
         with tempfile.TemporaryDirectory(prefix="kac-jar-") as scratch:
             _bring(environ, [jar], java, Path(scratch))
@@ -455,8 +457,8 @@ def usable(archive: Archive) -> bool:
 
 
 def start_options(archive: Archive, recording: Path | None) -> list[str]:
-    """Return the Java options that use the archive. If it is not usable, return the options that record the loaded
-    classes in a file, or none if a dump of the archive has failed.
+    """Return the Java options that use the archive. If it is not usable, return the option that records the loaded
+    classes in a file; an empty list if a dump of the archive has failed, or without a file.
 
     Args:
         recording: the file; None to record nothing.
