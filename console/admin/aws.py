@@ -47,7 +47,7 @@ class AwsLogin:
         Args:
             profile: name in AWS' files; None for the order of AWS' own tools.
             limit: seconds to get credentials.
-            role: role to assume with these credentials.
+            role: role to assume with these credentials; None to use them directly.
         """
         self._source, self._limit = AwsSource(profile, limit, role), limit
         self._signed: tuple[AwsKeys, str] | None = None

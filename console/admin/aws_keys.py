@@ -75,7 +75,7 @@ logging.getLogger("botocore").setLevel(logging.CRITICAL)
 
 
 class AwsKeys(NamedTuple):
-    """AWS credentials."""
+    """AWS credentials. token: the session token; None for long-term credentials."""
 
     access_key: str
     secret: Secret
@@ -108,7 +108,7 @@ class AwsSource:
         Args:
             profile: name; None for the order of AWS' own tools.
             limit: seconds, for a command and for each request.
-            role: role to assume with these credentials.
+            role: role to assume with these credentials; None to use them directly.
         """
         self._profile, self._limit, self._role = profile, limit, role
         self._lock = threading.Lock()

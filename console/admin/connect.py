@@ -703,7 +703,9 @@ class _ConnectSender(delivery.ServiceSender[R, X]):
     """The base of changes of connectors."""
 
     async def require(self) -> None:
-        """Refuse a change by a read-only client, and of a Connect cluster that works with other brokers."""
+        """Raise ReadOnly for a change by a read-only client, and WrongCluster for one of a Connect cluster that works
+        with other brokers; and other AdminErrors.
+        """
         await super().require()
         ours = self.link.routes.cluster_id
         for name in {self.place(target)[0].name for target in self.targets()}:

@@ -201,7 +201,7 @@ class ServiceSender(Sender[R, T]):
     """Seconds that the service may need to carry out a change after its answer."""
 
     async def require(self) -> None:
-        """Refuse a change by a read-only client."""
+        """Raise ReadOnly for a change by a read-only client."""
         if not self.validate_only and self.link.settings.read_only:
             raise ReadOnly(self.request.api)
 

@@ -1085,7 +1085,9 @@ def offset_at(
 
 
 def _explained(group: str, code: int, message: str | None = None) -> Answer:
-    """Return a coordinator's answer; add a text if it refuses a group with members and returns only a code."""
+    """Return a coordinator's answer, with a text if the coordinator refuses to change a group with members, since such
+    an answer has only a code.
+    """
     if code in _JOINED:
         return ErrorCode.non_empty_group, f"group {group} has members now ({errors.error_name(code)}): one has joined"
     return code, message
@@ -1101,7 +1103,7 @@ async def _at_coordinator(
     since: str = "",
 ) -> Any:
     """Return the answer of the group's coordinator to a change. A coordinator that refuses the whole change because the
-    group has moved has applied nothing, so the change is sent to the next coordinator.
+    group has moved has applied nothing, so the change is sent to the next coordinator. Raises AdminError.
     """
 
     if link.settings.read_only:

@@ -442,9 +442,11 @@ class Link:
         """Make a link without connections.
 
         Args:
-            record: a callback for all frames.
-            tap: the receiver of the flight record's data.
-            connections: a replacement for the connections to the brokers of the settings, such as those of a record.
+            record: a callback for all frames; None without one.
+            tap: the receiver of the flight record's data; None without a record.
+            connections: a replacement for the connections to the brokers of the settings, such as those of a record;
+                None
+                to connect to the brokers.
         """
         self.settings = settings
         own = connections or Connections(settings, record, tap)
@@ -554,7 +556,7 @@ class Link:
 
         Args:
             timeout: seconds for everything; None for the settings' request timeout.
-            prepare: a callback after the request is written, while the broker works on it.
+            prepare: a callback after the request is written, while the broker works on it; None without one.
         """
         return await self._send(_Request(api, asked, to, self._deadline(timeout), False, None, prepare))
 

@@ -183,11 +183,13 @@ def moved(
     move: cluster.Reassignment | None,
     original: tuple[int, ...] | None = None,
 ) -> changes.Status:
-    """Return the outcome of a move: applied if the partition is on the wanted replicas or moves there.
+    """Return the outcome of a move: APPLIED if the partition is on the wanted replicas or moves there, else
+    NOT_APPLIED; UNKNOWN if the partition was not described.
 
     Args:
         wanted: the replicas; None for a cancelled move, which is applied if the partition no longer moves, and is on
             its original replicas if these are given.
+        move: the partition's present move; None if it does not move.
     """
     if partition is None:
         return changes.Status.UNKNOWN

@@ -175,7 +175,7 @@ class LatestScan(Scan):
     keeps = True
 
     def __init__(self, place: model.Place, start: int, end: int, at: int, keys: int, until: int | None = None) -> None:
-        """Make a scan. keys: the number of keys after which the scan ends."""
+        """Make a scan. keys: the number of keys after which the scan ends; the other arguments are as in `Scan`."""
         super().__init__(place, start, end, at, until)
         self._keys = keys
         self._latest: dict[bytes, model.Record | int] = {}

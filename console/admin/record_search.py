@@ -120,8 +120,8 @@ async def search(
         search: the topics and ranges.
         wanted: the filter, which gets records in the form that may be shown; None for all records.
         decoder: decodes and masks the records for display; None for neither schemas nor masks.
-        registry: the registry of the decoder; the filter waits for its schemas.
-        halt: a switch that ends the search.
+        registry: the registry of the decoder, for whose schemas the filter waits; None to wait for no schemas.
+        halt: a switch that ends the search early; None without one.
 
     Raises:
         BrokerError: a group, or all the topics or partitions, can't be read.
@@ -272,8 +272,8 @@ def _scan(
 
     Args:
         span: start and end of the log.
-        at: start offset; for the newest records, their end (excluded).
-        until: the offset at which to stop.
+        at: start offset; for the newest records, their end (excluded). None for the start, or the end, of the log.
+        until: the offset at which to stop (excluded); None for the end of the log, or, with `follow`, for no end.
         merging: whether the first records of all partitions are merged.
         keys: the largest number of keys whose newest record is kept.
     """

@@ -64,8 +64,8 @@ async def record_times(
 
 
 async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float) -> Written | None:
-    """Return the timestamp of a record, or the reason why the partition does not show it; None if no answer comes in
-    time.
+    """Return the timestamp of a record, or the reason why the partition does not show it; None if no answer comes
+    before the deadline, which is on the loop's clock.
     """
     leader = -1 if topic is None else next((p.leader for p in topic.partitions if p.number == spot.partition), -1)
     offset = at = spot.offset

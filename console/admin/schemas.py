@@ -502,7 +502,7 @@ class _SchemaSender(delivery.ServiceSender[R, X]):
     has_check = True
 
     async def require(self) -> None:
-        """Refuse a change by a read-only client, and without a registry."""
+        """Raise ReadOnly for a change by a read-only client, BrokerError without a registry."""
         await super().require()
         _registry_of(self.link)
 

@@ -154,7 +154,7 @@ class DataFile:
     """A Parquet file of a table."""
 
     parts: Mapping[str, str | None]
-    """The values of its partition columns."""
+    """Partition column -> the value of all its rows; None for null."""
     rows: int
     bytes: int
     written: int = 0

@@ -147,7 +147,7 @@ class Lock:
     """A lock of a lake that this process holds."""
 
     former: Holder | None
-    """The former holder, if it died without releasing the lock."""
+    """The former holder, if it died without releasing the lock; otherwise None."""
     is_held: Callable[[], bool]
     """Returns whether the lock is still held."""
 

@@ -67,7 +67,7 @@ class RequestTopic(_Input, frozen=True):
     topic: str
     cluster_id: str
     context: str | None = None
-    """The context of the topic's cluster, which may be another cluster."""
+    """The context of the cluster that has the topic, which may be another cluster; None for the default context."""
     time_zone: str = "UTC"
 
 

@@ -191,7 +191,7 @@ class Ending(NamedTuple):
     error: str | None = None
     """The error from the brokers; None without one."""
     message: str | None = None
-    """The message from the brokers."""
+    """The message from the brokers; None without one."""
 
 
 def endings(intent: journal_lines.IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:

@@ -47,7 +47,7 @@ class LogFile:
     then: int | None = None
     """The first offset of the next segment in the folder; None for the last one."""
     data: bytes | None = field(default=None, repr=False, compare=False)
-    """The content, if it is in memory and not in a file."""
+    """The content, if it is in memory; None if it is in the file."""
 
     def opened(self) -> BinaryIO:
         """Open the file for reading. Raises FileNotFoundError, OSError."""

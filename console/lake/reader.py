@@ -234,9 +234,9 @@ class Tables:
 
         Args:
             where: a path or a URI.
-            files: the filesystem of a lake that is not on this machine.
-            former: an instance for the same lake. The new instance takes over its caches and its connection: closing
-                either instance closes both.
+            files: the filesystem of a lake that is not on this machine; None to choose it by `where`.
+            former: an instance for the same lake, or None. The new instance takes over its caches and its connection:
+                closing either instance closes both.
 
         Raises:
             NoLake, DamagedLake, LakeError: the lake can't be read; the text has a remedy.
@@ -453,7 +453,7 @@ class Change(NamedTuple):
 
     @property
     def place(self) -> tuple[timedelta, str, str, str, str]:
-        """The sort key of a timeline: from late to early, then by names."""
+        """The sort key of a timeline: from late to early, then by cluster, entity and attribute."""
         return (EPOCH - self.valid_from, *self[:4])
 
 
@@ -499,7 +499,7 @@ class Usage(NamedTuple):
     quota_value: float | None
     level: int | None
     rate_max: float | None
-    """The highest rate, in bytes/s or %."""
+    """The highest rate over ten seconds, in bytes/s or %."""
     rate_avg: float | None
     """The mean rate, in bytes/s or %."""
     utilisation: float | None
@@ -858,7 +858,8 @@ def _latest(
     them.
 
     Args:
-        where: the conditions of the rows.
+        where: the conditions of the rows; None for all rows.
+        column: the column; ``""`` for the first column of times.
     """
     found: dict[str, datetime] = {}
     latest = f"cluster_id, epoch_us(max({column or time_column(table)}))"
@@ -951,9 +952,9 @@ class FleetFreshness(NamedTuple):
     as_of: datetime | None
     """The time of the newest observation; None if no cluster has one."""
     oldest: datetime | None
-    """The earliest of the clusters' newest observations."""
+    """The earliest of the clusters' newest observations; None if no cluster has one."""
     oldest_cluster: str
-    """The cluster with that observation."""
+    """The cluster with that observation; ``""`` without one."""
     built: datetime | None
     """The time of the last write; None if there are no files."""
     run: str | None

@@ -436,7 +436,9 @@ class FrameReceiver(asyncio.BufferedProtocol):
             self._buffer, self._filled = buffer, left
 
     def eof_received(self) -> bool | None:
-        """Tell the inner protocol that the peer has closed its side; return its answer."""
+        """Tell the inner protocol that the peer has closed its side. Return its answer: whether the transport stays
+        open, None for no.
+        """
         return self._inner.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -35,9 +35,9 @@ class Keys(NamedTuple):
     principal: str | None = None
     """``name@REALM``; None for the default principal."""
     keytab: str | None = None
-    """The path of the principal's keys, used to get and renew tickets."""
+    """The path of the principal's keys, with which tickets are obtained and renewed; None to use a cache's tickets."""
     cache: str | None = None
-    """The path of a ticket cache."""
+    """The path of a ticket cache; None for the default cache."""
 
 
 class _Oid(Structure):

@@ -103,8 +103,8 @@ async def log_in(
     host: str,
     shaken: Awaitable[RawResponse] | None = None,
 ) -> float:
-    """Authenticate a new connection, or an open one again (KIP-368). shaken: the response to `handshake`, if it was
-    sent already.
+    """Authenticate a new connection, or an open one again (KIP-368). shaken: the pending response to `handshake`; None
+    if that was not sent yet.
 
     Returns the time of the next authentication, on the monotonic clock; infinite if the session does not end. Raises
     SaslRefused, EndsAtOnce, NotTheBroker, and the errors of `send` and of the credentials' source.

@@ -323,7 +323,7 @@ def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa
 
     Args:
         at, places: the lines' times without zone, and their positions.
-        fold_at: the position from which on ambiguous times are of the second pass.
+        fold_at: the position from which on ambiguous times are of the second pass; None if all are of the first.
     """
     utc = pa.timestamp("us", "UTC")
     earlier = pc.assume_timezone(at, zone, ambiguous="earliest", nonexistent="earliest").cast(utc)

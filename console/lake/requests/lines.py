@@ -426,7 +426,8 @@ class Request(Struct, rename="camel", gc=False):
 
     replica_id: int | None = None
     replica_state: _Replica | None = None
-    """The state of a replica in a fetch since Kafka 3.5, in place of replica_id."""
+    """The state of a replica in a fetch, which since Kafka 3.5 has the id in place of `replica_id`; None in other
+    requests."""
     topic_data: list[_Topic] | None = None
 
 
@@ -454,7 +455,7 @@ class Logged(Struct, rename="camel", gc=False, kw_only=True):
     request_header: _Header
     request: Request | str | None = None
     response: Response | str | None = None
-    """The response; a text if none was sent (acks=0)."""
+    """The response; a text if no response was sent (acks=0)."""
     local_time_ms: float | None = None
     throttle_time_ms: int | None = None
     principal: str

@@ -63,7 +63,8 @@ TOLERANCE = 2_000_000
 
 
 class Author(NamedTuple):
-    """A change that a request or the journal reports, with its author."""
+    """A change that a request or the journal reports, with its author. Times are microseconds since 1970. None stands
+    for a deleted or unknown value, and for an unknown principal, client id or host."""
 
     attr: str
     op: str

@@ -21,7 +21,8 @@ class Covered(NamedTuple):
     holes: tuple[tuple[int, int], ...] = ()
     """Begin and end of the missing parts, in order."""
     whole: int | None = None
-    """The time of the first snapshot, if the log begins with one: an entity that it lacks did not exist."""
+    """The time of the snapshot with which the log begins: an entity that it lacks did not exist. None if the log begins
+    with a segment."""
 
     def merged(self, more: Covered) -> Covered:
         """Return the covered time, extended by that of further changes."""
