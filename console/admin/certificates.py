@@ -54,8 +54,8 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
 
 
 def _context(settings: ConnectionSettings, *, own: bool) -> ssl.SSLContext:
-    """Return a context for a handshake. own: whether it has the client's certificate, if there is one and the context
-    uses TLS.
+    """Return an SSL context for a handshake. own: whether it has the client's certificate, if the settings use TLS and
+    have one.
     """
     from console.admin.tls import client_context
 

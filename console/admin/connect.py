@@ -260,7 +260,9 @@ class _Cluster:
             self.workers.insert(0, worker)
 
     async def define(self, class_name: str) -> Mapping[str, Definition]:
-        """Return the definition of a class; empty if the worker has none (before Kafka 3.2, or no such plugin)."""
+        """Return the definition of a class; empty if the worker does not return one (before Kafka 3.2, or no such
+        plugin).
+        """
         if class_name not in self.definitions:
             path = f"/connector-plugins/{quote(class_name, safe='')}/config"
             try:
@@ -314,7 +316,7 @@ def _clusters_of(link: Link) -> Mapping[str, _Cluster]:
 
 def _recorded(link: Link) -> connect.ConnectListing | None:
     """Return the recorded listing of the Connect clusters; None for a live cluster. Raises BrokerError if the record
-    has none.
+    has no listing.
     """
     body = link.routes.connections.service_recorded(CONNECT)
     try:
@@ -437,8 +439,9 @@ async def _described(
 
 
 async def _read_slowly(cluster: _Cluster, expanded: Mapping[str, _Expanded]) -> None:
-    """Read the data that rarely change: plugins and the topics of connectors, if their last read is a minute ago
-    (`SLOW_SECONDS`), and definitions of used classes. Each may be missing: older workers have none of them.
+    """Read the data that rarely change: plugins and the topics of connectors, at most once a minute (`SLOW_SECONDS`)
+    unless there is a new connector; and the definitions of classes in use. Data that an older worker does not return
+    are empty.
     """
     now = time.monotonic()
     if now - cluster.plugins_at >= SLOW_SECONDS:

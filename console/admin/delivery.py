@@ -58,7 +58,7 @@ class Sender(Generic[R, T]):
     """
 
     of: ClassVar[str] = ""
-    """The request's field with the targets, if it has one."""
+    """The request's field with the targets; ``""`` without such a field."""
     right: ClassVar[str] = ""
     """The message of an outcome if the right to the change is missing; ``""`` for the broker's own message."""
     needs: ClassVar[str] = ""

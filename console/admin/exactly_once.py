@@ -453,7 +453,9 @@ def _check(
     group: str = "",
     topics: Sequence[str] = (),
 ) -> None:
-    """Raise the error of an answer, if any: BrokerError if a retry would get the same error, else Interrupted."""
+    """Raise the error of an answer with an error code: BrokerError if a retry would get the same error, else
+    Interrupted.
+    """
     for code in codes:
         if not code:
             continue

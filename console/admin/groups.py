@@ -130,7 +130,7 @@ async def _topic_of_offsets(link: Link) -> cluster.Topic | None:
 
 def _unled(topic: cluster.Topic | None) -> dict[str, Failure]:
     """Return the failure for the groups whose partition of the offsets topic has no leader; empty if all partitions
-    have one, or the topic is unknown.
+    have a leader, or the topic is unknown.
     """
     down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
     if topic is None or not down:
@@ -675,7 +675,7 @@ async def _positions_at(link: Link, broker_id: int, names: Sequence[str], is_sha
 
 
 _Answers = dict[str, tuple[Failure | None, Sequence[_Position]]]
-"""Group -> the coordinator's refusal, if any, and its positions."""
+"""Group -> the coordinator's refusal, None without one, and the group's positions."""
 
 
 async def _settled(

@@ -105,9 +105,9 @@ class Nodes(Struct, frozen=True):
     brokers: Mapping[int, tuple[str, int]]
     """Id -> host and port."""
     controller_id: int = -1
-    """The id of the controller; -1 if there is none."""
+    """The id of the controller; -1 if the response names no controller."""
     cluster_id: str | None = None
-    """The id of the cluster; None if the response has none."""
+    """The id of the cluster; None if the response has no id."""
 
 
 class _Request(NamedTuple):
@@ -231,7 +231,9 @@ class Sender:
         return error
 
     def keep_handshake(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
-        """Note in the flight record the certificate that a listener presented; None if it presented none."""
+        """Note a handshake in the flight record. shown: the certificate that the listener presented; None if it
+        presented no certificate.
+        """
         if self._tap is not None:
             self._tap.shook_hands(node, address, listener, shown, took)
 
@@ -444,9 +446,8 @@ class Link:
         Args:
             record: a callback for all frames; None without one.
             tap: the receiver of the flight record's data; None without a record.
-            connections: a replacement for the connections to the brokers of the settings, such as those of a record;
-                None
-                to connect to the brokers.
+            connections: a replacement for the connections to the brokers, such as those of a record; None to connect to
+                the brokers of the settings.
         """
         self.settings = settings
         own = connections or Connections(settings, record, tap)
@@ -879,7 +880,7 @@ async def silent_nodes(
 # Decoding outside the client's loop.
 
 LONG = 1 << 20
-"""Size in bytes above which a response is decoded in another thread, so that the client's other requests continue."""
+"""Size in bytes from which on a response is decoded in another thread, so that the client's other requests continue."""
 
 
 async def aside(size: int, decoding: Callable[[], T]) -> T:

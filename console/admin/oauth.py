@@ -239,7 +239,7 @@ def _headers(sasl: SaslSettings) -> dict[str, str]:
 
 
 def _timeout(options: Mapping[str, str], limit: float) -> float:
-    """Return the minimum of the limit and sasl.login.{connect,read}.timeout.ms."""
+    """Return the minimum of the limit and sasl.login.{connect,read}.timeout.ms, in seconds."""
     given = [options[key] for key in ("connect.timeout.ms", "read.timeout.ms") if is_natural(options.get(key, ""))]
     return min([limit, *(int(text) / 1000 for text in given if int(text))])
 

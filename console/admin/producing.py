@@ -397,6 +397,7 @@ def produce_request(
     Args:
         topics: the topics of the batches, by name: newer brokers know a topic by its id.
         seconds: the time for which the leader may wait for its followers.
+        transactional_id: the transactional id of the producer; None without a transaction.
     """
     by_topic: dict[str, list[Fields]] = {}
     for target, sent in sendings.items():

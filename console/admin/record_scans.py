@@ -67,7 +67,7 @@ class Scan:
     keeps = False
     """Whether the records that match are kept to the end."""
     jumps = False
-    """Whether it has several ranges: the next one is known only once the range before it is searched."""
+    """Whether the scan has several ranges: the next one is known only once the range before it is searched."""
     first_bytes = 0
     """Maximum size in bytes of the first Fetch; 0 for the usual limit."""
 
@@ -224,7 +224,8 @@ class LatestScan(Scan):
         self._latest, self._file, self._weight = {}, None, 0
 
     def gap(self) -> str:
-        """Return, as text, the part that was not searched because there are too many keys; ``""`` if there are not."""
+        """Return, as text, the part that was not searched because there are too many keys; ``""`` if all was
+        searched."""
         if not self.is_full:
             return ""
         place = f"{self.topic}-{self.number}"
@@ -563,7 +564,7 @@ class _Looking:
 
 
 def _count(batch: Batch, position: int, size: int) -> int:
-    """Return about how many records from a position on a batch has, by its header; `size` bounds it."""
+    """Return an estimate, by its header, of the number of a batch's records from a position on; at most `size`."""
     return max(0, min(batch.facts.claimed, batch.last_offset + 1 - position, size))
 
 

@@ -505,7 +505,7 @@ class _Reader:
         return self.ahead < self.scan.until and not self.scan.is_full
 
     def is_active(self) -> bool:
-        """Return whether it is neither complete nor given up."""
+        """Return whether the partition is neither complete nor given up."""
         if self.failed:
             return False
         if self.looks:

@@ -110,7 +110,7 @@ class _Named(Struct, frozen=True):
 
 
 def record_name(source: subjects.SchemaSource) -> str:
-    """Return the full name of an Avro schema; ``""`` if it has none."""
+    """Return the full name of an Avro schema; ``""`` if it has no name, or is no Avro schema."""
     if source.kind != AVRO:
         return ""
     try:
@@ -247,7 +247,7 @@ class _Registry:
         if the registry has no modes. Raises AdminError.
 
         Args:
-            default: the mode of the default, if it is known.
+            default: the mode of the default; None if it is not known.
         """
         found = await self.find(f"/mode{_below(subject)}", _Mode)
         mode = None if found is None else found.mode[:60] or None
@@ -289,7 +289,7 @@ _registries: WeakKeyDictionary[Link, _Registry] = WeakKeyDictionary()
 
 
 def _registry_of(link: Link) -> _Registry:
-    """Return the registry of a link. Raises BrokerError if its context has none."""
+    """Return the registry of a link. Raises BrokerError if its context has no registry."""
     settings = link.settings.schemas
     if settings is None:
         raise errors.BrokerError.of(

@@ -206,9 +206,9 @@ class ConnectSettings(Struct, frozen=True):
     """The name and the workers of a Connect cluster."""
 
     name: str
-    """kac's name for it."""
+    """kac's name of the cluster."""
     workers: tuple[HttpSettings, ...]
-    """The addresses of some of its workers."""
+    """The settings of some of its workers, one of which suffices for most requests."""
 
 
 class ConnectionSettings(Struct, frozen=True):

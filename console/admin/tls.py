@@ -407,7 +407,7 @@ class _StoreContent(NamedTuple):
     """The content of a store."""
 
     certificates: tuple[PemBlock, ...]
-    """All certificates."""
+    """All certificates in the store."""
     chain: tuple[PemBlock, ...] = ()
     """The chain of the key's certificate, that certificate first."""
     key: PemBlock | None = None

@@ -161,7 +161,7 @@ class Application:
 
     @property
     def _wanted(self) -> list[str]:
-        """The streams that have a source."""
+        """The names of the streams that have a source: all but that from bronze."""
         return [*plans.sources_of(self._settings.inputs), *self._topics]
 
     def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
@@ -427,14 +427,15 @@ class Application:
 
     @contextmanager
     def _between_batches(self) -> Iterator[None]:
-        """Block all batches for the context; query plans are for few rows."""
+        """Block all batches for the context, and configure the session for few rows."""
         with self._alone:
             self.tables.spark = self._spark
             for_few_rows(self._spark)
             yield
 
     def _has_brokers(self, clusters: Iterable[str]) -> bool:
-        """Return whether a cluster has brokers to compare with each other."""
+        """Return whether `history` has a current broker of one of these clusters, so that there is something to
+        compare."""
         brokers = self.tables.read(schema.HISTORY, clusters).where("entity_type = 'broker' AND is_current")
         return bool(taken(brokers.select("cluster_id").limit(1), 1))
 

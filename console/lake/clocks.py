@@ -145,7 +145,7 @@ def _advice(zone: str, fitting: Sequence[str]) -> str:
 
 def wrong_steps(requests: Mapping[int, int]) -> int | None:
     """Return the quarters of an hour by which a zone is wrong. None unless at least 2 requests (`LEAST_REQUESTS`) have
-    this shift, and more than four times as many as have none. Pure.
+    this shift, and more than four times as many as have the shift 0. Pure.
 
     Args:
         requests: the quarters of an hour by which requests precede their records -> the number of such requests.

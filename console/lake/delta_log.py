@@ -126,7 +126,7 @@ class Listed:
 
 
 def listed(files: Filesystem, folder: str) -> Listed:
-    """List the log of the table at that path."""
+    """Return the files in the log of the table at that path; an empty `Listed` if there is no table."""
     names = [entry.name for entry in files.entries(f"{folder}/{LOG}")]
     found = [match for name in names if (match := _NAME.fullmatch(name))]
     commits, checkpoints = (tuple(int(each[1]) for each in found if each[2] == kind) for kind in (COMMIT, CHECKPOINT))

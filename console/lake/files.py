@@ -271,7 +271,7 @@ class Filesystem:
     @contextmanager
     def lent(self) -> Iterator[str]:
         """Yield the path of a file that only this user can read: with it, `plans.borrowed` has access to the same files
-        in another process. Empty for this machine's files. The file is deleted at the end of the context.
+        in another process. Yield ``""`` for this machine's files. The file is deleted at the end of the context.
         """
         yield ""
 

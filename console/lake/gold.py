@@ -78,7 +78,8 @@ _KEYS = {
         *("cluster_id", f"unix_seconds(minute.minute) DIV {quota_usage.HOUR} hour"),
     ),
 }
-"""Bronze table -> the keys of a new row, as SQL. at: time of a poll; hour: of requests or decisions, since 1970."""
+"""Bronze table -> the keys of a new row, as SQL. at: the time of a poll, in microseconds since 1970; hour: the hour of
+requests or decisions, in hours since 1970."""
 
 
 def new_keys(tables: lake_tables.Tables) -> DataFrame:
@@ -403,7 +404,9 @@ class Renewal:
         times: Mapping[str, Iterable[PollTimes]],
         before: Mapping[str, Covered | None],
     ) -> Touched:
-        """Return the touched entities, with those that further polls and a longer log affect."""
+        """Return the touched entities, with those that further polls and a longer log affect. before: cluster -> the
+        time that its log covered before the batch; None if it covered no time.
+        """
         since: list[tuple[str, int]] = []
         for cluster in sorted(clusters - touched.whole):
             try:

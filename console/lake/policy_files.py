@@ -98,20 +98,20 @@ class Policy:
     what: str
     why: str
     entity_type: str
-    """The type of the entities that it applies to."""
+    """The type of the entities to which the policy applies."""
     names: Names
-    """The names of the entities that it applies to."""
+    """The names of the entities to which the policy applies."""
     attrs: Names
-    """The attributes that it judges."""
+    """The attributes that the policy judges."""
     expected: Expected
     clusters: Names = EVERYTHING
-    """The clusters of the entities that it applies to."""
+    """The clusters in which the policy applies."""
     acl: str | None = None
-    """A regular expression of ACLs, in place of `attrs`."""
+    """A regular expression of ACLs, in place of `attrs`; None for other policies."""
     inherits: str | None = None
-    """The broker's config that is in effect without a value; None if there is none."""
+    """The broker's config that is in effect if the attribute has no value; None without such a config."""
     default: str | None = None
-    """Kafka's own default, if that config has no value either; None if it is not judged."""
+    """Kafka's own default, in effect if that config has no value either; None if defaults are not judged."""
     expected_words: str | None = None
     """A text that is shown in place of `expected`; None to show `expected`."""
     show_actual: bool = True
@@ -258,7 +258,7 @@ def _policy(node: Node) -> Policy:
 
 
 def _about(node: Node, fields: dict[str, Node]) -> tuple[str, Names, Names]:
-    """Return the entity type, the names of entities, and those of clusters."""
+    """Return the entity type, the names of entities, and the names of clusters, to which a rule applies."""
     types = [name for name in ENTITY_TYPES if name in fields]
     if len(types) != 1:
         node.fail("the entity is missing", f"write one of {', '.join(ENTITY_TYPES)} and a name")

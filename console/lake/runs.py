@@ -147,7 +147,7 @@ def ends(lake: Lake, stream: str, table: schema.Table = schema.REQUEST) -> Itera
 
 
 def rules_differ(lake: Lake) -> list[str]:
-    """Return the tables whose rule file of the operator has changed since they were made."""
+    """Return the names of the tables whose rules in the operator's files have changed since the tables were made."""
     now = digests(lake)
     found = {table.name: next(lake.notes(table), {}).get("rules") for table in (schema.DRIFT, schema.POLICY_VIOLATION)}
     return [name for name, digest in found.items() if digest is not None and digest != now[name]]

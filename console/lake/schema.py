@@ -114,7 +114,7 @@ ATTR = Column(
 
 
 def unless_several(of: Column) -> Column:
-    """Return the column for rows that may belong to several entities or attributes."""
+    """Return the column as a nullable one: null in rows about several entities or attributes."""
     return maybe(of.name, of.type, f"{of.doc} Empty if the row is about several of them.")
 
 

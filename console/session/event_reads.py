@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 LONGEST_REST = 10.0
-"""Upper limit in seconds: a slow network or a busy host prolongs a read without cost for the brokers."""
+"""Maximum seconds of rest after a read: a slow network or a busy host prolongs a read without cost for the brokers."""
 CHUNK = 1_000
 """Maximum number of resources whose configs are read at once: with LONGEST_REST, the configs of 5,000 topics take less
 than a minute."""
 AT_A_TIME = 2_000
-"""Resources per loop turn, so that key presses and responses are handled in between: a pass over 100,000 takes 0.3
-s."""
+"""Number of resources for each turn of the event loop, so that key presses and responses are handled in between: a pass
+over 100,000 takes 0.3 s."""
 FEW = 100
 """Maximum number of resources whose configs are read every few seconds: a response of some hundred kilobytes."""
 OLD = timedelta(seconds=120)

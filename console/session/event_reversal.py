@@ -17,8 +17,9 @@ from console.triage.events import ID, Event, Kind, Place
 
 
 def way_back(event: Event, known: Snapshot) -> list[Wish]:
-    """Return the wishes that restore the values before an event, one per place, or the reason why that is not possible.
-    known: a snapshot with the brokers' descriptions of their keys.
+    """Return a wish for each place of an event: the edit that restores the value before, or the reason why that is not
+    possible; a single wish with the reason if kac does not know all places. known: a snapshot with the brokers'
+    descriptions of their keys.
     """
     if event.count > len(event.places):
         many = f"{event.count:,} places changed; {len(event.places):,} are known here: take it back by a pattern"

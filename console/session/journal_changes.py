@@ -381,8 +381,8 @@ AskSecret = Callable[[str], Awaitable[Secret]]
 
 
 async def _asked(back: Back, ask: AskSecret) -> Back:
-    """Return a reversal with the secrets that the operator gives; unchanged if it needs none, or the operator gives
-    none.
+    """Return a reversal with the secrets that the operator enters; unchanged if it needs no secret, or if the operator
+    leaves all of them out.
     """
     staged = back.lacks_them
     if staged is None:

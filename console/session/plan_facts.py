@@ -176,7 +176,9 @@ async def _groups(client: Client) -> Mapping[str, Group]:
 
 
 async def _readers(client: Client, topics: frozenset[str]) -> Mapping[str, TopicReaders]:
-    """Return the positions of groups in these topics."""
+    """Return topic -> the groups with positions in it, for these topics; empty without topics. At most `READ_GROUPS`
+    groups are read.
+    """
     from console.admin.groups import topic_readers
 
     return await client.run(topic_readers, topics, risk_rules.READ_GROUPS) if topics else {}

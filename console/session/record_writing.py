@@ -145,7 +145,9 @@ class _Room(Struct):
 async def _read(
     reader: RecordReader, search: Search, only: RecordFilter | None, span: Span, room: _Room
 ) -> tuple[list[Record], Progress]:
-    """Return all records of a search. Raises CommandError if one can't be read, or there are too many."""
+    """Return all records of a search, and its final progress. Raises CommandError if a record can't be read, or if
+    there are too many.
+    """
     made: list[Record] = []
     progress = Progress()
     async with aclosing(reader.search(search, only)) as portions:

@@ -75,7 +75,7 @@ TOO_LARGE, LEAST_BATCH = ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"), 512
 """Errors of a topic with a low max.message.bytes; and the size in bytes below which a batch is not halved after
 them."""
 GIVES_UP_SECONDS = 5.0
-"""Seconds for ending the open transaction when this process leaves."""
+"""Maximum seconds for ending the open transaction when this process leaves."""
 NAMED = 3
 
 

@@ -263,8 +263,8 @@ class RecordedPoller(Poller):
         return self._seen(_utc(self._tape.at_ms))
 
     def late(self) -> tuple[str, ...]:
-        """Return no part: in a record, answers stop at its end and during its pauses, which does not mean that a part
-        is late.
+        """Return an empty tuple: in a record, answers stop at its end and during its pauses, which does not mean that a
+        part is late.
         """
         return ()
 

@@ -102,7 +102,9 @@ def _inheriting(snapshot: Snapshot) -> list[ConfigResource]:
 
 
 async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -> dict[TrimLog, retention.Deletion]:
-    """Return the bytes that each deletion of records frees; partitions beyond `MOST` are not read."""
+    """Return each trim of a log with the bytes that it frees, or with the failure to read them; partitions beyond
+    `MOST` are not read, and their bytes are unknown.
+    """
     from console.admin.cluster import describe_log_dirs
 
     asked = trims[:MOST]

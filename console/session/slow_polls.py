@@ -60,7 +60,7 @@ UNTRIMMED_AGAIN = 60.0
 SHARES_AT_ONCE = 50
 """Maximum number of share groups whose configs are read at once."""
 LOOKED_AT_ONCE = 20_000
-"""Logs per loop turn, so that key presses and responses are handled in between."""
+"""Number of logs for each turn of the event loop, so that key presses and responses are handled in between."""
 CERTIFICATES_AGAIN, UNREACHED_AGAIN = 3_600.0, 60.0
 """Seconds until a certificate is read again, and until an unreachable listener is tried again."""
 LEADERLESS_AT_ONCE = 200

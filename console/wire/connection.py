@@ -69,7 +69,7 @@ class NoCommonVersion(ConnectionError):
 
 
 def common_version(api: str, theirs: tuple[int, int]) -> int | None:
-    """Return the highest version of an API that both sides support, or None."""
+    """Return the highest version of an API that both sides support; None if they have no version in common."""
     lowest, highest = version_range(api)
     chosen = min(highest, theirs[1])
     return chosen if chosen >= max(lowest, theirs[0]) else None
@@ -130,7 +130,7 @@ class FrameTooLong(ConnectionError):
 
 
 def too_long(error: BaseException | None) -> FrameTooLong | None:
-    """Return the FrameTooLong among the causes of an error, or None."""
+    """Return an error, or the first of its causes, that is a FrameTooLong; None without one."""
     while error is not None and not isinstance(error, FrameTooLong):
         error = error.__cause__
     return error
@@ -522,7 +522,7 @@ class Connection:
         return versions
 
     def version(self, api: str) -> int | None:
-        """Return the highest version of an API that both sides support, or None."""
+        """Return the highest version of an API that both sides support; None if they have no version in common."""
         theirs = self.versions.get(api_key(api))
         return None if theirs is None else common_version(api, theirs)
 

@@ -45,7 +45,9 @@ def changes(api: str, request: Body, response: Body) -> tuple[Change, ...]:
 
 
 def _error(answer: Body | None, response: Body) -> int:
-    """Return the error code of an item's own result, else of the whole response; NO_ANSWER if it is no valid one."""
+    """Return the error code of an item's own result, else of the whole response; NO_ANSWER if neither has a valid
+    code.
+    """
     code = (answer or {}).get("errorCode", response.get("errorCode", NO_ANSWER))
     # Kafka's error codes have 16 bits: any other number is invalid.
     return int(code) if -(2**15) <= int(code) < 2**15 else NO_ANSWER
@@ -54,8 +56,8 @@ def _error(answer: Body | None, response: Body) -> int:
 def _asked(
     request: Body, field: str, response: Body, answered: str, *keys: str, answer_keys: Sequence[str] = ()
 ) -> Iterator[tuple[Body, int]]:
-    """Yield each item of a request, with its error. keys: the fields that identify it in both; answer_keys: those of
-    the response, if they differ.
+    """Yield each item of a request, with its error code. keys: the fields that identify an item in the request and in
+    the response; answer_keys: those of the response, if they differ.
     """
     answers = {tuple(each.get(key) for key in answer_keys or keys): each for each in response.get(answered) or ()}
     for each in request.get(field) or ():

@@ -121,7 +121,7 @@ def _kafka_name(text: bytes) -> str:
 
 
 def _decision(rest: bytes) -> tuple[Access, str | None] | str:
-    """Return the decision in a message, behind `MESSAGE`, with its rule; the reason if there is none."""
+    """Return the decision in a message, behind `MESSAGE`, with its rule; or the reason why it can't be read."""
     found = _DECIDED.search(rest)
     if found is None:
         return NO_DECISION

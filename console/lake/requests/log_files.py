@@ -92,7 +92,7 @@ class LogBytes:
 
     Attributes:
         place: the identity of the file on this machine (device and inode), whatever its name; for a URI, the URI.
-        size: the bytes on disk.
+        size: the size of the file on disk, in bytes.
         changed: the time of the last change, in nanoseconds since 1970.
     """
 
@@ -257,7 +257,7 @@ class LogBytes:
 
     def past_pieces(self, at: int) -> int:
         """Return the position behind the pieces that go on with the line before the first line from `at` on; `at` if
-        there are none. Raises OSError.
+        no piece does. Raises OSError.
         """
         begin = max(0, at - BLOCK_BYTES)
         text = self._read_at(begin, at - begin + BLOCK_BYTES)
@@ -639,7 +639,7 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
 def _new_of(
     seen: _Seen, known: Mapping[str, dict[str, Any]], now: dict[str, dict[str, Any]], there: set[str]
 ) -> Span | None:
-    """Return the new range of a file; None if it has none. Raises CutInPlaceError.
+    """Return the new range of a file; None if it has no new lines. Raises CutInPlaceError.
 
     Args:
         known: the entries before this plan.

@@ -81,8 +81,8 @@ def joined(text: bytes, begin: int, end: int) -> tuple[bytes, int] | None:
 
 
 def end_of_rest(line: bytes, text: bytes) -> int:
-    """Return the end of the pieces at the beginning of a text that go on with the piece in a line; 0 if there are
-    none.
+    """Return the end of the pieces at the beginning of a text that go on with the piece in a line; 0 if no piece
+    does.
     """
     first = _piece_of(line.rstrip(b"\r\n"))
     ends = [] if first is None else [end for _, end in _following(first, text, 0)]

@@ -70,9 +70,9 @@ class Author(NamedTuple):
     op: str
     value: str | None
     start: int
-    """The start of the time in which it was made."""
+    """The start of the time in which the change was made."""
     end: int
-    """The end of the time in which it was made."""
+    """The end of the time in which the change was made."""
     principal: str | None
     client_id: str | None
     client_host: str | None
@@ -231,7 +231,7 @@ def _sought(change: kraft.Event, of_topic: bool) -> Iterator[str]:
 
 
 def _covered(author: Author, of_topic: bool) -> Iterator[Author]:
-    """Yield each change that an author may have made."""
+    """Yield a reported change, and the other changes that it implies: creating a topic sets its id, for example."""
     yield author
     if of_topic and author.op == "delete" and author.attr == ":topic_id":
         yield author._replace(attr=_ALL, value=None)

@@ -14,7 +14,7 @@ LOG = ("kraft_log", "kraft_snapshot")
 
 
 class Covered(NamedTuple):
-    """The time that a cluster's metadata log covers, as far as its changes show."""
+    """The time that a cluster's metadata log covers, from its `first` to its `last` change, without the `holes`."""
 
     first: int
     last: int

@@ -41,7 +41,7 @@ class Peer(NamedTuple):
     entity_key: str
     attr: str
     own: str | None
-    """The entity's own value, which the operator can change; None if it has none."""
+    """The entity's own value, which the operator can change; None without one."""
     since: int | None
     """The time at which it was set; None if it was set before anything was known."""
     holds: str | None

@@ -46,18 +46,19 @@ _Event = tuple[int, str, str | int | None]
 
 @dataclass
 class _State:
-    """The state of a subject."""
+    """The state of a subject at a time. A text is None if the value is not set or hidden."""
 
     live: int = 0
-    """The number of set values."""
+    """The number of set values of the attribute."""
     exists: int = 0
-    """The number of values that the entity has."""
+    """The number of set values of the entity in all attributes, one more if the policy always judges the entity; above
+    0 if the entity counts as existing."""
     own: str | None = None
-    """The entity's value."""
+    """The entity's own value of the attribute."""
     default: str | None = None
-    """The value of the brokers' common default."""
+    """The inherited value: that of the brokers' common default."""
     brokers: str | None = None
-    """The value of a broker."""
+    """The inherited value of a broker, in effect without a common default."""
     other: str | None = None
     """The value of the attribute to compare with."""
 

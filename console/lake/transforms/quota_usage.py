@@ -32,9 +32,9 @@ from console.model import quota
 SECOND = 1_000_000
 HOUR = 3600
 _MINUTE = 60
-"""In seconds, like `HOUR`."""
+"""A minute in seconds."""
 PART_MINUTES = 10
-"""Minutes made by one task."""
+"""Number of minutes of usage that one task makes."""
 PART_SECONDS = PART_MINUTES * _MINUTE
 _BEGINNING = -(1 << 62)
 
@@ -135,7 +135,7 @@ _Scope = tuple[int, str, str | None, str | None]
 
 
 _NO_AMOUNTS = array("d", [0.0] * _MINUTE)
-"""Arrays of floats take a quarter of the memory of lists."""
+"""The amounts of a minute without usage, by second: an array of floats takes a quarter of the memory of a list."""
 
 
 class _Minute:
@@ -326,7 +326,10 @@ def _runs(times: list[int], minute: int, at: list[int], places: range) -> Iterab
 
 
 def _waiting(waits: _Waits, of: tuple[_Kind, int], throttled: int, longest: int) -> int:
-    """Return the least number by which the throttled requests of a kind grew in a second."""
+    """Return a lower bound of the number of requests of a kind that were throttled in a second.
+    Args:
+        throttled, longest: the milliseconds of throttling in the second: their sum, and the most of one request.
+    """
     if not throttled:
         return 0
     together, most, counted = waits.get(of, (0, 0, 0))
@@ -417,7 +420,7 @@ def _judged(
     throttled: int,
     pressed: float | None,
 ) -> tuple[float | None, str]:
-    """Return the suggested limit, or None, and the reason: see `suggestions`."""
+    """Return the suggested limit, None for no suggestion, and the reason: see `suggestions`."""
     peak, whole = _rate(key, highest), key != quota.REQUEST_PERCENTAGE
     if limit is None:
         return None, f"no limit; peak {peak}"
