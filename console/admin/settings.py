@@ -208,7 +208,7 @@ class ConnectSettings(Struct, frozen=True):
     name: str
     """kac's name of the cluster."""
     workers: tuple[HttpSettings, ...]
-    """The settings of some of its workers, one of which suffices for most requests."""
+    """The settings of some of its workers; most requests go to one of them."""
 
 
 class ConnectionSettings(Struct, frozen=True):

@@ -46,7 +46,7 @@ EVERYTHING = Names(("*",))
 
 @dataclass(frozen=True)
 class Expected:
-    """Conditions of a value, all of which have to hold; None and () are no condition."""
+    """Conditions of a value; all of them have to hold. None and () are no condition."""
 
     at_least: float | None = None
     """The lower limit of a number."""
