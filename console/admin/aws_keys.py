@@ -137,7 +137,7 @@ class AwsSource:
         """
         try:
             region = os.environ.get("AWS_REGION") or self._opened().get_config_variable("region")
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - botocore may raise any error
             raise _told(error, self._named) from None
         return None if region is None else str(region)
 

@@ -214,7 +214,7 @@ async def describe_quorum(link: Link) -> model_cluster.Quorum:
     async def ask() -> Any:
         answer = await link.ask_controller("describe_quorum", {"topics": [topic]})
         if link.settings.controllers and _quorum_error(answer)[0] in _QUORUM_UNSETTLED:
-            await link.refresh()  # another controller leads by now
+            await link.refresh()  # another controller may lead since
         return answer
 
     limit = ELECTION_SECONDS if link.settings.controllers else _SETTLE_SECONDS

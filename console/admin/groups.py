@@ -275,7 +275,7 @@ async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Seque
         "group_ids": tuple(names),
         "groups": tuple(names),
         "include_authorized_operations": False,
-        "include_topology_description": len(names) == 1,  # brokers fetch it by a plug-in: not for lists
+        "include_topology_description": len(names) == 1,  # brokers get it from a plug-in: only for one group
     }
     response = await until_settled(
         lambda: link.call(protocol.api, fields, to=to),

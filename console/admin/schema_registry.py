@@ -339,7 +339,7 @@ def encoder_of(schema: schemas.SchemaText) -> Callable[..., bytes]:
 
             return decoding_process().decoder(schema, compiled(schema), MAIN, encodes=True)
         case _:
-            return decoder_of(schema)  # JSON is its own payload
+            return decoder_of(schema)  # JSON payloads need no encoding
 
 
 def _encoded(schema: schemas.SchemaText, document: bytes) -> bytes:

@@ -548,7 +548,7 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
             ]
     for broker in snapshot.cluster.brokers:
         found[Resource("broker", str(broker.id))] = [
-            # The endpoint of the listener that the client uses (*measured*, 3.9 and 4.3): poll a cluster always through
+            # The endpoint of the listener that the client uses (*measured*, 3.9 and 4.3): always poll a cluster through
             # the same listener.
             Value(":endpoints", f"{broker.host}:{broker.port}"),
             Value(":fenced", str(broker.fenced).lower()),

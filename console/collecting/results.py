@@ -280,7 +280,7 @@ def prometheus_text(status: Status) -> str:
         for kind, counts in run.taken.items()
         for quality, count in counts.items()
     }
-    # The report of a run that goes on while one of its sources fails has that failure.
+    # A run may go on while one of its sources fails; its report then has the failure.
     failed = {_labels(job=job): int(run.message is not None) for job, run in newest.items()}
     metrics = (
         ("failed", "1 if the last run of the job failed, or a source fails in a run that goes on.", failed),

@@ -85,7 +85,7 @@ SELECT {", ".join(_THING)}, sum(checks) FILTER (NOT is_allowed {{window}}),
  arg_max(rule, last_ts) FILTER (NOT is_allowed {{window}}), epoch_us(any_value(allowed_ts))
 FROM access JOIN denied USING ({", ".join(_THING)}) LEFT JOIN allowed USING ({", ".join(_THING)})
 GROUP BY {", ".join(_THING)} ORDER BY max(last) DESC, {", ".join(_THING)}
-"""  # noqa: S608 - of our own words
+"""  # noqa: S608 - no text of a cluster is in it
 
 
 def denials(tables: reader.Tables, wanted: Wanted, limit: int = MOST) -> list[Denied]:

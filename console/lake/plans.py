@@ -453,7 +453,7 @@ def _found(log: LogOfBroker, noun: str) -> list[str]:
     found = [
         path
         for pattern in log.paths
-        for path in ([pattern] if "://" in pattern else filter(os.path.exists, glob(pattern)))  # noqa: PTH207 - absolute patterns, which Path.glob takes not
+        for path in ([pattern] if "://" in pattern else filter(os.path.exists, glob(pattern)))  # noqa: PTH207 - Path.glob takes no absolute pattern
     ]
     if not found:
         raise UnreadableInput(f"No {noun} of broker {log.broker_id} is at {', '.join(log.paths)}.")

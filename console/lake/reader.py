@@ -96,7 +96,7 @@ def known_time(microseconds: int) -> datetime:
     return EPOCH + min(max(microseconds, _EARLIEST), _LATEST) * _MICROSECOND
 
 
-# -- the rows of a table that hold ------------------------------------------------------------------------------------
+# -- the valid rows of a table -----------------------------------------------------------------------------------------
 
 _FILES = "read_parquet(?, hive_partitioning = false)"
 """The files of a table, as a parameter. Their columns include the partition's values, so the names of folders are not

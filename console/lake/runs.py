@@ -30,7 +30,7 @@ GOLD = "gold"
 """The name of the stream that reads bronze."""
 
 
-# -- batches that wait ------------------------------------------------------------------------------------------------
+# -- batches of streams, and the check for new data --------------------------------------------------------------------
 
 
 def batches(lake: Lake, stream: str) -> tuple[int | None, int | None]:

@@ -546,7 +546,7 @@ def _keep_pandas_out() -> None:
 
 def arrow_schema(table: Table) -> pa.Schema:
     """Return the columns as an Arrow schema; every field is nullable, as in Parquet that Spark has written."""
-    import pyarrow as pa  # late: readers of a lake may lack PyArrow
+    import pyarrow as pa  # imported late: readers of a lake may lack PyArrow
 
     _keep_pandas_out()
     types: dict[Type, pa.DataType] = {

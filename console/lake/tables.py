@@ -188,7 +188,7 @@ class Tables:
 
     def delete(self, table: lake_schema.Table, where: str) -> None:
         """Delete the rows that meet a condition."""
-        self.spark.sql(f"DELETE FROM {self.named(table)} WHERE {where}")  # noqa: S608 - of our own words
+        self.spark.sql(f"DELETE FROM {self.named(table)} WHERE {where}")  # noqa: S608 - the condition is kac's own
 
     def undo(self, table: lake_schema.Table, version: int, note: Mapping[str, Any]) -> None:
         """Restore a version of a table; the note goes into the commit."""

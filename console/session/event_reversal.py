@@ -62,7 +62,7 @@ def _edit_back(event: Event, place: Place, known: Snapshot) -> edits.Edit | NoEd
         case Kind.FEATURE if isinstance(about, FeatureTarget):
             return edits.SetFeature(about.name, int(was or 0))
         case Kind.VOTER if isinstance(about, VoterTarget) and was is None:
-            from console.plan.kinds.voters import LeaveQuorum  # a console without events needs no kinds of edits
+            from console.plan.kinds.voters import LeaveQuorum  # imported late: seldom needed
 
             return LeaveQuorum(about.id, about.directory_id)
         case _:

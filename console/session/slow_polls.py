@@ -160,7 +160,7 @@ class SlowPolls:
             return
         await self._session.keep(all_acls(self._session.snapshot, bindings))
         before, known = self._settings or self._session.snapshot, self._session.snapshot
-        if Part.ACLS not in before.read_at:  # ACLs never read before are no changes; later ones have an author
+        if Part.ACLS not in before.read_at:  # the first read of ACLs finds no changes
             self._settings = with_acls(before, known.acls, known.read_at[Part.ACLS])
 
     def _has_own_login(self) -> bool:

@@ -118,7 +118,7 @@ def _encoded(
     except Exception as error:  # noqa: BLE001 the error's class depends on the mistake in the value
         raise NotDecoded(f"{type(error).__name__} {error}") from None
     payload = output.getvalue()
-    _decoded(parsed, named, payload, None, allowance)  # refuse what kac itself can't read: no reader should get it
+    _decoded(parsed, named, payload, None, allowance)  # refuse a payload that kac itself can't read
     return payload
 
 

@@ -365,7 +365,7 @@ def _own_form(message: Message) -> Any:
 
     try:
         return json_format.MessageToDict(message)
-    except Exception:  # noqa: BLE001 a time outside of the calendar, and the like
+    except Exception:  # noqa: BLE001 such as for a time outside of the calendar
         return {field.name: _plain_number(value) for field, value in message.ListFields()}
 
 

@@ -79,7 +79,7 @@ _PIECES = re.compile(
     # Threads
     rb"|\[ {0,50}[^\s\[\].]{1,150} {0,50}\]|\([^\s().]{1,150}(?:\([^\s().]{0,100}\)[^\s().]{0,100})?\)"
     rb"|\b(?:data-plane-|control-plane-)?kafka-(?:network-thread|request-handler)-[^\s.]{1,150}"
-    # Times and numbers, levels and zones, names of fields, colours, and what stands between all of them
+    # Times and numbers, levels and zones, names of fields, colours, and the characters between these
     rb"|\b\d[\d:.,/TZ+-]{0,40}(?!\w)|\b[A-Z][a-z]{2}\b,?(?= ?\d)|\b[A-Z]{1,5}\b|\b(?:debug|WARNING)\b"
     rb"|\b(?:time|ts|timestamp|level|lvl|severity|thread|msg|message)="
     rb"|\x1b\[[\d;]{0,20}[A-Za-z]|\xef\xbb\xbf|\{\}|[][\s()|:;,.+\-\"<>/~*#]"

@@ -46,7 +46,7 @@ def _piece_of(line: bytes) -> _Piece | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     text, at = bytes(event["log"])[1:-1], len(_DOCKER)
-    # If an object has the field twice, this is not the first.
+    # An object may have the field twice, and `event` has the last one, which is not at this place.
     return _Piece(bytes(event.get("stream", b"")), at, text, is_open) if line.startswith(text, at) else None
 
 

@@ -169,11 +169,11 @@ def author_changes(cluster_id: str, entity: kraft.Entity, authors: Iterable[Auth
 # change to those at a small distance, and these to those at a larger distance: see `STEPS`. If a request changed a
 # value and another one set the same value again, and both fit in time, kac names both.
 #
-# An author has the same content as a change: of a set value, if the values are equal; of a hidden value, if the names
-# are equal; of `append`, if the list has all items; of `subtract`, if the list has none of them. The deletion of a
-# topic deletes all its attributes, and the creation of a topic also sets its id. ALTER_CONFIGS replaces all configs, so
-# it deletes those that it does not name. A journal without the principal (`certificate`) ranks behind requests, which
-# have the principal.
+# A report has the same content as a change if it sets an equal value or, for a hidden value, names the same attribute;
+# if it appends items that are all in the new list; or if it subtracts items that are all missing in the new list. The
+# deletion of a topic deletes all its attributes, and the creation of a topic also sets its id. ALTER_CONFIGS replaces
+# all configs, so it deletes those that it does not name. A journal without the principal (`certificate`) ranks behind
+# requests, which have the principal.
 
 STEPS = (0, 25_000, 250_000)
 """Distances of a change from its request, in microseconds: none; on one host, where a line is logged a little after the
