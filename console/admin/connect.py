@@ -173,7 +173,7 @@ class _Cluster:
         self.plugins: tuple[connect.Plugin, ...] = ()
         self.plugins_at = float("-inf")
         self.definitions: dict[str, Mapping[str, Definition]] = {}
-        """Class -> its definition; empty for a class that the worker can't describe."""
+        """Class -> its definition, which is empty for a class that the worker can't describe."""
         self.topics: Mapping[str, tuple[str, ...]] = {}
         self.topics_at = float("-inf")
         self.slots = asyncio.Semaphore(AT_ONCE)

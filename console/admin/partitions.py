@@ -330,7 +330,7 @@ LATEST, EARLIEST = -1, -2
 PARTITIONS_AT_ONCE = 2_000
 """Number of partitions in one ListOffsets request."""
 TOPICS_AT_ONCE = 1_000
-"""Number of topics in one Metadata request for their leaders."""
+"""Number of topics in one Metadata request for the leaders of partitions."""
 
 WAIT_SECONDS = 10.0
 """Seconds that a leader may wait for tiered storage (timeout of ListOffsets v10)."""

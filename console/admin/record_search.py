@@ -481,13 +481,14 @@ class _Reader:
         """The next offset to fetch, which may be behind an answer that is still searched; None if it is not known
         yet."""
         self.looks = 0
-        """The number of answers that are being searched or wait for it."""
+        """The number of answers that are being searched, or wait to be searched."""
         self.served = 0.0
         """The time of the last answer with records."""
         self.silent_since: float | None = None
-        """The time of the first answer of the present series of fruitless ones; None without one."""
+        """The time of the first of the last consecutive answers without records; None if the last answer had
+        records."""
         self.not_before = 0.0
-        """The time of the next attempt after a fruitless answer."""
+        """The time of the next attempt after an answer without records."""
         self.waits: Iterator[float] = iter(())
         self.failed: Failure | None = None
 

@@ -96,7 +96,7 @@ class Service(NamedTuple):
     kind: str
     """The kind of server that should be at the address."""
     media: str = "application/json"
-    """The media types that it accepts."""
+    """The media types that kac accepts in a response."""
 
 
 class RestClient:

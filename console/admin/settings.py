@@ -180,11 +180,11 @@ class HttpSettings(Struct, frozen=True):
     """A service with HTTP: a schema registry with Confluent's API, or a worker of Connect."""
 
     host: str
-    """The host of its URL."""
+    """The host in the service's URL."""
     port: int
-    """The port of its URL."""
+    """The port in the service's URL."""
     path: str = ""
-    """The path of its URL."""
+    """The path in the service's URL; ``""`` without one."""
     tls: TlsSettings | None = None
     """The settings of TLS; None for http."""
     username: str | None = None

@@ -53,7 +53,7 @@ class Java:
 
     @property
     def works(self) -> bool:
-        """Whether it can run Spark."""
+        """Whether the installation can run Spark."""
         return not self.problem
 
 
@@ -418,7 +418,7 @@ class Archive:
 
     @property
     def digest(self) -> Path:
-        """The file with the archive's SHA-256, written when it is complete."""
+        """The file with the archive's SHA-256, written when the archive is complete."""
         return self.folder / f"{self.key}.sha256"
 
     @property

@@ -66,7 +66,7 @@ class Wanted:
     until: datetime | None = None
     """The end of the time, excluded."""
     principal: str | None = None
-    """The principal, with or without its `User:`."""
+    """A principal, with or without `User:`."""
     resource: tuple[str, str] | None = None
     """The type of the resource as Kafka names it, and its name."""
 
@@ -130,9 +130,9 @@ class Maker(NamedTuple):
 
     change: reader.Change
     earliest: datetime
-    """The earliest time at which it may have been made: a poll shows a change later."""
+    """The earliest time at which the change may have been made: a poll shows a change later."""
     acl: Acl | None
-    """The ACL that it set or removed; None for a change of SCRAM credentials."""
+    """The ACL that was set or removed; None for a change of SCRAM credentials."""
 
 
 def _with_changes(tables: reader.Tables, rows: Sequence[tuple[Denied, datetime | None]]) -> list[Denied]:

@@ -445,7 +445,9 @@ _SINCE = pa.schema([("cluster_id", pa.string()), ("since", pa.int64())])
 
 
 def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa.Table], pa.Table]:
-    """Return the function that makes a group's rows of `change_event`."""
+    """Return the function that makes a group's rows of `change_event`, and returns those that differ from the former
+    rows.
+    """
     mine = {each: epochs[each] for each in touched.clusters if each in epochs}
     wanted = frozenset(touched.entities)
 
@@ -459,7 +461,9 @@ def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa
 
 
 def _made_history(covers: Mapping[str, Covered | None], touched: Touched, until: int) -> Callable[[pa.Table], pa.Table]:
-    """Return the function that makes a group's rows of `history`. until: time of the latest poll of any cluster."""
+    """Return the function that makes a group's rows of `history`, and returns those that differ from the former rows.
+    until: the time of the latest poll of any cluster.
+    """
     wanted = frozenset(touched.entities)
 
     def make(rows: pa.Table) -> pa.Table:

@@ -33,7 +33,7 @@ class LogOfBroker(_Input, frozen=True):
     cluster_id: str
     broker_id: int
     time_zone: str = "UTC"
-    """The time zone of the times in its lines, as ``Europe/Berlin``; lines don't name it."""
+    """The time zone of the log's lines, as ``Europe/Berlin``; the lines themselves do not name it."""
 
 
 class RequestLog(LogOfBroker, frozen=True):
@@ -51,7 +51,7 @@ class Journals(_Input, frozen=True):
 
 
 class Controllers(_Input, frozen=True):
-    """The controllers' listener of a cluster."""
+    """A cluster's controllers, whose listener has the metadata log, at the given addresses."""
 
     cluster_id: str
     addresses: tuple[str, ...]
@@ -78,9 +78,9 @@ class Topic(NamedTuple):
     options: Mapping[str, str]
     """The options of Spark's Kafka source, without secrets."""
     cluster_id: str
-    """The id of the cluster whose brokers wrote the lines in it."""
+    """The id of the cluster whose brokers wrote the topic's lines."""
     zone: str
-    """The time zone of the lines in it."""
+    """The time zone of the topic's lines."""
 
     @property
     def stream(self) -> str:

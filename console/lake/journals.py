@@ -300,7 +300,7 @@ class _Change(NamedTuple):
 
     intent: journal_lines.IntentLine
     settings: tuple[tuple[Setting, ...], ...]
-    """The settings of each of its edits."""
+    """The settings of each edit of the change."""
     notes: list[Note]
 
 

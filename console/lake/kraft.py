@@ -830,7 +830,9 @@ class Decoder:
             self._nothing_of(-1, -1)
 
     def _unreadable(self, d: bytes, p: int, end: int, origin: Origin, batch_at: int, reason: str) -> None:
-        """Add a row without content for an unreadable record."""
+        """Add a row without content for an unreadable record, and report the record; for a type or version that no
+        known release has, only the first one in a file.
+        """
         try:
             api_key, version = _type(d, p, end)
         except (MalformedRecordError, IndexError):

@@ -117,7 +117,8 @@ class Policy:
     show_actual: bool = True
     """Whether the value may be shown."""
     rules: tuple[str, ...] = ()
-    """The rules of `kac lint` that judge the same values in a cluster as it is now. Executors have no rules of lint."""
+    """The names of the rules of `kac lint` that judge the same values in a cluster as it is now. Executors do not have
+    the rules themselves."""
 
     @property
     def counts_missing(self) -> bool:

@@ -121,7 +121,7 @@ class Part:
 
     @staticmethod
     def of(cluster_id: str | None) -> Part:
-        """Return the part of a cluster; None: of all clusters."""
+        """Return the part with the rows of a cluster; None for all clusters."""
         return Part(None if cluster_id is None else (cluster_id,))
 
     @property
@@ -567,7 +567,7 @@ class Freshness(NamedTuple):
     as_of: datetime | None
     """The time of the newest observation in the table; None if it has no observation."""
     built: datetime | None
-    """The time at which its newest files were written; None if none has rows of the cluster."""
+    """The time at which the newest files with rows of the cluster were written; None without such files."""
     run: str | None
     """The id of the run that wrote the table last; None if it is unknown."""
 
@@ -595,7 +595,7 @@ class Wanted:
     key: str | None = None
     """An attribute, or a pattern with `*` and `?`."""
     principal: str | None = None
-    """The principal, with or without its `User:`; it also matches one of several possible authors."""
+    """A principal, with or without `User:`; a change matches if the principal is one of its possible authors."""
     text: str = ""
     """Words that all occur in a row; case is ignored."""
 
@@ -805,7 +805,7 @@ class Window:
     key: str | None = None
     """A quota key, or a pattern with `*` and `?`."""
     principal: str | None = None
-    """The user, with or without its `User:`."""
+    """The name of a user, with or without `User:`."""
 
 
 _HOTTEST = """
@@ -847,7 +847,7 @@ _NONE = (
     "(SELECT NULL quota_key, NULL scope_user, NULL scope_client, NULL quota_value, NULL level, NULL suggested_value, \
 NULL reason LIMIT 0)"
 )
-"""An empty table of suggestions."""
+"""A subquery without rows, in place of the table of suggestions."""
 
 
 def _latest(

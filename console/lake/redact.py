@@ -74,9 +74,9 @@ class Damaged(NamedTuple):
     byte_pos: int
     reason: str
     sha256: str
-    """The SHA-256 of its bytes, in hex."""
+    """The SHA-256 of the line's bytes, in hex."""
     sample: str
-    """The beginning of its text, masked."""
+    """The beginning of the line's text, masked."""
 
     @staticmethod
     def of(place: int, data: bytes, reason: str) -> Damaged:

@@ -112,7 +112,7 @@ class Unjudged(NamedTuple):
     clusters: frozenset[str] | None
     """The clusters with new rows; None if all clusters have to be judged."""
     rules: tuple[str, ...]
-    """The tables whose rules the operator has changed in their file."""
+    """The names of the tables whose rules have changed in the operator's files."""
 
 
 def unjudged(lake: Lake) -> Unjudged | None:
@@ -196,7 +196,7 @@ class Plan:
     topics: tuple[Topic, ...] = ()
     """The topics with request logs."""
     login: str = field(default="", repr=False)
-    """The text of a Java login file (JAAS) for these topics."""
+    """The text of a Java login file (JAAS) for the topics; ``""`` if they need no login."""
 
     @property
     def root(self) -> str:

@@ -224,7 +224,7 @@ class Batch:
     """The id of the stream's checkpoint; a new checkpoint counts its batches from 0 again."""
     number: int
     note: Mapping[str, Any] = field(default_factory=dict)
-    """The note for its commits, in addition to the application's note."""
+    """The note in the commits of the batch, in addition to the application's note."""
 
     def noting(self, **more: Any) -> Batch:
         """Return a copy with additions to the note."""

@@ -274,7 +274,7 @@ class Back(NamedTuple):
     """The reversal of an edit of a past change, or the reason why there is none."""
 
     staged: tuple[Staged, ...]
-    """The edits that revert it, based on the edit's result; empty if it can't be reverted."""
+    """The edits that revert the past edit, based on its result; empty if it can't be reverted."""
     note: str
     """The reason why the edit can't be reverted, or the part that can't be restored; ``""`` without either."""
     secrets: tuple[str, ...] = ()

@@ -70,7 +70,7 @@ class Operations(NamedTuple):
     open: tuple[Operation, ...]
     ended: tuple[Operation, ...] = ()
     holder: journal_operations.Holder | None = None
-    """The process that works on them; None if no process does."""
+    """The process that works on the operations; None without such a process."""
 
 
 # -- the journal -------------------------------------------------------------------------------------------------------

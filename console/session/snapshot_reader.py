@@ -91,7 +91,7 @@ class Progress(Struct, frozen=True):
     what: str
     """The name of the work."""
     done: int
-    """Finished items of `total`."""
+    """The number of finished items."""
     total: int
     """The number of all items; 0 if unknown."""
 

@@ -54,7 +54,7 @@ class Decode(Struct, frozen=True, tag=True):
     payload: bytes
     indexes: bytes | None
     values: int
-    """The maximum number of values in it."""
+    """The maximum number of values in the payload."""
 
 
 class Made(Struct, frozen=True, tag=True):
@@ -63,7 +63,7 @@ class Made(Struct, frozen=True, tag=True):
 
     made: bytes = b""
     values: int = 0
-    """The number of its values."""
+    """The number of values in the payload."""
 
 
 class Refused(Struct, frozen=True, tag=True):

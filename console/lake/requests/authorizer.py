@@ -181,7 +181,7 @@ class _Open(NamedTuple):
     held: list[Check | Damaged]
     """The decisions and damaged lines that were read since."""
     is_cut: bool
-    """Whether its end is in another line."""
+    """Whether the message's end is in another line."""
     may_be_one: bool
     """Whether all lines together may be one message."""
 

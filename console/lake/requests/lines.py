@@ -55,11 +55,12 @@ its limits."""
 
 
 _MESSAGES = ("message", "log", "msg", "short_message", "full_message", "MESSAGE", "textPayload", "event")
-"""Keys of a log event for its text."""
+"""The keys under which log events have the text of the message."""
 _LOGGERS = ("logger", "loggerName", "logger_name", "log.logger", "_logger")
-"""Keys of a log event for its logger. ECS may also have it as `logger` in an object `log`."""
+"""The keys under which log events have the name of the logger. ECS may also have the key `logger` in an object
+`log`."""
 _TIMES = ("instant", "timeMillis", "@timestamp", "timestamp", "time", "ts")
-"""Keys of a log event for its time. Names that loggers use come before those that shippers use too."""
+"""The keys under which log events have the time. Keys that only loggers use come before those that shippers use too."""
 
 
 # A log may have the lines of all loggers of a broker, like a container's output. Other loggers write names into their
@@ -410,7 +411,7 @@ class Partition(Struct, rename="camel", gc=False):
 
     error_code: int = 0
     records_size_in_bytes: int = 0
-    """The size of its record batches."""
+    """The size of the partition's record batches in bytes."""
 
 
 class _Topic(Struct, rename="camel", gc=False):

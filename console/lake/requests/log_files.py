@@ -562,9 +562,9 @@ class _Seen(NamedTuple):
     stat: Mapping[str, Any]
     """The `place`, `size` and `changed` of the file."""
     line: str
-    """The digest of its first line."""
+    """The digest of the file's first line."""
     line_end: int
-    """The end of that line."""
+    """The end of the first line."""
     survey: Survey
 
     def entry(self) -> dict[str, Any]:
@@ -699,9 +699,9 @@ class BrokerLog:
     broker_id: int
     spans: tuple[Span, ...]
     zone: str = "UTC"
-    """The time zone of the times in its lines, as ``Europe/Berlin``."""
+    """The time zone of the log's lines, as ``Europe/Berlin``."""
     patterns: tuple[str, ...] = ()
-    """The patterns of its files' paths, also of those to which it rotates them."""
+    """The patterns of the paths of the log's files, also of rotated ones."""
     logger: str = REQUESTS.name
     """The name of its `Logger`."""
 

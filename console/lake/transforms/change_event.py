@@ -79,11 +79,11 @@ class Author(NamedTuple):
     api: str | None
     """The API of a request; None for a journal entry."""
     is_copy: bool
-    """Whether it is a forwarded request whose original also has a row."""
+    """Whether the report is a forwarded request whose original also has a row."""
 
     @property
     def by_journal(self) -> bool:
-        """Whether kac's journal reports it, rather than a request log."""
+        """Whether kac's journal reports the change, rather than a request log."""
         return self.api is None
 
 

@@ -43,7 +43,7 @@ class Peer(NamedTuple):
     own: str | None
     """The entity's own value, which the operator can change; None without one."""
     since: int | None
-    """The time at which it was set; None if it was set before anything was known."""
+    """The time at which the value was set; None if it was set before the first poll or record."""
     holds: str | None
     """The effective value; None if it is not set."""
 

@@ -51,7 +51,7 @@ class _Event:
 
     @property
     def is_set(self) -> bool:
-        """Whether the attribute has a value after it."""
+        """Whether the attribute has a value after the event."""
         return self.op != "delete"
 
     def order(self) -> tuple[Any, ...]:

@@ -109,9 +109,9 @@ class OfCluster:
     """The facts that all entities of a cluster share."""
 
     first: int
-    """The time of its first value."""
+    """The time of the cluster's first value."""
     saw_files: bool = False
-    """Whether a poll showed its brokers' files."""
+    """Whether a poll showed the values in the brokers' files."""
     brokers: dict[str, dict[str, list[Held]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
     """Attribute that policies inherit -> broker id, or `DEFAULT` for the common default -> the values."""
 
