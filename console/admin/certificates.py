@@ -54,8 +54,8 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
 
 
 def _context(settings: ConnectionSettings, *, own: bool) -> ssl.SSLContext:
-    """Return an SSL context for a handshake. own: whether it has the client's certificate, if the settings use TLS and
-    have one.
+    """Return an SSL context that accepts any certificate, for a handshake. own: whether it has the client's
+    certificate, if the settings have one.
     """
     from console.admin.tls import client_context
 

@@ -292,7 +292,7 @@ def quorum(response: Any) -> model_cluster.Quorum:
 
 
 def _directory_id(uuid: UUID | None) -> str:
-    """Return an id in Kafka's text form; ``""`` for a directory that the quorum does not know."""
+    """Return the id of a directory in Kafka's text form; ``""`` for a directory that the quorum does not know."""
     return "" if uuid is None or not uuid.int else uuid_text(uuid)
 
 

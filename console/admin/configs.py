@@ -401,7 +401,7 @@ class Replacing(_Altering):
         return await Sender.deliver(self, targets)
 
     def fields(self, targets: Sequence[ConfigResource]) -> Fields:
-        """Return the request with all overrides."""
+        """Return the fields of the request, with all overrides of these resources."""
 
         def replaced(resource: ConfigResource) -> list[Fields]:
             return [{"name": key, "value": value} for key, value in self._whole[resource].items()]

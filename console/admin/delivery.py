@@ -155,7 +155,7 @@ class Sender(Generic[R, T]):
         return None if limit_ms is None else max(self.link.settings.request_timeout, limit_ms / 1000 + ANSWER_SECONDS)
 
     def fields(self, targets: Sequence[T]) -> Fields:
-        """Return the request for these targets."""
+        """Return the fields of the request for these targets."""
         raise NotImplementedError
 
     def build(self, kio: ModuleType, targets: Sequence[T]) -> Any:

@@ -541,7 +541,7 @@ class _Position(NamedTuple):
     """The name or the id of the topic."""
     partition: int
     offset: cluster.CommittedOffset | None
-    """The committed offset; None if none is committed."""
+    """The committed offset; None without one."""
     lag: int = -1
     """The lag; -1 if the coordinator does not report it."""
     code: int = 0

@@ -249,7 +249,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
         self, sendings: Mapping[NewRecords, Sending], why: Mapping[NewRecords, Failure]
     ) -> dict[NewRecords, Outcome]:
         """Return the outcomes of batches that no answer has settled: APPLIED if they are found in their partitions,
-        else UNKNOWN.
+        else UNKNOWN. Batches with an unknown outcome keep their numbers; later batches get another producer id.
         """
         known = self.link.producing
         outcomes = {each: found for each, found in (await self._found_again(sendings)).items() if found.ok}
@@ -392,7 +392,7 @@ def produce_request(
     seconds: float,
     transactional_id: str | None = None,
 ) -> Fields:
-    """Return a Produce of batches, all to one leader.
+    """Return the fields of a Produce request with batches, all for one leader.
 
     Args:
         topics: the topics of the batches, by name: newer brokers know a topic by its id.

@@ -53,7 +53,7 @@ MOST_SCHEMAS = 1_000
 FOLLOW_WAIT = 0.5
 """Seconds that a broker waits for new records if the search follows the logs."""
 MOST_MERGED = 10_000
-"""Maximum number of records of a limit that are merged by time: each partition keeps as many."""
+"""Maximum limit of a search whose records are merged by time: each partition keeps as many records as the limit."""
 CREDIT = 0.5
 """Seconds of its rate that a search that fell behind may make up for."""
 BEAT = 0.25
@@ -473,8 +473,8 @@ class _Reader:
         self.scan = scan
         self.leader = leader
         self.half = 0
-        """The half of its leader's partitions to which it belongs: while an answer for one half is received, the leader
-        prepares the other."""
+        """The half of the leader's partitions to which this one belongs, 0 or 1: while an answer for one half is
+        received, the leader prepares the other."""
         self.phase = phase
         """The phase; partitions of a later phase wait for those of earlier ones."""
         self.ahead: int | None = scan.position

@@ -48,10 +48,11 @@ class TlsSettings(Struct, frozen=True):
     """The private key if it is in a separate file; None if it is in `key_store`."""
     key_password: Secret | None = None
     verify_host: bool = True
-    """Whether to check the broker's host name; False only if the file says so
+    """Whether to check the broker's host name; False only if the settings' file says so
     (``ssl.endpoint.identification.algorithm=``)."""
     verify_chain: bool = True
-    """Whether to check the certificate chain; False only if another tool's file says so (``insecure``)."""
+    """Whether to check the certificate chain; False only if the settings are from another tool's file that says so
+    (``insecure``)."""
 
     @property
     def files(self) -> tuple[Path, ...]:

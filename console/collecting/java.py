@@ -95,7 +95,9 @@ def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
 
 
 def inspected(program: Path, place: str) -> Java:
-    """Run a Java to get its version and home: a program on PATH may be a link, or a script (jenv's, asdf's)."""
+    """Return a Java installation with the version and the home that its program prints: a program on PATH may be a
+    link, or a script (jenv's, asdf's). place: the place where it was found.
+    """
     try:
         asked = programs.of_user(
             [str(program.absolute()), "-XshowSettings:properties", "-version"], folder=programs.home_folder()
@@ -197,7 +199,7 @@ def jar_folder(environ: Mapping[str, str]) -> Path:
 
 
 def own_folder(folder: Path) -> Path:
-    """Create a folder of the cache that only its owner may enter.
+    """Create a folder of the cache that only its owner may enter, unless it exists; return its path.
 
     Raises:
         UntrustedPath: the folder is a link, or another user may replace it.
@@ -471,8 +473,8 @@ def start_options(archive: Archive, recording: Path | None) -> list[str]:
 
 
 def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
-    """Start the dump of the archive in the background, from the classes that a past session recorded. Return None if
-    that session recorded no classes, or if the folder can't be written to.
+    """Start the dump of the archive in the background, from the classes that a past session recorded, and return the
+    process. Return None if that session recorded no classes, or if the folder can't be written to.
     """
     try:
         classes = recording.read_bytes()

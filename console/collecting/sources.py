@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def read_sources(text: str, source: str, folder: Path) -> lake_inputs.Inputs:
-    """Parse a `sources.yaml`. folder: the base of its relative paths.
+    """Parse a `sources.yaml`. source: the name of the file, for errors. folder: the base of its relative paths.
 
     Raises:
         FileProblems: all errors, each with its line.

@@ -64,7 +64,7 @@ class Report:
     """Topic and partition -> the number of offsets that were deleted before kac read them."""
     bytes: int = 0
     lag_ms: int | None = None
-    """The milliseconds from the newest event that was written to the end of the run; None if none was written."""
+    """The milliseconds from the newest event that was written to the end of the run; None if no event was written."""
     message: str | None = None
     """The error; None without one."""
     versions: dict[str, str] = field(default_factory=dict)

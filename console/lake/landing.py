@@ -36,7 +36,7 @@ _KINDS = ("state", "absent", "heartbeat", "failed")
 _ABOUT = {"state": 2, "absent": 1}
 """Kind of a row -> how many of entity_key and attr it requires."""
 _Row = tuple[str, str, str | None, str | None, str | None, str | None, bool]
-"""kind, entity_type, entity_key, attr, value, source, is_sensitive."""
+"""A row of a landed file: kind, entity_type, entity_key, attr, value, source, is_sensitive."""
 
 
 class Landed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

@@ -127,7 +127,7 @@ class Policy:
 
     @property
     def always_judged(self) -> tuple[str, ...]:
-        """Entities that it judges in every cluster, whether they exist or not."""
+        """The keys of the entities that are judged in every cluster, whether they exist or not."""
         return self.names.exact if self.counts_missing and self.entity_type in _MAY_BE_MISSING else ()
 
 
@@ -146,7 +146,7 @@ class Wanted:
 
     @property
     def always_judged(self) -> tuple[str, ...]:
-        """Entities that it judges in every cluster, whether they exist or not."""
+        """The keys of the entities that are judged in every cluster, whether they exist or not."""
         return self.names.exact if self.value is not None and self.entity_type in _MAY_BE_MISSING else ()
 
 

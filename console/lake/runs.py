@@ -137,7 +137,9 @@ def is_of_another(lake: Lake) -> bool:
 
 
 def is_undone(lake: Lake) -> bool:
-    """Return whether the last batch of request logs was undone. If the run died then, its checkpoint still exists."""
+    """Return whether the last batch of request logs was undone. If the run died meanwhile, the checkpoint of the stream
+    still exists.
+    """
     return bool(next(ends(lake, RequestLogs.name), {}).get("is_undone"))
 
 
@@ -206,7 +208,9 @@ class Plan:
 
 @contextmanager
 def settings_of(plan: Plan) -> Iterator[Settings]:
-    """Yield the settings of sources. For the context, keys are in files that only this user can read."""
+    """Yield the settings of a plan's sources. During the context, the lake's key and the access to its bucket are in
+    files that only this user can read.
+    """
     lake = plan.lake
     with tempfile.NamedTemporaryFile(prefix="kac-key-") as key, lake.files.lent() as store:
         key.write(lake.key())

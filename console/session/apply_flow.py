@@ -56,7 +56,7 @@ class Flags(Struct, frozen=True):
     accept: str = "--accept"
     """The flag that takes the names of warnings to accept."""
     force: str = "repeat the command to do so: it reads the current values again"
-    """How to overwrite another client's changes."""
+    """The way to overwrite another client's changes, as the end of a sentence."""
     confirm: str = "use a context without confirm for scripts"
     """The alternative to typing the context's name."""
 

@@ -134,7 +134,9 @@ def absent_parts(context: Context) -> frozenset[Part]:
 async def _certificates(
     client: Client, snapshot: Snapshot, context: Context
 ) -> tuple[tuple[Certificate, ...], list[tuple[str, Failure]]]:
-    """Return the certificates of the listeners with TLS, and the failure of each listener that shows none."""
+    """Return the certificates of the listeners with TLS, and address -> failure for each listener that shows no
+    certificate.
+    """
     from console.admin.certificates import shown_certificates
 
     listeners = tls_listeners(snapshot, context)

@@ -92,7 +92,7 @@ class Work:
     def begin(self, task: asyncio.Task[ApplyRun]) -> None:
         """Register the task of a check or an apply as the one under way, until it is done.
 
-        Its state is cleared before a caller that awaits the task continues.
+        The state of this work is cleared before a caller that awaits the task continues.
 
         Args:
             task: nothing else may be under way.

@@ -57,7 +57,7 @@ class Terminal:
         return sys.stdin.isatty()
 
     async def line(self, prompt: str) -> str:
-        """Prompt on standard error, and return a line of standard input."""
+        """Prompt on standard error, and return a line of standard input, stripped; ``""`` at the end of the input."""
         ask(prompt)
         with _interruptible():
             return sys.stdin.readline().strip()

@@ -60,7 +60,7 @@ log = logging.getLogger(__name__)
 
 
 class NoCommonVersion(ConnectionError):
-    """The broker has an API, but in no version that kac knows. theirs: its lowest and highest version."""
+    """The broker has an API, but in no version that kac knows. theirs: the broker's lowest and highest version."""
 
     def __init__(self, api: str, theirs: tuple[int, int]) -> None:
         super().__init__(f"{api} in versions {theirs[0]} to {theirs[1]}")

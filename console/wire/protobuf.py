@@ -24,7 +24,7 @@ MOST_INDEXES = 32
 """Maximum number of indexes in the path to a nested message."""
 _PACKAGE = "google.protobuf."
 _WHOLE = 2**53
-"""Bound below which a whole number is shown as an integer in JSON."""
+"""Bound below which a whole number in a google.protobuf.Value becomes an integer in JSON."""
 _AS_TEXT = frozenset({"Timestamp", "Duration", "FieldMask"})
 _WRAPPERS = frozenset(
     f"{name}Value" for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")

@@ -394,7 +394,8 @@ def _headers(body: bytes, at: int, end: int) -> tuple[tuple[Header, ...], int]:
 
 
 def _message(data: memoryview) -> Batch:
-    """Return a message; the value of a compressed one is a set of messages."""
+    """Return a message of format v0 or v1. The body of a compressed message is its value, a compressed set of
+    messages."""
     offset, _ = _ENTRY.unpack_from(data, 0)
     at = _ENTRY.size
     magic = data[_MAGIC_AT]

@@ -360,7 +360,7 @@ def _candidates(path: str, patterns: Sequence[str]) -> Iterator[str]:
 # later, the file is refused.
 
 QUARTER = timedelta(minutes=15)
-"""Clocks change at a quarter of an hour, and all offsets from UTC are multiples of it."""
+"""The unit of clock changes: clocks change at a quarter of an hour, and all offsets from UTC are multiples of it."""
 _AT_ONCE = timedelta(minutes=1)
 """Maximum time between the last line of a file and its last change, if it is the original file that the broker
 wrote."""

@@ -58,7 +58,9 @@ class Polls:
         return Polls(times, brokers)
 
     def sure(self, entity_type: str, covered: Covered | None) -> int | None:
-        """Return the last poll that the log, up to its first hole, reaches; None if it reaches no poll."""
+        """Return the time of the last poll of an entity type that the log, up to its first hole, reaches; None if the
+        log reaches no poll, or without a log.
+        """
         if covered is None:
             return None
         times = self.times.get(entity_type, ())
@@ -66,7 +68,9 @@ class Polls:
         return times[reached - 1] if reached else None
 
     def shown(self, entity_type: str, after: int, covered: Covered | None) -> int | None:
-        """Return the first poll from a time on; None if there is no such poll, or if the log covers its time."""
+        """Return the time of the first poll of an entity type from a time on; None if there is no such poll, or if the
+        log covers its time.
+        """
         times = self.times.get(entity_type, ())
         place = bisect_left(times, after)
         if place == len(times):

@@ -227,7 +227,8 @@ def packed(seconds: pa.Table) -> pa.Table:
 
 
 _Pack = tuple[int, str, str, str, int, range, list[int] | None, list[int] | None]
-"""The columns of `PACKED` of a row; its range in the flat lists instead of the first three."""
+"""A packed row: the columns of `PACKED` after the cluster's id, with the row's range in the flat lists in place of the
+first three lists."""
 
 
 def _packs(table: pa.Table) -> Iterator[tuple[list[int], list[int], list[float], list[_Pack]]]:
