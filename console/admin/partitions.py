@@ -608,7 +608,7 @@ async def _listed(
 
 
 def _list_offsets(kio: ModuleType, wanted: Mapping[Place, int], asker: int, stable: bool, within: float) -> Any:
-    """Return the ListOffsets request of a broker in the classes of `kio`; see `_listed`."""
+    """Return a ListOffsets request, in the classes of `kio`; the other arguments are as in `_listed`."""
 
     @cache  # most topics have the same numbers of partitions
     def partitions(asked: tuple[tuple[int, int], ...]) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ _OVERHEAD = 400
 
 
 def weight(record: Record) -> int:
-    """Return the approximate bytes of a record in memory."""
+    """Return the approximate size in bytes of a record in memory."""
     headers = sum(len(name) + len(value or b"") + 100 for name, value in record.headers)
     return len(record.key or b"") + len(record.value or b"") + headers + _OVERHEAD
 

@@ -562,6 +562,7 @@ class _Altering(_SchemaSender[subjects.AlterSchemaConfigs, config.ConfigResource
 
 def _is_as(op: ConfigOp, now: str | None, of_subject: bool, is_apicurio: bool) -> bool:
     """Return whether the present value of a key is the one that a change sets, or, after a deletion, inherited.
+
     Args:
         now: the subject's or the default's own value; None without one.
     """

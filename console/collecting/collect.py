@@ -209,6 +209,7 @@ async def poll_context(
     timeout: float = TIMEOUT,  # noqa: ASYNC109
 ) -> PollResult:
     """Poll one cluster. A failure becomes a part of the result, and raises nothing.
+
     Args:
         topics_of: a function that returns the topics of a cluster id at the last poll.
         timeout: the seconds for the poll.

@@ -175,6 +175,7 @@ def page(
 ) -> str | None:
     """Return the whole page, with a part for each cluster; None if the lake has no data of these clusters. Raises
     LakeError.
+
     Args:
         since, until: the reported time, UTC; None for a begin `HOURS` before the end, and for an end at the last
             observation.

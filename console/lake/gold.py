@@ -37,7 +37,7 @@ from console.lake.transforms.rows import differing, holding, parted, rows_of
 from console.model.numbers import EPOCH
 
 Entity = tuple[str, str, str]
-"""The values of `ENTITY`'s columns."""
+"""An entity: the id of its cluster, its type and its key, as in the columns `ENTITY`."""
 
 MOST_ENTITIES = 2_000
 """Maximum number of entities of a batch; with more, their whole clusters are made again."""

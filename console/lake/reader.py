@@ -534,7 +534,7 @@ class ThrottledMinute(NamedTuple):
     requests: int
     """A lower bound of the throttled requests, over all brokers."""
     utilisation: float | None
-    """The usage of the quota with the highest one; None without a quota."""
+    """The highest usage of a quota as a share of its limit, 1 at the limit; None without a quota."""
 
 
 class Violation(NamedTuple):

@@ -248,6 +248,7 @@ def _document(text: str) -> Any:
 
 def _size(document: Any, depth: int = 0) -> int:
     """Return the number of values in the JSON of a schema, itself included.
+
     Raises:
         NotDecoded: it is nested too deep.
     """

@@ -26,7 +26,7 @@ _ODD_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def native(named: Mapping[str, Any], schema: Any, value: Any, where: str = "it", depth: int = 0) -> Any:
-    """Return a value of JSON as fastavro writes it by a schema.
+    """Return a value of JSON in the form from which fastavro writes a schema's values.
 
     Args:
         named: the schema's types by name.

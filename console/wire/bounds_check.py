@@ -255,6 +255,7 @@ def _by_layout(one: Walk) -> Elements:
 
 def _array_walk(name: str, elements: Elements, least: int, nullable: bool, flexible: bool) -> Walk:
     """Return the walk of an array, which raises MalformedFrame for an impossible count.
+
     Args:
         name: the name of the field, for messages.
         least: the smallest size of an element, in bytes.

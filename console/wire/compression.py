@@ -67,6 +67,7 @@ class Scratch:
     def unpack(self, codec: int, data: Bytes, limit: int) -> None:
         """Decompress a body into `data`, from `GAP` up to `end`, in place of the former body. limit: the maximum size
         of the decompressed body in bytes.
+
         Raises:
             DamagedData: the body can't be decompressed.
             TooLarge: it decompresses to more bytes than the limit.

@@ -175,6 +175,7 @@ def _at_indexes(inner: list[Any], indexes: Sequence[int]) -> list[str]:
 
 def _by_name(names: Sequence[list[str]], name: str) -> list[str]:
     """Return the name of the only message with this name, after the names of the enclosing ones, which `name` may lack.
+
     Raises:
         NotDecoded: no message has the name, or several have it.
     """

@@ -236,7 +236,7 @@ def unpacked_records(batch: Batch, scratch: Scratch, topic: str, partition: int,
 
 
 def _plain_header(batch: Batch, size: int) -> bytes:
-    """Return the header of a batch with the same records, not compressed."""
+    """Return the header of an uncompressed batch with the same records. size: the size of the records in bytes."""
     facts = batch.facts
     return HEADER.pack(
         batch.base_offset,

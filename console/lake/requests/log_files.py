@@ -50,7 +50,7 @@ LONGEST_NULS = 16 << 30
 """Maximum number of NUL bytes at the head of a file: a gzip file may have any number of them in a few bytes."""
 _NULS = bytes(BLOCK_BYTES)
 CHECKED_BYTES = 4096
-"""Bytes before a position that its check covers."""
+"""Number of bytes before a position that the check of the position covers."""
 SAMPLE_BYTES = 64 << 10
 _GZIP = b"\x1f\x8b"
 _SCHEMES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "abfs"}

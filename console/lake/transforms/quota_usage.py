@@ -193,8 +193,9 @@ PACKED = (
     "cluster_id string, broker_id int, principal string, client_id string, api string, minute bigint, at array<int>, "
     "moved array<bigint>, local_ms array<double>, throttled array<bigint>, longest array<bigint>"
 )
-"""The columns of `packed`, for Spark. minute: since 1970. The lists have an element for each second: at, its place in
-the minute; moved, its bytes; throttled and longest (None: no request of the minute was throttled) of its throttling.
+"""The columns of `packed`, for Spark. minute: in minutes since 1970. The lists have an element for each second: at, its
+place in the minute; moved, its bytes; local_ms, its milliseconds of processing; throttled and longest, the milliseconds
+of throttling in all and of one request (both lists are None if no request of the minute was throttled).
 """
 SECONDS = ("cluster_id", *KIND, "second", "bytes_in", "bytes_out", "local_ms", "throttle_ms_sum", "throttle_ms_max")
 """The columns of REQUEST_1S that `packed` needs."""
@@ -328,6 +329,7 @@ def _runs(times: list[int], minute: int, at: list[int], places: range) -> Iterab
 
 def _waiting(waits: _Waits, of: tuple[_Kind, int], throttled: int, longest: int) -> int:
     """Return a lower bound of the number of requests of a kind that were throttled in a second.
+
     Args:
         throttled, longest: the milliseconds of throttling in the second: their sum, and the most of one request.
     """
