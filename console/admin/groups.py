@@ -1077,8 +1077,8 @@ def offset_at(
     target: changes.GroupOffsetTarget,
     wanted: cluster.CommittedOffset,
 ) -> bool:
-    """Return whether a group has this offset with this metadata; the broker may have added an epoch that was not
-    committed.
+    """Return whether a group has the wanted offset and metadata in a partition. Leader epochs are not compared: the
+    broker may have added one that was not committed.
     """
     there = known.get((target.topic, target.number))
     return there is not None and (there.offset, there.metadata) == (wanted.offset, wanted.metadata)

@@ -915,7 +915,11 @@ class _Searching:
                 self._by_place[place].leader = leader
 
     async def _deleted(self, reader: _Reader) -> None:
-        """Continue at the log's new start: records were deleted during the search."""
+        """Continue at the log's new start, as records were deleted during the search.
+
+        Give up the partition if that start is above the end of the search. Without an answer that is still to be
+        searched, give up as well if the start is unknown, or not above the search's position.
+        """
         scan = reader.scan
         starts, problems = await list_offsets(self._link, {scan.place: EARLIEST})
         start = starts.get(scan.place, -1)

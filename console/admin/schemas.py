@@ -72,7 +72,7 @@ class _Version(Struct, frozen=True):
 
     @property
     def source(self) -> subjects.SchemaSource:
-        """The schema as text."""
+        """The schema's kind, text and references."""
         references = tuple(subjects.SchemaReference(each.name, each.subject, each.version) for each in self.refers)
         return subjects.SchemaSource(kind_of(self.schema, self.schemaType), self.schema, references)
 

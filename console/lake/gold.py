@@ -169,7 +169,7 @@ class Touched(NamedTuple):
 
 
 class PollTimes(NamedTuple):
-    """The polls of some entity types of a cluster."""
+    """The polls of some entity types of a cluster. Times are in microseconds since 1970."""
 
     types: str
     before: int | None
@@ -238,7 +238,7 @@ class _Group(NamedTuple):
     rows: pa.Table
 
     def of(self, what: str) -> pa.Table:
-        """Return the rows of one source."""
+        """Return the rows whose column `of` names this source."""
         return self.rows.filter(pc.equal(self.rows["of"], what))
 
     def bronze(self) -> Bronze:

@@ -100,7 +100,7 @@ class Inputs(_Input, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every path and pattern."""
+        """The paths and patterns of all logs and journals, except for those that are read through a context."""
         of_brokers = (path for log in (*self.request_logs, *self.authorizer_logs) for path in log.paths)
         return (*(log.path for log in self.metadata_logs), *of_brokers, *(journal.path for journal in self.journals))
 

@@ -438,7 +438,7 @@ class Header(NamedTuple):
 
 
 def is_whole(data: bytes | memoryview, at: int, end: int, crc: int) -> bool:
-    """Return whether the checksum of the batch in these bytes matches."""
+    """Return whether the batch in ``data[at:end]`` has the checksum `crc`, which its header holds."""
     return bool(crc32c(memoryview(data)[at + CRC_FROM : end]) == crc)
 
 

@@ -136,7 +136,9 @@ class Source(ABC):
 
     @property
     def _lent(self) -> bytes:
-        """The present access to the lake's bucket: a copy for each task, since keys expire."""
+        """The present access to the lake's bucket, since keys expire: the bytes of its file, for each task; empty for a
+        lake in a folder.
+        """
         return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
 
     def _judge(self, what: str, bad: int, total: int, where: str, why: str = "") -> None:
@@ -228,11 +230,13 @@ class MetadataLogs(RecordSource):
         return found
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return the count of offsets; a snapshot has no more records than the log that it replaces."""
+        """Return an upper estimate: the number of the logs' offsets in between. A snapshot has no more records than the
+        log that it replaces.
+        """
         return sum(int(upto["next"]) - start.get(cluster_id, {}).get("next", 0) for cluster_id, upto in end.items())
 
     def read(self, part: tuple[Split | None, tuple[Trouble, ...] | None]) -> Iterator[pa.RecordBatch]:
-        """Yield the records, each with its entity."""
+        """Yield the rows of a part: the records of its split, each with its entity, and one row for each damage."""
         split, known = part
         troubles = list(known or ())
         if split is not None:
@@ -300,7 +304,7 @@ class BrokerLogs(Source):
         return [log_files.with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return an upper estimate: the lines if all were short."""
+        """Return an upper estimate: the number of lines if each had `LEAST_LINE` bytes."""
         return sum(part.end - part.start for part in self.parts(start, end)) // LEAST_LINE
 
     def read(self, part: log_files.Part) -> Iterator[pa.RecordBatch]:
@@ -567,7 +571,7 @@ class Journals(Source):
         return [(path, end["at"], self._lent) for path in changed]
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return an upper estimate: the changes if all were short."""
+        """Return an upper estimate: the number of changes if each had `LEAST_LINE` bytes."""
         changed = (end["seen"][path] for path, _, _ in self.parts(start, end))
         return sum(int(size) for segments in changed for size, _ in segments) // LEAST_LINE
 

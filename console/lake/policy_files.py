@@ -164,7 +164,7 @@ class Rules:
     policies: tuple[Policy, ...]
     baseline: tuple[Wanted, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
-    """Table -> the digest of the files that it is made with."""
+    """Table -> the digest of the files from which the table is made."""
 
 
 POLICIES_FILE = "policies.yaml"

@@ -178,7 +178,7 @@ the one that starts Java."""
 
 @contextmanager
 def heard() -> Iterator[None]:
-    """Raise interrupts as KeyboardInterrupt for the context; restore the former handler afterwards. Does nothing in
+    """Raise interrupts as KeyboardInterrupt inside the block; restore the former handler afterwards. Does nothing in
     other threads than the main thread.
 
     Call `listen` again after code that installs its own handler.

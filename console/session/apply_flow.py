@@ -73,8 +73,8 @@ class Asks(Struct, frozen=True):
     over: bool = True
     """Ask whether to overwrite another client's changes."""
     risks: bool = True
-    """Ask about warnings. A replacement for a tool of Kafka does not: it shows them and continues as that tool does,
-    except for warnings that require typing.
+    """Ask about warnings. False for a replacement of one of Kafka's tools: it shows warnings and continues as that tool
+    does, and asks only about those that require typing.
     """
     silent: bool = False
     """The answers were given beforehand; ask for nothing but a name."""

@@ -46,7 +46,7 @@ class _Memory(NamedTuple):
     """The remembered result of an operation, or its error."""
 
     changes: Mapping[int, int]
-    """API key -> the number of different answers to it at that time."""
+    """Each key that the operation used (of an API, or `CLOCK`) -> what `Tape.changes` returned for it then."""
     tracks: frozenset[Track]
     """The answers that the operation used."""
     result: object

@@ -192,7 +192,7 @@ def _with_shared(before: Observations | None, poll: Poll) -> Observations:
 
 
 def _shared(before: Verdict | None, now: Verdict) -> Verdict:
-    """Return the verdict; a part that equals the former one is the same object."""
+    """Return the new verdict; each part that equals the former verdict's part is the same object."""
     known = asdict(before) if before is not None else {}
     return replace(now, **{name: value for name, value in known.items() if getattr(now, name) == value})
 

@@ -43,7 +43,7 @@ class Load(Struct, frozen=True, tag=True):
 
     @property
     def size(self) -> int:
-        """The approximate size in bytes."""
+        """The approximate size in bytes of the schema with its descriptors."""
         return self.schema.size + len(self.descriptors)
 
 

@@ -82,9 +82,9 @@ class Survey:
     checks: dict[int, str]
     """Position -> check, for all requested positions up to `end`, and for `end` itself."""
     head: bytes
-    """A sample of its first bytes."""
+    """A sample of the file's first bytes."""
     tail: bytes
-    """A sample of its last bytes up to `end`."""
+    """A sample of the file's last bytes up to `end`."""
 
 
 class LogBytes:
@@ -138,7 +138,9 @@ class LogBytes:
         return line, self.nuls + len(line) + 1 if ended else self._line_end(self.nuls)
 
     def check(self, at: int) -> str:
-        """Return the digest of the bytes before a position; empty if the file is shorter. Raises OSError, EOFError."""
+        """Return the digest of the up to 4096 bytes (`CHECKED_BYTES`) before a position; ``""`` if the file is shorter.
+        Raises OSError; EOFError (truncated gzip).
+        """
         begin = max(0, at - CHECKED_BYTES)
         data = self._read_at(begin, at - begin)
         return digest(data) if len(data) == at - begin else ""
@@ -538,9 +540,9 @@ class Span:
     checks: tuple[Check, ...]
     """The checks by which the read recognizes the file."""
     head: bytes = b""
-    """A sample of its first bytes."""
+    """A sample of the file's first bytes."""
     tail: bytes = b""
-    """A sample of its last bytes."""
+    """A sample of the file's last bytes."""
 
 
 @dataclass(frozen=True)
