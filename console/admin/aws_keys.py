@@ -421,7 +421,9 @@ def _not_understood(error: Exception, profile: str) -> AuthenticationFailed:
 
 
 def _line(error: Any) -> str:
-    """Return the position of an error in a file. The parser's own text has the line, which may hold a secret."""
+    """Return the message for an unreadable line of a file, with its number if known. The parser's own text is not used:
+    it repeats the line, which may hold a secret.
+    """
     lines = [number for number, _ in getattr(error, "errors", ())] or [getattr(error, "lineno", None)]
     return f"{f'line {lines[0]}' if lines[0] else 'a line'} is no [section], and no KEY = VALUE in one"
 

@@ -47,8 +47,9 @@ class Machine:
 
     @property
     def for_spark(self) -> int:
-        """Bytes for the heap of Spark's Java: half of the free memory; Python, Arrow and the file cache need the
-        rest."""
+        """Bytes for the heap of Spark's Java: half of the free memory, but at least `LEAST_MEMORY` and at most
+        `MOST_MEMORY`. Python, Arrow and the file cache need the rest.
+        """
         return max(LEAST_MEMORY, min(self.free // 2, MOST_MEMORY)) // MIB * MIB
 
 

@@ -161,7 +161,7 @@ class Application:
 
     @property
     def _wanted(self) -> list[str]:
-        """The names of the streams that have a source: all but that from bronze."""
+        """The names of the streams that read a source: all except the one that reads bronze."""
         return [*plans.sources_of(self._settings.inputs), *self._topics]
 
     def _begin(self, name: str, **trigger: Any) -> StreamingQuery:

@@ -84,7 +84,7 @@ class Topic(NamedTuple):
 
     @property
     def stream(self) -> str:
-        """The name of its stream: a folder of the checkpoints."""
+        """The name of the topic's stream, and of the stream's folder among the checkpoints."""
         return f"request_topic-{hashlib.sha256(f'{self.cluster_id}/{self.topic}'.encode()).hexdigest()[:12]}"
 
 

@@ -146,7 +146,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
                 self.keep_newest(await self._session.client.run(partitions.newest_records, led))
 
     async def _read_transactions(self) -> None:
-        """Read the transactions of partitions whose last stable offset stands still, once that was answered."""
+        """Read the transactions of partitions whose last stable offset stands still. If there are any, do nothing until
+        the record has an answer to ListTransactions from after the last read of the logs.
+        """
         read_ms = round(self.facts.logs.at * 1000)
         if self.facts.logs.standing(slow_polls.STANDS) and not self._tape.answered_since(LIST_TRANSACTIONS, read_ms):
             return

@@ -127,7 +127,7 @@ class Taken(NamedTuple):
     """A message of a logger, without the wrappers of its line."""
 
     rest: bytes
-    """The text after the one with which the message begins."""
+    """The text after the fixed text with which the logger's messages begin."""
     at: At | None
     is_json: bool
     """Whether the message was in a JSON object."""

@@ -315,7 +315,14 @@ def _tables(rows: Iterator[Row]) -> Iterator[pa.Table]:
 
 
 def _runs(times: list[int], minute: int, at: list[int], places: range) -> Iterable[tuple[int, Sequence[int]]]:
-    """Return the places of a minute's seconds by the limits that hold then: their number in `Limits.of`."""
+    """Return the places of a minute's rows by the limits that hold in their seconds: (index of the limits in the result
+    of `Limits.of`, places).
+
+    Args:
+        times: the times from which each of the limits holds, in microseconds since 1970.
+        at: place -> the second of its row within the minute.
+        places: the places of the rows.
+    """
     since = minute * _MINUTE * SECOND
     now = bisect_right(times, since) - 1
     # Limits seldom change within a minute.
