@@ -302,7 +302,7 @@ class _Http(URLLib3Session):  # type: ignore[misc]
         return context
 
     def _setup_ssl_cert(self, conn: Any, url: str, verify: Any) -> None:
-        """Do nothing: the context determines the trusted authorities."""
+        """Do nothing: the SSL context determines the trusted authorities."""
 
     def send(self, request: Any) -> Any:
         """Return the complete response. Raises HTTPClientError."""

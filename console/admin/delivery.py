@@ -175,7 +175,7 @@ class Sender(Generic[R, T]):
 
 
 Senders = Mapping[type[ChangeRequest], type[Sender[Any, Any]]]
-"""Request -> its sender."""
+"""Class of a change request -> the class that sends it."""
 
 
 async def sent(sender: Sender[R, T]) -> tuple[Outcome, ...]:

@@ -702,7 +702,7 @@ _UNSETTLED = frozenset(errors.error_name(code) for code in (*COORDINATOR_MOVES, 
 
 
 async def _fetched(link: Link, broker_id: int, names: Sequence[str]) -> _Answers:
-    """Send OffsetFetch; before version 8 for one group only (KIP-709)."""
+    """Send OffsetFetch, and return its answers; before version 8 for the first group only (KIP-709)."""
     groups = [{"group_id": name, "topics": None} for name in names]
     fields = {**groups[0], "groups": groups, "require_stable": False}
     response = await link.call("offset_fetch", fields, to=broker(broker_id))

@@ -505,14 +505,14 @@ _OPEN_FILES = Path("/proc/self/fd")
 
 
 def ssl_context(settings: ConnectionSettings) -> ssl.SSLContext | None:
-    """Return the context for these settings; None for a protocol without TLS. Reads files. Raises TlsFailed."""
+    """Return the SSL context for these settings; None for a protocol without TLS. Reads files. Raises TlsFailed."""
     if not settings.security_protocol.endswith("SSL"):
         return None
     return client_context(settings.tls or TlsSettings())
 
 
 def client_context(tls: TlsSettings) -> ssl.SSLContext:
-    """Return the context for these settings. Reads files. Raises TlsFailed."""
+    """Return the SSL context for these settings. Reads files. Raises TlsFailed."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = tls.verify_host and tls.verify_chain

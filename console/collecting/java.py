@@ -513,7 +513,9 @@ def make(archive: Archive) -> None:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Lock a folder for the context. Raises BlockingIOError if another process has the lock and `wait` is false."""
+    """Lock a folder until the end of the ``with`` block. Raises BlockingIOError if another process has the lock and
+    `wait` is false.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

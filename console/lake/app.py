@@ -427,7 +427,7 @@ class Application:
 
     @contextmanager
     def _between_batches(self) -> Iterator[None]:
-        """Block all batches for the context, and configure the session for few rows."""
+        """Block all batches inside the ``with`` block, and configure the session for few rows."""
         with self._alone:
             self.tables.spark = self._spark
             for_few_rows(self._spark)

@@ -336,7 +336,9 @@ def _actions(files: Filesystem, folder: str, version: int) -> list[dict[str, Any
 
 @contextmanager
 def reading(folder: str, name: str) -> Iterator[None]:
-    """Convert errors of missing or invalid content in the context to DamagedLake, which names the file of the lake."""
+    """Convert errors of missing or invalid content inside the ``with`` block to DamagedLake, which names the file of
+    the lake.
+    """
     try:
         yield
     except FileNotFoundError:

@@ -271,13 +271,14 @@ class Filesystem:
     @contextmanager
     def lent(self) -> Iterator[str]:
         """Yield the path of a file that only this user can read: with it, `plans.borrowed` has access to the same files
-        in another process. Yield ``""`` for this machine's files. The file is deleted at the end of the context.
+        in another process. Yield ``""`` for this machine's files. The file is deleted at the end of the ``with`` block.
         """
         yield ""
 
     @contextmanager
     def lock(self, path: str, holder: Holder) -> Iterator[Lock]:
-        """Yield the lock at that path, held for the context: an flock on a file that names the holder.
+        """Yield the lock at that path, held until the end of the ``with`` block: an flock on a file that names the
+        holder.
 
         The kernel releases it when the process ends, so a name left in the file is that of a dead process. The file
         stays: if it were removed, a third process could lock another file of that name.

@@ -149,7 +149,8 @@ class Lake:
 
     @staticmethod
     def at_path(where: str, files: Filesystem | None = None) -> Lake:
-        """Return a lake at a location, whether or not a lake is there.
+        """Return a lake at a location, whether or not a lake is there. files: the filesystem to use; None for this
+        machine's.
 
         Raises:
             LakeError: the filesystem is not supported.
@@ -243,7 +244,8 @@ class Lake:
 
     @contextmanager
     def alone(self, run_id: str, job: str) -> Iterator[Lock]:
-        """Hold the lake's lock for the context, in which no other application writes to the lake.
+        """Yield the lake's lock, held until the end of the ``with`` block: no other application writes to the lake
+        meanwhile.
 
         Raises:
             LakeBusy: another application holds the lock.

@@ -113,8 +113,8 @@ def delete(files: Filesystem, path: str) -> None:
 
 @contextmanager
 def brought(files: Filesystem, path: str) -> Iterator[Path]:
-    """Yield a local path of a delivered journal and its segments: for a bucket, a copy during the context. The path
-    does not exist if the journal is gone.
+    """Yield a local path of a delivered journal and its segments: for a bucket, a copy that is deleted at the end of
+    the ``with`` block. The path does not exist if the journal is gone.
     """
     if "://" not in path:
         yield Path(path)

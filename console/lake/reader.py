@@ -325,7 +325,7 @@ class Tables:
             return [(path, file) for path, file in self.files(table).files.items() if part.may_be_in(file)]
 
     def _logged(self, table: schema.Table) -> AbstractContextManager[None]:
-        """Raise DamagedLake in the context for invalid file entries in Delta's log."""
+        """Convert errors of invalid file entries in Delta's log, inside the ``with`` block, to DamagedLake."""
         return delta_log.reading(self.lake.folder(table), delta_log.LOG)
 
     def built(self, table: schema.Table, part: Part = WHOLE) -> datetime | None:
@@ -397,8 +397,8 @@ class Tables:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Raise Unreadable in the context for errors of files. The pinned versions then count as outdated: their files
-        may have been replaced and deleted.
+        """Convert errors of files inside the ``with`` block to Unreadable. The pinned versions then count as outdated:
+        their files may have been replaced and deleted.
         """
         try:
             yield

@@ -208,8 +208,8 @@ class Plan:
 
 @contextmanager
 def settings_of(plan: Plan) -> Iterator[Settings]:
-    """Yield the settings of a plan's sources. During the context, the lake's key and the access to its bucket are in
-    files that only this user can read.
+    """Yield the settings of a plan's sources. Inside the ``with`` block, the lake's key and the access to its bucket
+    are in files that only this user can read.
     """
     lake = plan.lake
     with tempfile.NamedTemporaryFile(prefix="kac-key-") as key, lake.files.lent() as store:
@@ -352,8 +352,8 @@ def is_refusal(wrong: BaseException) -> bool:
 
 @contextmanager
 def in_words() -> Iterator[None]:
-    """Convert Spark's errors in the context to LakeError or SparkFailed, because they get their text from Java, which
-    ends with the session. Raises KeyboardInterrupt if an interrupt came before the error.
+    """Convert Spark's errors inside the ``with`` block to LakeError or SparkFailed, because they get their text from
+    Java, which ends with the session. Raises KeyboardInterrupt if an interrupt came before the error.
     """
     try:
         yield
@@ -421,7 +421,8 @@ class Steps:
 
     @contextmanager
     def step(self, name: str) -> Iterator[Callable[[int], None]]:
-        """Report a step while the context runs. Yield a function to call with the count of rows that the step read."""
+        """Report a step, which is the ``with`` block. Yield a function to call with the count of rows that the step
+        read."""
         self._at = at = replace(self._at, step=name, number=self._at.number + 1)
         rows: list[int] = []
         self._listener(at)
@@ -447,7 +448,7 @@ def _tasks() -> tuple[int, int]:
     """Return the count of completed tasks, and of all tasks, in the active stages; zeros while Spark does not run."""
     context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     active: Any = getattr(context, "_active_spark_context", None)
-    # During its start and after its stop, the context exists without its Java.
+    # During its start and after its stop, the SparkContext exists without its Java.
     if getattr(active, "_jsc", None) is None:
         return 0, 0
     tracker = active.statusTracker()

@@ -119,7 +119,7 @@ def _profile_of(file: str) -> str:
 
 
 def _answer_of(keys: S3Keys, ends: datetime) -> bytes:
-    """Return keys in the format that the AWS SDK reads from a command."""
+    """Return keys, which expire at `ends`, in the format that the AWS SDK reads from a command."""
     named = {
         "Version": 1,
         "AccessKeyId": keys.access_key,

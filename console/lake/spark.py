@@ -137,7 +137,7 @@ def made(settings: Mapping[str, str]) -> SparkSession:
 
     conf = SparkConf(loadDefaults=False).setAll([*settings.items()])
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
-    listen()  # again, as the context installs its own handler
+    listen()  # again, as SparkContext installs its own handler
     return spark
 
 
@@ -151,8 +151,8 @@ def failures() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def stopping(spark: SparkSession) -> Iterator[None]:
-    """Stop Spark afterwards. If the context ended with an error, errors of the stop do not replace it: an interrupt may
-    have broken the connection to Java.
+    """Stop Spark at the end of the ``with`` block. If the block ended with an error, errors of the stop do not replace
+    it: an interrupt may have broken the connection to Java.
     """
     try:
         yield
@@ -178,8 +178,8 @@ the one that starts Java."""
 
 @contextmanager
 def heard() -> Iterator[None]:
-    """Raise interrupts as KeyboardInterrupt inside the block; restore the former handler afterwards. Does nothing in
-    other threads than the main thread.
+    """Raise interrupts as KeyboardInterrupt inside the ``with`` block; restore the former handler afterwards. Does
+    nothing in other threads than the main thread.
 
     Call `listen` again after code that installs its own handler.
     """

@@ -281,8 +281,8 @@ def lost_rows(spark: SparkSession, topic: Topic, lost: Sequence[Skipped]) -> Dat
 
 @contextmanager
 def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
-    """Give Java a login for the context, in a file that only this user can read. login: the text of a Java login file
-    (JAAS); empty if no login is needed.
+    """Give Java a login inside the ``with`` block, in a file that only this user can read. login: the text of a Java
+    login file (JAAS); empty if no login is needed.
     """
     if not login:
         yield

@@ -295,7 +295,8 @@ def digest(data: bytes) -> str:
 
 @contextmanager
 def opened(path: str) -> Iterator[LogBytes]:
-    """Open a file for the context. Raises OSError; the path is in the text."""
+    """Yield an opened file, which is closed at the end of the ``with`` block. Raises OSError; the path is in the
+    text."""
     scheme, is_uri, rest = path.partition("://")
     if not is_uri:
         with open_plain(path, buffering=0) as raw:
@@ -314,9 +315,9 @@ def opened(path: str) -> Iterator[LogBytes]:
 @contextmanager
 def opened_as_planned(path: str, checks: Sequence[Check], patterns: Sequence[str] = ()) -> Iterator[LogBytes]:
     """Open the file that has these checks: at its path, else under another name in its folder or at one of the
-    patterns, to which it may have been rotated or compressed. The checks are repeated at the end of the context, since
-    a file may be emptied during a read. Raises LogChangedError: no file has them, or it changed; OSError, EOFError
-    (truncated gzip).
+    patterns, to which it may have been rotated or compressed. The checks are repeated at the end of the ``with`` block,
+    since a file may be emptied during a read. Raises LogChangedError: no file has them, or it changed; OSError,
+    EOFError (truncated gzip).
     """
     with ExitStack() as stack:
         file = next((file for each in _candidates(path, patterns) if (file := _entered(stack, each, checks))), None)
