@@ -157,7 +157,7 @@ SENDERS: Senders = {CreateAcls: _Creation, DeleteAcls: _Deletion}
 
 
 async def _existing_among(link: Link, acls: Sequence[Acl]) -> set[Acl]:
-    """Return those of these ACLs that exist. The result may contain other ACLs too. Raises AdminError."""
+    """Return existing ACLs: all of `acls` that exist, and possibly others. Raises AdminError."""
     if len(acls) > _FEW:
         return set(await describe_acls(link))
     found = await describe_acls_of(link, [filter_for(acl) for acl in acls])

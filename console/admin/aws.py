@@ -47,7 +47,7 @@ class AwsLogin:
         Args:
             profile: name in AWS' files; None for the order of AWS' own tools.
             limit: seconds to get credentials.
-            role: role to assume with these credentials.
+            role: role to assume with these credentials; None to use them directly.
         """
         self._source, self._limit = AwsSource(profile, limit, role), limit
         self._signed: tuple[AwsKeys, str] | None = None
@@ -93,7 +93,7 @@ class AwsLogin:
 
 
 def role_in(options: Mapping[str, str]) -> Role | None:
-    """Return the role in SASL's options; None if they name none."""
+    """Return the role in SASL's options; None if they name no role."""
     arn, *others = (options.get(f"aws.role.{name}") for name in ("arn", "session", "external.id", "region"))
     return None if arn is None else Role(arn, *others)
 

@@ -75,7 +75,7 @@ logging.getLogger("botocore").setLevel(logging.CRITICAL)
 
 
 class AwsKeys(NamedTuple):
-    """AWS credentials."""
+    """AWS credentials. token: the session token; None for long-term credentials."""
 
     access_key: str
     secret: Secret
@@ -108,7 +108,7 @@ class AwsSource:
         Args:
             profile: name; None for the order of AWS' own tools.
             limit: seconds, for a command and for each request.
-            role: role to assume with these credentials.
+            role: role to assume with these credentials; None to use them directly.
         """
         self._profile, self._limit, self._role = profile, limit, role
         self._lock = threading.Lock()
@@ -137,7 +137,7 @@ class AwsSource:
         """
         try:
             region = os.environ.get("AWS_REGION") or self._opened().get_config_variable("region")
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - botocore may raise any error
             raise _told(error, self._named) from None
         return None if region is None else str(region)
 
@@ -302,7 +302,7 @@ class _Http(URLLib3Session):  # type: ignore[misc]
         return context
 
     def _setup_ssl_cert(self, conn: Any, url: str, verify: Any) -> None:
-        """Do nothing: the context determines the trusted authorities."""
+        """Do nothing: the SSL context determines the trusted authorities."""
 
     def send(self, request: Any) -> Any:
         """Return the complete response. Raises HTTPClientError."""
@@ -421,7 +421,9 @@ def _not_understood(error: Exception, profile: str) -> AuthenticationFailed:
 
 
 def _line(error: Any) -> str:
-    """Return the position of an error in a file. The parser's own text has the line, which may hold a secret."""
+    """Return the message for an unreadable line of a file, with its number if known. The parser's own text is not used:
+    it repeats the line, which may hold a secret.
+    """
     lines = [number for number, _ in getattr(error, "errors", ())] or [getattr(error, "lineno", None)]
     return f"{f'line {lines[0]}' if lines[0] else 'a line'} is no [section], and no KEY = VALUE in one"
 

@@ -24,11 +24,12 @@ MOST = 300
 
 
 async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple[Certificate, ...]:
-    """Return the certificate of each of the first `MOST` listeners; one without TLS, or that can't be reached or read,
-    is missing.
+    """Return the certificates of the first 300 (`MOST`) listeners. A listener is missing if it is not reached, has no
+    TLS, or presents a certificate that can't be read.
 
     Untrusted and expired certificates are returned as well. The client's own certificate is sent only to the listeners
-    that the client connects to anyway: a cluster may advertise any address. Raises TlsFailed if it can't be read.
+    that the client connects to anyway: a cluster may advertise any address. Raises TlsFailed if the client's own
+    certificate or key can't be read.
     """
     listeners = list(dict.fromkeys(listeners))[:MOST]
     own = {*link.settings.bootstrap}
@@ -53,8 +54,8 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
 
 
 def _context(settings: ConnectionSettings, *, own: bool) -> ssl.SSLContext:
-    """Return a context for a handshake. own: whether it has the client's certificate, if there is one and the context
-    uses TLS.
+    """Return an SSL context that accepts any certificate, for a handshake. own: whether it has the client's
+    certificate, if the settings have one.
     """
     from console.admin.tls import client_context
 

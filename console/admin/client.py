@@ -39,8 +39,9 @@ class AdminClient:
         """Make a client that is not started. A `recorder` that is set later is closed with the client.
 
         Args:
-            tap: the receiver of the flight record's data, called on the client's thread.
-            link, loop: replacements for those to brokers, as for the replay of a record.
+            tap: the receiver of the flight record's data, called on the client's thread; None without a record.
+            link, loop: replacements for the link and the event loop, as for the replay of a record; None to connect to
+                brokers.
         """
         self.settings = settings
         self.recorder: Recorder | None = None

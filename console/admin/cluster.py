@@ -159,9 +159,9 @@ async def silent_brokers(link: Link, within: float) -> frozenset[int]:
 
 
 async def silence(link: Link, within: float) -> model_cluster.Silence:
-    """Return the known brokers that do not answer within `within` seconds; and of these, those whose hosts refuse
-    connections, those that close connections at once, and those that refuse the login. Raises AdminError if no broker
-    answers.
+    """Return the known brokers that do not answer within `within` seconds; among them, those whose hosts refuse
+    connections, those that close connections at once, and those that refuse the login; and the seconds until the answer
+    of each other broker. Raises AdminError if no broker answers.
     """
     found, took = await link.silence(within)
 
@@ -214,7 +214,7 @@ async def describe_quorum(link: Link) -> model_cluster.Quorum:
     async def ask() -> Any:
         answer = await link.ask_controller("describe_quorum", {"topics": [topic]})
         if link.settings.controllers and _quorum_error(answer)[0] in _QUORUM_UNSETTLED:
-            await link.refresh()  # another controller leads by now
+            await link.refresh()  # another controller may lead since
         return answer
 
     limit = ELECTION_SECONDS if link.settings.controllers else _SETTLE_SECONDS
@@ -292,7 +292,7 @@ def quorum(response: Any) -> model_cluster.Quorum:
 
 
 def _directory_id(uuid: UUID | None) -> str:
-    """Return an id in Kafka's text form; ``""`` for a directory that the quorum does not know."""
+    """Return the id of a directory in Kafka's text form; ``""`` for a directory that the quorum does not know."""
     return "" if uuid is None or not uuid.int else uuid_text(uuid)
 
 

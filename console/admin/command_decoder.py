@@ -141,7 +141,8 @@ def _exchanged(process: subprocess.Popen[bytes], request: bytes, ends: float, al
 
     Raises:
         TimeoutError: the process sends no line until `ends`, or the read was cancelled.
-        EOFError: it has ended, or its line has more than 16 MiB (`LARGEST_MADE`); the text says which.
+        EOFError: the process has ended, writes more than twice `LARGEST_MADE` or more than one line, or answers before
+            it has read the request; the text says which.
     """
     assert process.stdin is not None
     assert process.stdout is not None

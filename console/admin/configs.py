@@ -132,7 +132,7 @@ async def describe_configs(
 
 
 def named_broker(resource: ConfigResource) -> int | None:
-    """Return the only broker that can describe or alter this resource; None if all brokers can."""
+    """Return the id of the only broker that can describe or alter this resource; None if all brokers can."""
     return long_number(resource.name) if resource.type.entity.at_broker else None
 
 
@@ -221,8 +221,8 @@ async def _describe_others(reading: _Reading, resources: list[ConfigResource]) -
 
 
 async def _describer(link: Link, memory: _LinkMemory, tried: set[int]) -> int:
-    """Return the broker for resources that all brokers can describe: the one of the last listing, else one of the
-    bootstrap addresses.
+    """Return the id of the broker for resources that all brokers can describe: the one of the last listing; if it was
+    tried or is gone, one that was not tried, preferably at a bootstrap address.
     """
     nodes = await link.nodes()
     if memory.describer not in nodes.brokers or memory.describer in tried:
@@ -401,7 +401,7 @@ class Replacing(_Altering):
         return await Sender.deliver(self, targets)
 
     def fields(self, targets: Sequence[ConfigResource]) -> Fields:
-        """Return the request with all overrides."""
+        """Return the fields of the request, with all overrides of these resources."""
 
         def replaced(resource: ConfigResource) -> list[Fields]:
             return [{"name": key, "value": value} for key, value in self._whole[resource].items()]

@@ -173,7 +173,7 @@ class _Cluster:
         self.plugins: tuple[connect.Plugin, ...] = ()
         self.plugins_at = float("-inf")
         self.definitions: dict[str, Mapping[str, Definition]] = {}
-        """Class -> its definition; empty for a class that the worker can't describe."""
+        """Class -> its definition, which is empty for a class that the worker can't describe."""
         self.topics: Mapping[str, tuple[str, ...]] = {}
         self.topics_at = float("-inf")
         self.slots = asyncio.Semaphore(AT_ONCE)
@@ -260,7 +260,9 @@ class _Cluster:
             self.workers.insert(0, worker)
 
     async def define(self, class_name: str) -> Mapping[str, Definition]:
-        """Return the definition of a class; empty if the worker has none (before Kafka 3.2, or no such plugin)."""
+        """Return the definition of a class; empty if the worker does not return one (before Kafka 3.2, or no such
+        plugin).
+        """
         if class_name not in self.definitions:
             path = f"/connector-plugins/{quote(class_name, safe='')}/config"
             try:
@@ -314,7 +316,7 @@ def _clusters_of(link: Link) -> Mapping[str, _Cluster]:
 
 def _recorded(link: Link) -> connect.ConnectListing | None:
     """Return the recorded listing of the Connect clusters; None for a live cluster. Raises BrokerError if the record
-    has none.
+    has no listing.
     """
     body = link.routes.connections.service_recorded(CONNECT)
     try:
@@ -332,7 +334,7 @@ def _unrecorded(what: str) -> errors.BrokerError:
 
 
 def _cluster_named(link: Link, name: str) -> _Cluster:
-    """Return a Connect cluster of the context. Raises UnknownCluster as a BrokerError."""
+    """Return a Connect cluster of the context. Raises BrokerError (UNKNOWN_CONNECT) if the context does not name it."""
     known = _clusters_of(link)
     if name not in known:
         there = ", ".join(known) or "none"
@@ -345,7 +347,9 @@ def _cluster_named(link: Link, name: str) -> _Cluster:
 
 
 def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
-    """Return the cluster of a connector, and its name there. Raises UnknownCluster as a BrokerError."""
+    """Return the Connect cluster of a connector, and the connector's name there. Raises BrokerError (UNKNOWN_CONNECT)
+    if the context does not name the cluster.
+    """
     cluster, connector = connect.split_name(name)
     return _cluster_named(link, cluster), connector
 
@@ -355,8 +359,8 @@ def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
 
 async def describe_connect(link: Link) -> connect.ConnectListing:
     """Return all Connect clusters of the context with their connectors and configs; for a cluster that did not answer,
-    the reason. Clusters do not wait for each other. Raises NotRecorded in a replay, if the record has no answer yet at
-    its present time.
+    the reason. Clusters do not wait for each other. Raises BrokerError (NOT_RECORDED) in a replay, if the record has no
+    answer yet at its present time.
     """
     if (recorded := _recorded(link)) is not None:
         return recorded
@@ -435,8 +439,9 @@ async def _described(
 
 
 async def _read_slowly(cluster: _Cluster, expanded: Mapping[str, _Expanded]) -> None:
-    """Read the data that rarely change: plugins and the topics of connectors, if their last read is a minute ago
-    (`SLOW_SECONDS`), and definitions of used classes. Each may be missing: older workers have none of them.
+    """Read the data that rarely change: plugins and the topics of connectors, at most once a minute (`SLOW_SECONDS`)
+    unless there is a new connector; and the definitions of classes in use. Data that an older worker does not return
+    are empty.
     """
     now = time.monotonic()
     if now - cluster.plugins_at >= SLOW_SECONDS:
@@ -555,7 +560,7 @@ def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> 
 
 
 async def describe_configs(link: Link, resources: Iterable[model_config.ConfigResource]) -> model_config.ConfigListing:
-    """Return the config of each connector and the loggers of each Connect cluster, or the reason why there are none."""
+    """Return the config of each connector and the loggers of each Connect cluster, or the failure to read them."""
     if (recorded := _recorded(link)) is not None:
         wanted = {each: each in recorded.configs for each in resources}
         gone = _unrecorded("this connector").failure
@@ -655,7 +660,7 @@ async def describe_offsets(link: Link, name: str) -> tuple[ConnectOffset, ...]:
 async def list_offsets(
     link: Link, names: Iterable[str]
 ) -> tuple[Mapping[str, tuple[connect.ConnectorOffset, ...]], Mapping[str, Failure]]:
-    """Return the offsets of connectors by kac's names, and the reason why a connector has none."""
+    """Return kac's name of a connector -> its offsets, and name -> the failure to read them."""
     found: dict[str, tuple[connect.ConnectorOffset, ...]] = {}
     failures: dict[str, Failure] = {}
 
@@ -670,8 +675,8 @@ async def list_offsets(
 
 
 async def describe_loggers(link: Link) -> tuple[Sequence[tuple[str, connect.Logger]], Mapping[str, Failure]]:
-    """Return the loggers of the answering worker of each Connect cluster, with the cluster; and cluster -> the reason
-    why it has none.
+    """Return the loggers of the answering worker of each Connect cluster, with the cluster; and cluster -> the failure
+    to read them.
     """
     failures: dict[str, Failure] = {}
 
@@ -701,7 +706,9 @@ class _ConnectSender(delivery.ServiceSender[R, X]):
     """The base of changes of connectors."""
 
     async def require(self) -> None:
-        """Refuse a change by a read-only client, and of a Connect cluster that works with other brokers."""
+        """Raise ReadOnly for a change by a read-only client, and WrongCluster for one of a Connect cluster that works
+        with other brokers; and other AdminErrors.
+        """
         await super().require()
         ours = self.link.routes.cluster_id
         for name in {self.place(target)[0].name for target in self.targets()}:

@@ -119,7 +119,7 @@ def none_reached(errors: Sequence[admin_errors.AdminError]) -> admin_errors.Admi
 
 
 def _listed(addresses: Sequence[str]) -> str:
-    """Return the addresses that failed alike, the first of them by name."""
+    """Return the first three (`_MOST_NAMED`) of the addresses that failed alike, and the number of the others."""
     named, more = addresses[:_MOST_NAMED], len(addresses) - _MOST_NAMED
     return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 

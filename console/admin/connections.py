@@ -29,7 +29,7 @@ MAX_OPEN = 256
 """Maximum number of open connections; above it, the least recently used ones are closed. A cluster may advertise any
 number of brokers, and the number of open files is limited, often to 1,024."""
 CONCURRENCY = 64
-"""Number of brokers with concurrent requests; far below MAX_OPEN, so that no connection in use is closed."""
+"""Maximum number of brokers with concurrent requests; far below MAX_OPEN, so that no connection in use is closed."""
 
 
 _Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -49,7 +49,7 @@ class Access:
     refused: tuple[float, AuthenticationFailed] | None = None
     tells_nodes: bool | None = None
     """Whether brokers refuse a connection meant for another node (KIP-1242); None until a broker has shown that they
-    do."""
+    do. False once a peer answered for nodes that it denies being (`Connections.mean_no_node`)."""
 
 
 class Connections:
@@ -447,7 +447,8 @@ async def first_to_open(
     """Return the first connection that opens, or the errors of the failed attempts, in the order of the addresses.
 
     An address is tried once all before it have failed or had `stagger` seconds. An error for which `final` is true ends
-    the race. The other attempts are cancelled and their open connections discarded; all are if the caller is cancelled.
+    the race. At its end, the other attempts are cancelled, and their open connections discarded. If the caller is
+    cancelled, all attempts are.
     """
     tasks: list[asyncio.Task[C]] = []
     winner: asyncio.Task[C] | None = None

@@ -58,7 +58,7 @@ class Sender(Generic[R, T]):
     """
 
     of: ClassVar[str] = ""
-    """The request's field with the targets, if it has one."""
+    """The request's field with the targets; ``""`` without such a field."""
     right: ClassVar[str] = ""
     """The message of an outcome if the right to the change is missing; ``""`` for the broker's own message."""
     needs: ClassVar[str] = ""
@@ -155,7 +155,7 @@ class Sender(Generic[R, T]):
         return None if limit_ms is None else max(self.link.settings.request_timeout, limit_ms / 1000 + ANSWER_SECONDS)
 
     def fields(self, targets: Sequence[T]) -> Fields:
-        """Return the request for these targets."""
+        """Return the fields of the request for these targets."""
         raise NotImplementedError
 
     def build(self, kio: ModuleType, targets: Sequence[T]) -> Any:
@@ -175,7 +175,7 @@ class Sender(Generic[R, T]):
 
 
 Senders = Mapping[type[ChangeRequest], type[Sender[Any, Any]]]
-"""Request -> its sender."""
+"""Class of a change request -> the class that sends it."""
 
 
 async def sent(sender: Sender[R, T]) -> tuple[Outcome, ...]:
@@ -201,7 +201,7 @@ class ServiceSender(Sender[R, T]):
     """Seconds that the service may need to carry out a change after its answer."""
 
     async def require(self) -> None:
-        """Refuse a change by a read-only client."""
+        """Raise ReadOnly for a change by a read-only client."""
         if not self.validate_only and self.link.settings.read_only:
             raise ReadOnly(self.request.api)
 

@@ -206,7 +206,8 @@ class Unsupported(BrokerError):
         Args:
             needs: the first release of Kafka with the API; ``""`` if unknown.
             apis: all APIs of the server: servers other than Kafka's leave out any, and no upgrade would help.
-            newer: the broker's versions of the API, if all of them are newer than those that kac knows.
+            newer: the broker's lowest and highest version of the API, if all are newer than those that kac knows; else
+                None.
             controllers: whether the request went to a controller.
         """
         self.api = api
@@ -383,7 +384,9 @@ def in_bounds(message: str) -> str:
 
 
 def failure(code: int, message: str | None = None) -> Failure:
-    """Return the failure for a broker's error code. message: the broker's own text, without printed requests."""
+    """Return the failure for a broker's error code. message: the broker's own text, without printed requests; None
+    without a text.
+    """
     name = error_name(code)
     remedy = REMEDIES.get(name, "")
     if not remedy and is_retriable(code):

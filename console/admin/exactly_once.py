@@ -118,8 +118,8 @@ async def take_over(link: Link, id_: str, before: Exactly | None = None) -> Exac
     open transaction.
 
     Args:
-        before: the caller's own former producer with this id; if another producer has taken over the id since, it is
-            not fenced, and the call raises Fenced.
+        before: the caller's own former producer with this id; None without one. If another producer has taken over the
+            id since, the call raises Fenced and leaves that producer alone.
 
     Raises:
         Fenced: another producer has the id; only with `before`.
@@ -247,7 +247,8 @@ async def commit(
         most: the largest number of bytes in one batch.
 
     Returns:
-        The offset of the first record of each batch, or -1 if no broker returned it, and the number of its records.
+        Partition -> its batches: the offset of the first record, -1 if no broker returned it, and the number of
+        records.
 
     Raises:
         Interrupted: the outcome is unknown; see `take_over`.
@@ -452,7 +453,9 @@ def _check(
     group: str = "",
     topics: Sequence[str] = (),
 ) -> None:
-    """Raise the error of an answer, if any: BrokerError if a retry would get the same error, else Interrupted."""
+    """Raise the error of an answer with an error code: BrokerError if a retry would get the same error, else
+    Interrupted.
+    """
     for code in codes:
         if not code:
             continue

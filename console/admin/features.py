@@ -65,7 +65,7 @@ async def _controllers(link: Link) -> list[VoterEndpoint]:
 
 
 Answered = tuple[NodeFeatures, Any]
-"""A node and its response, which is None if the node did not answer."""
+"""A node, and its response; None in place of the response if the node did not answer."""
 
 
 async def _of_broker(link: Link, node: Broker) -> Answered:

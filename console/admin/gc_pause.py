@@ -36,10 +36,11 @@ _due = FULL_COLLECTION_EVERY
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Disable garbage collection inside the block, in all threads. If many objects were made by its end, all live ones
-    are frozen, so that the collector does not walk them again.
+    """Disable garbage collection inside the ``with`` block, in all threads. If many objects were made by its end, all
+    live ones are frozen, so that the collector does not walk them again.
 
-    May be nested, may overlap in several threads, and may be held over an ``await``: the last exit enables it.
+    May be nested, may overlap in several threads, and may be held over an ``await``: the last exit enables it again, if
+    it was enabled before the first entry.
     """
     _enter()
     try:

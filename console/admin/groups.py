@@ -130,7 +130,7 @@ async def _topic_of_offsets(link: Link) -> cluster.Topic | None:
 
 def _unled(topic: cluster.Topic | None) -> dict[str, Failure]:
     """Return the failure for the groups whose partition of the offsets topic has no leader; empty if all partitions
-    have one, or the topic is unknown.
+    have a leader, or the topic is unknown.
     """
     down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
     if topic is None or not down:
@@ -275,7 +275,7 @@ async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Seque
         "group_ids": tuple(names),
         "groups": tuple(names),
         "include_authorized_operations": False,
-        "include_topology_description": len(names) == 1,  # brokers fetch it by a plug-in: not for lists
+        "include_topology_description": len(names) == 1,  # brokers get it from a plug-in: only for one group
     }
     response = await until_settled(
         lambda: link.call(protocol.api, fields, to=to),
@@ -541,7 +541,7 @@ class _Position(NamedTuple):
     """The name or the id of the topic."""
     partition: int
     offset: cluster.CommittedOffset | None
-    """The committed offset; None if none is committed."""
+    """The committed offset; None without one."""
     lag: int = -1
     """The lag; -1 if the coordinator does not report it."""
     code: int = 0
@@ -634,7 +634,7 @@ def lags(
 
     Args:
         told: the lags of a share group, which are not the distance to the end: records after its start offset may be
-            acknowledged already.
+            acknowledged already. None for other groups.
     """
     rows = []
     for place in places:
@@ -675,7 +675,7 @@ async def _positions_at(link: Link, broker_id: int, names: Sequence[str], is_sha
 
 
 _Answers = dict[str, tuple[Failure | None, Sequence[_Position]]]
-"""Group -> the coordinator's refusal, if any, and its positions."""
+"""Group -> the coordinator's refusal, None without one, and the group's positions."""
 
 
 async def _settled(
@@ -702,7 +702,7 @@ _UNSETTLED = frozenset(errors.error_name(code) for code in (*COORDINATOR_MOVES, 
 
 
 async def _fetched(link: Link, broker_id: int, names: Sequence[str]) -> _Answers:
-    """Send OffsetFetch; before version 8 for one group only (KIP-709)."""
+    """Send OffsetFetch, and return its answers; before version 8 for the first group only (KIP-709)."""
     groups = [{"group_id": name, "topics": None} for name in names]
     fields = {**groups[0], "groups": groups, "require_stable": False}
     response = await link.call("offset_fetch", fields, to=broker(broker_id))
@@ -1077,15 +1077,17 @@ def offset_at(
     target: changes.GroupOffsetTarget,
     wanted: cluster.CommittedOffset,
 ) -> bool:
-    """Return whether a group has this offset with this metadata; the broker may have added an epoch that was not
-    committed.
+    """Return whether a group has the wanted offset and metadata in a partition. Leader epochs are not compared: the
+    broker may have added one that was not committed.
     """
     there = known.get((target.topic, target.number))
     return there is not None and (there.offset, there.metadata) == (wanted.offset, wanted.metadata)
 
 
 def _explained(group: str, code: int, message: str | None = None) -> Answer:
-    """Return a coordinator's answer; add a text if it refuses a group with members and returns only a code."""
+    """Return a coordinator's answer, with a text if the coordinator refuses to change a group with members, since such
+    an answer has only a code.
+    """
     if code in _JOINED:
         return ErrorCode.non_empty_group, f"group {group} has members now ({errors.error_name(code)}): one has joined"
     return code, message
@@ -1101,7 +1103,7 @@ async def _at_coordinator(
     since: str = "",
 ) -> Any:
     """Return the answer of the group's coordinator to a change. A coordinator that refuses the whole change because the
-    group has moved has applied nothing, so the change is sent to the next coordinator.
+    group has moved has applied nothing, so the change is sent to the next coordinator. Raises AdminError.
     """
 
     if link.settings.read_only:

@@ -108,7 +108,7 @@ def _spoiled(found: Mapping[K, V | Failure]) -> list[tuple[str, list[K]]]:
 
 
 def _patience(count: int) -> int:
-    """Return twice the number of consecutive answers without a value that one failing member can cause: the way down to
-    it, and its end.
+    """Return twice the number of consecutive answers without a value that one failing member can cause: one for each
+    halving, and one for the member alone. count: the number of members.
     """
     return 2 * count.bit_length() + 2

@@ -34,7 +34,9 @@ class Token(NamedTuple):
 
 
 def checked(token: str, what: str) -> str:
-    """Return the token if it can't end its message early (RFC 7628, section 3.1). Raises AuthenticationFailed."""
+    """Return the token if it can't end its message early (RFC 7628, section 3.1). what: the token's name in the error.
+    Raises AuthenticationFailed.
+    """
     if not _TOKEN.fullmatch(token):
         raise no_token(f"{what} is empty or has invalid characters", "Get a new one.")
     return token

@@ -208,7 +208,9 @@ class _Forward:
         threading.Thread(target=self._read, name="kubectl's words", daemon=True).start()
 
     def port(self, seconds: float) -> int | None:
-        """Return the local port as soon as kubectl names it; None if it ends. End it if it takes longer."""
+        """Return the local port once kubectl names it; None if kubectl ends before, or names none within `seconds` and
+        is ended therefore.
+        """
         if not self._known.wait(seconds):
             self.end()
         return self._port if self.is_up else None

@@ -105,9 +105,9 @@ class Nodes(Struct, frozen=True):
     brokers: Mapping[int, tuple[str, int]]
     """Id -> host and port."""
     controller_id: int = -1
-    """The id of the controller; -1 if there is none."""
+    """The id of the controller; -1 if the response names no controller."""
     cluster_id: str | None = None
-    """The id of the cluster; None if the response has none."""
+    """The id of the cluster; None if the response has no id."""
 
 
 class _Request(NamedTuple):
@@ -231,7 +231,9 @@ class Sender:
         return error
 
     def keep_handshake(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
-        """Note in the flight record the certificate that a listener presented; None if it presented none."""
+        """Note a handshake in the flight record. shown: the certificate that the listener presented; None if it
+        presented no certificate.
+        """
         if self._tap is not None:
             self._tap.shook_hands(node, address, listener, shown, took)
 
@@ -442,9 +444,10 @@ class Link:
         """Make a link without connections.
 
         Args:
-            record: a callback for all frames.
-            tap: the receiver of the flight record's data.
-            connections: a replacement for the connections to the brokers of the settings, such as those of a record.
+            record: a callback for all frames; None without one.
+            tap: the receiver of the flight record's data; None without a record.
+            connections: a replacement for the connections to the brokers, such as those of a record; None to connect to
+                the brokers of the settings.
         """
         self.settings = settings
         own = connections or Connections(settings, record, tap)
@@ -482,8 +485,8 @@ class Link:
             timeout: the seconds for the whole call, retries included; None for the settings' request timeout.
             change: True for a request that may change something; without it such a request is refused, unless its bytes
                 mark it as validate-only.
-            proposed: the version of a proposal to use instead (see `proposes`).
-            at_most: the highest version to use, though both sides support a higher one.
+            proposed: the version of a proposal to use instead (see `proposes`); None for a version of Kafka's.
+            at_most: the highest version to use, though both sides support a higher one; None for any.
 
         Raises:
             OutcomeUnknown: the bytes of a change may have been sent, and no answer came.
@@ -554,7 +557,7 @@ class Link:
 
         Args:
             timeout: seconds for everything; None for the settings' request timeout.
-            prepare: a callback after the request is written, while the broker works on it.
+            prepare: a callback after the request is written, while the broker works on it; None without one.
         """
         return await self._send(_Request(api, asked, to, self._deadline(timeout), False, None, prepare))
 
@@ -597,8 +600,8 @@ class Link:
         return await self.routes.nodes()
 
     async def silence(self, within: float) -> Probed:
-        """Return how the known brokers answer ApiVersions within `within` seconds. After the first answer the others
-        get less time, see `silent_nodes`.
+        """Return the errors of the known brokers that do not answer ApiVersions within `within` seconds, and the times
+        of the others. After the first answer the others get less time, see `silent_nodes`.
 
         kac asks all brokers at once, each on a new connection; on a very large cluster only the first 64
         (`CONCURRENCY`), which suffices to see whether the cluster is up. It retires the connections to silent brokers.
@@ -877,7 +880,7 @@ async def silent_nodes(
 # Decoding outside the client's loop.
 
 LONG = 1 << 20
-"""Size in bytes above which a response is decoded in another thread, so that the client's other requests continue."""
+"""Size in bytes from which on a response is decoded in another thread, so that the client's other requests continue."""
 
 
 async def aside(size: int, decoding: Callable[[], T]) -> T:

@@ -122,7 +122,7 @@ def no_such_broker(broker_id: int, alive: Iterable[int], *, controllers: bool = 
 
     Args:
         alive: the known ids.
-        controllers: whether they are controllers'.
+        controllers: whether these are ids of controllers.
     """
     if broker_id < 0:
         remedy = "Try again soon; if it lasts, look which controllers are down: most of the voters have to run."

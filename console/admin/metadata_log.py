@@ -90,7 +90,7 @@ class ControllerLog:
         """Return the log from an offset on, or a snapshot if the log does not reach back so far.
 
         Args:
-            wait: the seconds for which the leader may wait for new records; without any the part is empty.
+            wait: the seconds for which the leader may wait for new records; if none arrive, the part is empty.
             within: the seconds for each request.
 
         Raises:

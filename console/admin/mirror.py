@@ -34,7 +34,7 @@ MOST_TOPICS = 200
 SECONDS = 5.0
 """Maximum seconds of all reads together; the next reads continue where they end."""
 PARTITION = 0
-"""MirrorMaker gives these topics one partition, and reads only the first one."""
+"""Number of the partition that is read: MirrorMaker gives these topics one partition, and reads only the first one."""
 
 
 class _At(NamedTuple):

@@ -40,7 +40,7 @@ LEAST_SECONDS = 5.0
 """Seconds before a token's expiry by which it is renewed in any case: with fewer, starting a session is not worth
 it."""
 KEPT_SHARE, KEPT_SECONDS = 0.05, 3.0
-"""Share of a token's lifetime, and seconds before its expiry, until which it is used if its renewal fails."""
+"""A token whose renewal fails is used until this share of its lifetime is left, or these seconds, whichever is more."""
 AGAIN_SECONDS = 10.0
 """Seconds after a failed renewal until the next attempt."""
 
@@ -239,7 +239,7 @@ def _headers(sasl: SaslSettings) -> dict[str, str]:
 
 
 def _timeout(options: Mapping[str, str], limit: float) -> float:
-    """Return the minimum of the limit and sasl.login.{connect,read}.timeout.ms."""
+    """Return the minimum of the limit and sasl.login.{connect,read}.timeout.ms, in seconds."""
     given = [options[key] for key in ("connect.timeout.ms", "read.timeout.ms") if is_natural(options.get(key, ""))]
     return min([limit, *(int(text) / 1000 for text in given if int(text))])
 

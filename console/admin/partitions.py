@@ -143,7 +143,7 @@ _MAY_NOT_ALTER = Failure(
 
 
 def _naming_right(outcome: changes.Outcome) -> changes.Outcome:
-    """Return the outcome; its failure names the missing right."""
+    """Return the outcome. If a right on the cluster is missing, its failure names the right."""
     if outcome.failure is not None and outcome.failure.name == _MAY_NOT_ALTER.name:
         return changes.Outcome(outcome.target, outcome.status, _MAY_NOT_ALTER)
     return outcome
@@ -183,11 +183,13 @@ def moved(
     move: cluster.Reassignment | None,
     original: tuple[int, ...] | None = None,
 ) -> changes.Status:
-    """Return the outcome of a move: applied if the partition is on the wanted replicas or moves there.
+    """Return the outcome of a move: APPLIED if the partition is on the wanted replicas or moves there, else
+    NOT_APPLIED; UNKNOWN if the partition was not described.
 
     Args:
         wanted: the replicas; None for a cancelled move, which is applied if the partition no longer moves, and is on
             its original replicas if these are given.
+        move: the partition's present move; None if it does not move.
     """
     if partition is None:
         return changes.Status.UNKNOWN
@@ -328,7 +330,7 @@ LATEST, EARLIEST = -1, -2
 PARTITIONS_AT_ONCE = 2_000
 """Number of partitions in one ListOffsets request."""
 TOPICS_AT_ONCE = 1_000
-"""Number of topics in one Metadata request for their leaders."""
+"""Number of topics in one Metadata request for the leaders of partitions."""
 
 WAIT_SECONDS = 10.0
 """Seconds that a leader may wait for tiered storage (timeout of ListOffsets v10)."""
@@ -606,7 +608,7 @@ async def _listed(
 
 
 def _list_offsets(kio: ModuleType, wanted: Mapping[Place, int], asker: int, stable: bool, within: float) -> Any:
-    """Return the ListOffsets request of a broker in the classes of `kio`; see `_listed`."""
+    """Return a ListOffsets request, in the classes of `kio`; the other arguments are as in `_listed`."""
 
     @cache  # most topics have the same numbers of partitions
     def partitions(asked: tuple[tuple[int, int], ...]) -> tuple[Any, ...]:

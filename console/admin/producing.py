@@ -164,8 +164,8 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
     # -- one round -----------------------------------------------------------------------------------------------------
 
     async def _round(self, sendings: Mapping[NewRecords, Sending], seconds: float) -> dict[NewRecords, Answer]:
-        """Send each batch to its leader, once. Return the answers; those without a leader, or all if the topics can't
-        be described, have a failure.
+        """Send each batch to its leader, once. Return the answer for each batch: a failure for a batch whose partition
+        has no leader, and for all batches if the topics can't be described.
         """
         by_place = {(each.topic, each.number): each for each in sendings}
         try:
@@ -249,7 +249,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
         self, sendings: Mapping[NewRecords, Sending], why: Mapping[NewRecords, Failure]
     ) -> dict[NewRecords, Outcome]:
         """Return the outcomes of batches that no answer has settled: APPLIED if they are found in their partitions,
-        else UNKNOWN.
+        else UNKNOWN. Batches with an unknown outcome keep their numbers; later batches get another producer id.
         """
         known = self.link.producing
         outcomes = {each: found for each, found in (await self._found_again(sendings)).items() if found.ok}
@@ -392,11 +392,12 @@ def produce_request(
     seconds: float,
     transactional_id: str | None = None,
 ) -> Fields:
-    """Return a Produce of batches, all to one leader.
+    """Return the fields of a Produce request with batches, all for one leader.
 
     Args:
         topics: the topics of the batches, by name: newer brokers know a topic by its id.
         seconds: the time for which the leader may wait for its followers.
+        transactional_id: the transactional id of the producer; None without a transaction.
     """
     by_topic: dict[str, list[Fields]] = {}
     for target, sent in sendings.items():

@@ -54,7 +54,9 @@ class ProxyWay:
         """Do nothing: each connection ends by itself."""
 
     def _refused(self, code: int | None, said: str, address: tuple[str, int]) -> AdminError:
-        """Return the error for an answer of the proxy. code: a code of SOCKS5 below 100, a status of HTTP above."""
+        """Return the error for an answer of the proxy. code: a code of SOCKS5 below 100, a status of HTTP above; None
+        if the answer has neither.
+        """
         proxy, where = self._proxy, show_address(address)
         if code == _TO_LOG_IN or (code is None and "uthentication" in said):
             message = f"the proxy {proxy} asks for a login"

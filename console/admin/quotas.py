@@ -152,7 +152,7 @@ class QuotaSender(Sender[AlterQuotas, QuotaEntity]):
         return {entity: outcome for entity, outcome in found.items() if outcome is not None}
 
     def fields(self, targets: Sequence[QuotaEntity]) -> Fields:
-        """Return the request with these entities."""
+        """Return the fields of the request for these entities."""
         entries = [_altered_entry(entity, self.request.ops[entity]) for entity in targets]
         return {"entries": entries, "validate_only": self.validate_only}
 

@@ -19,7 +19,7 @@ _OVERHEAD = 400
 
 
 def weight(record: Record) -> int:
-    """Return the approximate bytes of a record in memory."""
+    """Return the approximate size in bytes of a record in memory."""
     headers = sum(len(name) + len(value or b"") + 100 for name, value in record.headers)
     return len(record.key or b"") + len(record.value or b"") + headers + _OVERHEAD
 
@@ -28,7 +28,7 @@ class RecordFile:
     """A file of records that no other user can open: it has the mode 0600, and no name."""
 
     def __init__(self) -> None:
-        self._file: BinaryIO = cast("BinaryIO", tempfile.TemporaryFile(prefix="kac-records-"))  # noqa: SIM115 it lives as long as this
+        self._file: BinaryIO = cast("BinaryIO", tempfile.TemporaryFile(prefix="kac-records-"))  # noqa: SIM115 open as long as this object
         self._end = 0
         self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(built(Record))

@@ -67,7 +67,7 @@ class Scan:
     keeps = False
     """Whether the records that match are kept to the end."""
     jumps = False
-    """Whether it has several ranges: the next one is known only once the range before it is searched."""
+    """Whether the scan has several ranges: the next one is known only once the range before it is searched."""
     first_bytes = 0
     """Maximum size in bytes of the first Fetch; 0 for the usual limit."""
 
@@ -160,7 +160,7 @@ class KeepingScan(Scan):
         self._found = []
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Keep all of these records; return none."""
+        """Keep all of these records; return an empty sequence."""
         self._found += found
         return ()
 
@@ -175,7 +175,7 @@ class LatestScan(Scan):
     keeps = True
 
     def __init__(self, place: model.Place, start: int, end: int, at: int, keys: int, until: int | None = None) -> None:
-        """Make a scan. keys: the number of keys after which the scan ends."""
+        """Make a scan. keys: the number of keys after which the scan ends; the other arguments are as in `Scan`."""
         super().__init__(place, start, end, at, until)
         self._keys = keys
         self._latest: dict[bytes, model.Record | int] = {}
@@ -193,7 +193,9 @@ class LatestScan(Scan):
         return len(self._latest)
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Keep each record in place of the former one of its key; a record without a key replaces none."""
+        """Keep each record in place of the former one of its key; return an empty sequence. Records without a key are
+        left out.
+        """
         for record in found:
             if record.key is None:
                 continue
@@ -222,7 +224,8 @@ class LatestScan(Scan):
         self._latest, self._file, self._weight = {}, None, 0
 
     def gap(self) -> str:
-        """Return, as text, the part that was not searched because there are too many keys; ``""`` if there are not."""
+        """Return, as text, the part that was not searched because there are too many keys; ``""`` if all was
+        searched."""
         if not self.is_full:
             return ""
         place = f"{self.topic}-{self.number}"
@@ -272,7 +275,7 @@ class BackwardScan(Scan):
         return self.broken
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Keep the newest records; return none."""
+        """Keep the newest records; return an empty sequence."""
         self._found += found
         if len(self._found) > 2 * self._count:
             self._forgotten = self._found[-self._count - 1].offset + 1
@@ -413,7 +416,7 @@ class Sieve:
         self.undecided = 0
         """The number of records that could not be decoded for the filter."""
         self.literals = wanted.literals() if self._is_plain else ()
-        """Texts that every matching record contains; none if masks or schemas change the bytes of contents."""
+        """Texts that every matching record contains; empty if masks or schemas change the bytes of contents."""
 
     def passing(self, found: Iterable[model.Record], scan: Scan) -> Iterator[model.Record]:
         """Yield the records before the end of a scan that pass the filter, and move the scan's position."""
@@ -561,7 +564,7 @@ class _Looking:
 
 
 def _count(batch: Batch, position: int, size: int) -> int:
-    """Return about how many records from a position on a batch has, by its header; `size` bounds it."""
+    """Return an estimate, by its header, of the number of a batch's records from a position on; at most `size`."""
     return max(0, min(batch.facts.claimed, batch.last_offset + 1 - position, size))
 
 

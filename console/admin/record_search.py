@@ -53,7 +53,7 @@ MOST_SCHEMAS = 1_000
 FOLLOW_WAIT = 0.5
 """Seconds that a broker waits for new records if the search follows the logs."""
 MOST_MERGED = 10_000
-"""Maximum number of records of a limit that are merged by time: each partition keeps as many."""
+"""Maximum limit of a search whose records are merged by time: each partition keeps as many records as the limit."""
 CREDIT = 0.5
 """Seconds of its rate that a search that fell behind may make up for."""
 BEAT = 0.25
@@ -120,8 +120,8 @@ async def search(
         search: the topics and ranges.
         wanted: the filter, which gets records in the form that may be shown; None for all records.
         decoder: decodes and masks the records for display; None for neither schemas nor masks.
-        registry: the registry of the decoder; the filter waits for its schemas.
-        halt: a switch that ends the search.
+        registry: the registry of the decoder, for whose schemas the filter waits; None to wait for no schemas.
+        halt: a switch that ends the search early; None without one.
 
     Raises:
         BrokerError: a group, or all the topics or partitions, can't be read.
@@ -272,10 +272,10 @@ def _scan(
 
     Args:
         span: start and end of the log.
-        at: start offset; for the newest records, their end (excluded).
-        until: the offset at which to stop.
+        at: start offset; for the newest records, their end (excluded). None for the start, or the end, of the log.
+        until: the offset at which to stop (excluded); None for the end of the log, or, with `follow`, for no end.
         merging: whether the first records of all partitions are merged.
-        keys: the most keys of which the newest record is kept.
+        keys: the largest number of keys whose newest record is kept.
     """
     start, end = span
     if search.latest_by_key:
@@ -304,8 +304,8 @@ def _odd_start(place: model.Place, at: int, start: int, end: int) -> list[str]:
 
 
 def _in_remote_storage(scans: Sequence[Scan], local: Mapping[model.Place, int]) -> list[str]:
-    """Return a line for each topic of which the search begins in remote storage. local: the first offset on the
-    leader's disk.
+    """Return a line for each topic with partitions whose search begins in remote storage. local: partition -> the first
+    offset on its leader's disk.
     """
     remote: dict[str, list[int]] = {}
     for scan in scans:
@@ -473,21 +473,22 @@ class _Reader:
         self.scan = scan
         self.leader = leader
         self.half = 0
-        """The half of its leader's partitions to which it belongs: while an answer for one half is received, the leader
-        prepares the other."""
+        """The half of the leader's partitions to which this one belongs, 0 or 1: while an answer for one half is
+        received, the leader prepares the other."""
         self.phase = phase
         """The phase; partitions of a later phase wait for those of earlier ones."""
         self.ahead: int | None = scan.position
         """The next offset to fetch, which may be behind an answer that is still searched; None if it is not known
         yet."""
         self.looks = 0
-        """The number of answers that are being searched or wait for it."""
+        """The number of answers that are being searched, or wait to be searched."""
         self.served = 0.0
         """The time of the last answer with records."""
         self.silent_since: float | None = None
-        """The time of the first answer of the present series of fruitless ones; None without one."""
+        """The time of the first of the last consecutive answers without records; None if the last answer had
+        records."""
         self.not_before = 0.0
-        """The time of the next attempt after a fruitless answer."""
+        """The time of the next attempt after an answer without records."""
         self.waits: Iterator[float] = iter(())
         self.failed: Failure | None = None
 
@@ -505,7 +506,7 @@ class _Reader:
         return self.ahead < self.scan.until and not self.scan.is_full
 
     def is_active(self) -> bool:
-        """Return whether it is neither complete nor given up."""
+        """Return whether the partition is neither complete nor given up."""
         if self.failed:
             return False
         if self.looks:
@@ -914,7 +915,11 @@ class _Searching:
                 self._by_place[place].leader = leader
 
     async def _deleted(self, reader: _Reader) -> None:
-        """Continue at the log's new start: records were deleted during the search."""
+        """Continue at the log's new start, as records were deleted during the search.
+
+        Give up the partition if that start is above the end of the search. Without an answer that is still to be
+        searched, give up as well if the start is unknown, or not above the search's position.
+        """
         scan = reader.scan
         starts, problems = await list_offsets(self._link, {scan.place: EARLIEST})
         start = starts.get(scan.place, -1)

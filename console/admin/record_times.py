@@ -1,4 +1,4 @@
-"""The timestamps of the records at some offsets: a small Fetch for each, of which kac keeps only the timestamp.
+"""The timestamps of the records at some offsets: kac sends a small Fetch for each, and keeps only the timestamp.
 
 It reads as a consumer without a group would (read_uncommitted, so that an open transaction hides nothing). If the
 record at an offset is gone (compaction, a transaction's marker) it reads the next one, as a consumer at that
@@ -64,8 +64,8 @@ async def record_times(
 
 
 async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float) -> Written | None:
-    """Return the timestamp of a record, or the reason why the partition does not show it; None if no answer comes in
-    time.
+    """Return the timestamp of a record, or the reason why the partition does not show it; None if no answer comes
+    before the deadline, which is on the loop's clock.
     """
     leader = -1 if topic is None else next((p.leader for p in topic.partitions if p.number == spot.partition), -1)
     offset = at = spot.offset

@@ -58,7 +58,9 @@ class RecordedConnection:
         self._prepared: tuple[AiokafkaRequest, bytes | Problem] | None = None
 
     def version(self, api: str) -> int | None:
-        """Return the recorded version of the API; without one, the highest that both sides support, or None."""
+        """Return the recorded version of the API; without one, the highest that both sides support; None if both have
+        no version in common.
+        """
         key = api_key(api)
         lowest, highest = version_range(api)
         recorded = [each for each in self._tape.versions(key) if lowest <= each <= highest]

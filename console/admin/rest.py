@@ -96,7 +96,7 @@ class Service(NamedTuple):
     kind: str
     """The kind of server that should be at the address."""
     media: str = "application/json"
-    """The media types that it accepts."""
+    """The media types that kac accepts in a response."""
 
 
 class RestClient:
@@ -267,7 +267,7 @@ class _Received(BytesIO):
     """Received bytes, in the form of the socket that http.client expects."""
 
     def makefile(self, *_: Any, **__: Any) -> BytesIO:
-        """Return the file to read from."""
+        """Return this object, as the file from which http.client reads the response."""
         return self
 
 

@@ -24,7 +24,7 @@ class _Ready(NamedTuple):
     """A rule that is ready for use."""
 
     decode: Callable[[Record, bytes, Allowance], bytes]
-    """Record and bytes -> JSON."""
+    """(record, bytes of its key or value, allowance) -> JSON."""
     aliases: Aliases = NO_ALIASES
 
 

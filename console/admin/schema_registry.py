@@ -62,7 +62,7 @@ class _Reference(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """The path of its schema."""
+        """The path of the schema in Confluent's API."""
         return f"/subjects/{quote(self.subject, safe='')}/versions/{quote(str(self.version), safe='')}"
 
 
@@ -74,7 +74,7 @@ class _ApicuriosReference(_Reference, frozen=True):
 
     @property
     def path(self) -> str:
-        """The path of its schema in that API."""
+        """The path of the schema in Apicurio's own API."""
         group, artifact, version = (
             quote(each, safe="") for each in (self.group or "default", self.subject, str(self.version))
         )
@@ -260,7 +260,7 @@ class SchemaRegistry:
         return schemas.SchemaText(schemas.kind_of(answer.schema, None), answer.schema, references=references)
 
     async def _answer(self, path: str, form: type[T], api: str | None = None) -> T:
-        """Return a decoded response. api: the path before it, None for the configured one.
+        """Return a decoded response. api: the API's path, which goes before `path`; None for the configured one.
 
         Raises:
             NotDecoded: the request failed, or the response has another form.
@@ -339,7 +339,7 @@ def encoder_of(schema: schemas.SchemaText) -> Callable[..., bytes]:
 
             return decoding_process().decoder(schema, compiled(schema), MAIN, encodes=True)
         case _:
-            return decoder_of(schema)  # JSON is its own payload
+            return decoder_of(schema)  # JSON payloads need no encoding
 
 
 def _encoded(schema: schemas.SchemaText, document: bytes) -> bytes:

@@ -72,7 +72,7 @@ class _Version(Struct, frozen=True):
 
     @property
     def source(self) -> subjects.SchemaSource:
-        """The schema as text."""
+        """The schema's kind, text and references."""
         references = tuple(subjects.SchemaReference(each.name, each.subject, each.version) for each in self.refers)
         return subjects.SchemaSource(kind_of(self.schema, self.schemaType), self.schema, references)
 
@@ -110,7 +110,7 @@ class _Named(Struct, frozen=True):
 
 
 def record_name(source: subjects.SchemaSource) -> str:
-    """Return the full name of an Avro schema; ``""`` if it has none."""
+    """Return the full name of an Avro schema; ``""`` if it has no name, or is no Avro schema."""
     if source.kind != AVRO:
         return ""
     try:
@@ -163,16 +163,20 @@ class _Registry:
             raise RegistryLost.of(f"{problem} ({self.settings})", remedy, name="UNREACHABLE") from None
 
     async def find(self, path: str, form: type[T]) -> T | None:
-        """Return a decoded answer; None if the registry does not have or support what the path names."""
+        """Return the decoded answer to a GET; None if the registry answers that the path does not exist or is not
+        supported. Raises AdminError.
+        """
         answer = await self.exchange("GET", path)
         return None if answer.status in (404, 405, 501) else self.decoded(answer, form)
 
     async def read(self, path: str, form: type[T]) -> T:
-        """Return a decoded answer. Raises AdminError."""
+        """Return the decoded answer to a GET. Raises AdminError."""
         return self.decoded(await self.exchange("GET", path), form)
 
     def decoded(self, answer: Answer, form: type[T]) -> T:
-        """Return a decoded answer. Raises BrokerError if the registry refused, RegistryLost for another form."""
+        """Return a decoded answer. Raises BrokerError if the registry refused the request, RegistryLost if the answer
+        has another form.
+        """
         if not answer.is_ok:
             raise errors.BrokerError(failure_of(answer))
         try:
@@ -204,7 +208,7 @@ class _Registry:
         return version
 
     async def text(self, subject: str, number: int) -> subjects.SchemaSource:
-        """Return the text of a version, also of a deleted one; cached."""
+        """Return the text of a version, also of a deleted one; cached. Raises AdminError."""
         source = self._texts.get((subject, number))
         if source is None:
             source = (await self.read(_version(subject, number, "?deleted=true"), _Version)).source
@@ -230,17 +234,20 @@ class _Registry:
         self._size -= len(dropped.text) if dropped is not None else 0
 
     async def own_level(self, subject: str) -> str | None:
-        """Return the compatibility level that a subject sets itself, or the default has; None if there is none."""
+        """Return the compatibility level that a subject sets itself, or, for ``""``, that of the default; None without
+        such a level. Raises AdminError.
+        """
         found = await self.find(f"/config{_below(subject)}", _Level)
         if found is None or (subject and self.is_apicurio and found.compatibility == subjects.NONE):
             return None
         return found.compatibility[:60] or None
 
     async def own_mode(self, subject: str, default: str | None = None) -> str | None:
-        """Return the mode that a subject sets itself, or the default has; None if there is none, or no modes.
+        """Return the mode that a subject sets itself, or, for ``""``, that of the default; None without such a mode, or
+        if the registry has no modes. Raises AdminError.
 
         Args:
-            default: the mode of the default, if it is known.
+            default: the mode of the default; None if it is not known.
         """
         found = await self.find(f"/mode{_below(subject)}", _Mode)
         mode = None if found is None else found.mode[:60] or None
@@ -282,7 +289,7 @@ _registries: WeakKeyDictionary[Link, _Registry] = WeakKeyDictionary()
 
 
 def _registry_of(link: Link) -> _Registry:
-    """Return the registry of a link. Raises BrokerError if its context has none."""
+    """Return the registry of a link. Raises BrokerError if its context has no registry."""
     settings = link.settings.schemas
     if settings is None:
         raise errors.BrokerError.of(
@@ -378,7 +385,9 @@ async def _subject_of(registry: _Registry, name: str) -> subjects.Subject:
 async def _describe_versions(
     registry: _Registry, found: dict[str, subjects.Subject], failures: dict[str, Failure]
 ) -> None:
-    """Read the versions of all subjects, the newest first, at most `MOST_VERSIONS`."""
+    """Read the versions of all subjects into `found`, the newest first, at most `MOST_VERSIONS`; add the failures, by
+    subject.
+    """
     wanted = [
         (place, subject.name, version)
         for subject in found.values()
@@ -404,7 +413,8 @@ async def _describe_versions(
 
 
 class _Defaults(Struct, frozen=True):
-    """The values of the default of all subjects; None if the registry has none."""
+    """The compatibility level and the mode of the default of all subjects; None for one that the registry does not
+    have."""
 
     level: str | None
     mode: str | None
@@ -437,7 +447,7 @@ async def _configs_of(registry: _Registry, subject: str, default: _Defaults) -> 
 
 
 async def describe_schema_configs(link: Link, resources: Iterable[config.ConfigResource]) -> config.ConfigListing:
-    """Return the configs of subjects, or the reason why one has none."""
+    """Return the configs of subjects; a subject whose configs can't be read is among the failures."""
     sets: dict[config.ConfigResource, config.ConfigSet] = {}
     failures: dict[config.ConfigResource, Failure] = {}
     asked = tuple(resources)
@@ -461,7 +471,9 @@ async def describe_schema_configs(link: Link, resources: Iterable[config.ConfigR
 
 
 async def read_texts(link: Link, versions: Iterable[tuple[str, int]]) -> subjects.SchemaTexts:
-    """Return the texts of versions, or the reason why one was not read. versions: subject and number of each."""
+    """Return the texts of versions; a version whose text can't be read is among the failures. versions: subject and
+    number of each.
+    """
     texts: dict[tuple[str, int], subjects.SchemaSource] = {}
     failures: dict[tuple[str, int], Failure] = {}
 
@@ -490,7 +502,7 @@ class _SchemaSender(delivery.ServiceSender[R, X]):
     has_check = True
 
     async def require(self) -> None:
-        """Refuse a change by a read-only client, and without a registry."""
+        """Raise ReadOnly for a change by a read-only client, BrokerError without a registry."""
         await super().require()
         _registry_of(self.link)
 
@@ -549,7 +561,11 @@ class _Altering(_SchemaSender[subjects.AlterSchemaConfigs, config.ConfigResource
 
 
 def _is_as(op: ConfigOp, now: str | None, of_subject: bool, is_apicurio: bool) -> bool:
-    """Return whether a value is as a change wants it."""
+    """Return whether the present value of a key is the one that a change sets, or, after a deletion, inherited.
+
+    Args:
+        now: the subject's or the default's own value; None without one.
+    """
     if op.op == DELETE:
         return now is None or not of_subject  # without its own value, the registry's default counts
     if is_apicurio and of_subject and op.value == subjects.NONE:
@@ -558,7 +574,8 @@ def _is_as(op: ConfigOp, now: str | None, of_subject: bool, is_apicurio: bool) -
 
 
 class _Registering(_SchemaSender[subjects.RegisterSchema, subjects.SubjectTarget]):
-    """Registers a schema as the newest version of a subject; the subject has it already if it is the same."""
+    """Registers a schema as the newest version of a subject; the registry makes no new version of a schema that the
+    subject has already."""
 
     def targets(self) -> tuple[subjects.SubjectTarget]:
         return (subjects.SubjectTarget(self.request.name, self.request.undeletes),)
@@ -602,7 +619,7 @@ class _Registering(_SchemaSender[subjects.RegisterSchema, subjects.SubjectTarget
 
 
 class _Deleting(_SchemaSender[subjects.DeleteSchema, subjects.SubjectTarget]):
-    """Deletes a subject or a version of it, softly."""
+    """Deletes a subject or one of its versions, softly: the registry keeps the schema."""
 
     def targets(self) -> tuple[subjects.SubjectTarget]:
         return (subjects.SubjectTarget(self.request.name, self.request.version),)

@@ -29,7 +29,7 @@ VISIBLE_TIMEOUT = 2.0
 
 
 class Store(Struct, frozen=True):
-    """A key or trust store: ``PEM``, ``JKS`` or ``PKCS12``, at a path or given inline (PEM only)."""
+    """A key or trust store: ``PEM``, ``JKS`` or ``PKCS12``; either at a path, or given inline (PEM only)."""
 
     kind: str
     path: Path | None = None
@@ -45,13 +45,14 @@ class TlsSettings(Struct, frozen=True):
     key_store: Store | None = None
     """The certificate chain and private key for mTLS; None without a client certificate."""
     key_file: Store | None = None
-    """The private key if it is in a separate file."""
+    """The private key if it is in a separate file; None if it is in `key_store`."""
     key_password: Secret | None = None
     verify_host: bool = True
-    """Whether to check the broker's host name; False only if the file says so
+    """Whether to check the broker's host name; False only if the settings' file says so
     (``ssl.endpoint.identification.algorithm=``)."""
     verify_chain: bool = True
-    """Whether to check the certificate chain; False only if another tool's file says so (``insecure``)."""
+    """Whether to check the certificate chain; False only if the settings are from another tool's file that says so
+    (``insecure``)."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -180,23 +181,23 @@ class HttpSettings(Struct, frozen=True):
     """A service with HTTP: a schema registry with Confluent's API, or a worker of Connect."""
 
     host: str
-    """The host of its URL."""
+    """The host in the service's URL."""
     port: int
-    """The port of its URL."""
+    """The port in the service's URL."""
     path: str = ""
-    """The path of its URL."""
+    """The path in the service's URL; ``""`` without one."""
     tls: TlsSettings | None = None
     """The settings of TLS; None for http."""
     username: str | None = None
-    """The user name for Basic authentication."""
+    """The user name for Basic authentication; None without it."""
     password: Secret | None = None
-    """The password for Basic authentication."""
+    """The password for Basic authentication; None without it."""
     token: Secret | None = None
-    """The token for Bearer authentication."""
+    """The configured token for Bearer authentication; None for other ways to log in."""
     oauth: SaslSettings | None = None
     """OAUTHBEARER settings, for a token that is fetched; None for other ways to log in."""
     headers: tuple[tuple[str, Secret], ...] = ()
-    """Further headers, name -> value."""
+    """The name and the value of each further header."""
 
     def __str__(self) -> str:
         return f"{'http' if self.tls is None else 'https'}://{show_address((self.host, self.port))}{self.path}"
@@ -206,9 +207,9 @@ class ConnectSettings(Struct, frozen=True):
     """The name and the workers of a Connect cluster."""
 
     name: str
-    """kac's name for it."""
+    """kac's name of the cluster."""
     workers: tuple[HttpSettings, ...]
-    """The addresses of some of its workers."""
+    """The settings of some of its workers; most requests go to one of them."""
 
 
 class ConnectionSettings(Struct, frozen=True):
@@ -241,7 +242,7 @@ class ConnectionSettings(Struct, frozen=True):
 
     @property
     def route(self) -> Route:
-        """The way of its connections to addresses."""
+        """The route of the client's connections."""
         return Route(self.via, self.addresses)
 
     @property

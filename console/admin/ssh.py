@@ -227,7 +227,8 @@ class SshWay:
         raise _ended(self._host)
 
     async def _channel(self, control: socket.socket, host: str, port: int) -> Channel:
-        """Request a channel from the master behind `control`; close both sockets if it refuses."""
+        """Request a channel from the master behind `control`. Close both sockets and raise Unreachable if it
+        refuses."""
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         channel = Channel(fileno=ours.detach())

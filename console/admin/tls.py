@@ -47,12 +47,12 @@ class PemBlock:
 
 
 def pem_certificates(text: str) -> tuple[PemBlock, ...]:
-    """Return all certificates, in order. Raises ValueError if one is not base64."""
+    """Return all certificates in a text, in order. Raises ValueError if one is not base64."""
     return tuple(_pem_block(label, body) for label, body in _pem_blocks(text) if label in _CERTIFICATE_LABELS)
 
 
 def pem_private_key(text: str) -> PemBlock | None:
-    """Return the first private key, or None. Raises ValueError if it is not base64."""
+    """Return the first private key in a text; None without a key. Raises ValueError if it is not base64."""
     return next((_pem_block(label, body) for label, body in _pem_blocks(text) if label in _KEY_LABELS), None)
 
 
@@ -72,7 +72,7 @@ def _pem_blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def pem_block(label: str, der: bytes) -> PemBlock:
-    """Return a block with these bytes."""
+    """Return a block with these DER bytes."""
     return _pem_block(label, binascii.b2a_base64(der, newline=False).decode("ascii"))
 
 
@@ -115,7 +115,7 @@ class JksPasswordError(JksError):
 
 @dataclass(frozen=True, slots=True)
 class JksKey:
-    """A private key, still encrypted, and its certificate chain (DER), its own first."""
+    """A private key, still encrypted, and its certificate chain (DER), the key's own certificate first."""
 
     alias: str
     protected: bytes = field(repr=False)
@@ -130,7 +130,7 @@ class JksStore(Struct, frozen=True):
 
 
 def read_jks(data: bytes, password: str | None) -> JksStore:
-    """Read a store of version 1 or 2, and check its digest if a password is given.
+    """Read a JKS store of version 1 or 2, and check its digest; without a password, the digest is not checked.
 
     Raises JksPasswordError if the digest is wrong, JksError for other errors.
     """
@@ -287,7 +287,9 @@ def _why_closed(data: bytes, password: Secret | None, role: _StoreRole) -> tuple
 
 
 def _legacy(der: bytes) -> str:
-    """Return the encryptions in a store or a key that OpenSSL may lack, as text."""
+    """Return the names of the encryptions in a store or a key that OpenSSL may lack, as one text; empty without such an
+    encryption.
+    """
     return " and ".join(name for identifier, name in _LEGACY.items() if identifier in der)
 
 
@@ -347,12 +349,12 @@ _KEY_STORE = _StoreRole("key store", "ssl.keystore")
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """A certificate chain, the client's own first, and its key, both PEM."""
+    """A certificate chain, the client's own certificate first, and the private key, both PEM."""
 
     chain: str
     key: str = field(repr=False)
     password: Secret | None = None
-    """The password of the key, if it is encrypted."""
+    """The password of the key; None if the key is not encrypted."""
 
 
 def trusted_certificates(store: Store) -> str:
@@ -405,9 +407,9 @@ class _StoreContent(NamedTuple):
     """The content of a store."""
 
     certificates: tuple[PemBlock, ...]
-    """All certificates."""
+    """All certificates in the store."""
     chain: tuple[PemBlock, ...] = ()
-    """The key's certificates, its own first."""
+    """The chain of the key's certificate, that certificate first."""
     key: PemBlock | None = None
 
 
@@ -503,14 +505,14 @@ _OPEN_FILES = Path("/proc/self/fd")
 
 
 def ssl_context(settings: ConnectionSettings) -> ssl.SSLContext | None:
-    """Return the context for these settings; None for a protocol without TLS. Reads files. Raises TlsFailed."""
+    """Return the SSL context for these settings; None for a protocol without TLS. Reads files. Raises TlsFailed."""
     if not settings.security_protocol.endswith("SSL"):
         return None
     return client_context(settings.tls or TlsSettings())
 
 
 def client_context(tls: TlsSettings) -> ssl.SSLContext:
-    """Return the context for these settings. Reads files. Raises TlsFailed."""
+    """Return the SSL context for these settings. Reads files. Raises TlsFailed."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = tls.verify_host and tls.verify_chain

@@ -70,8 +70,8 @@ def _principal(type_: str, name: str) -> str:
 
 
 class _Making(Sender[tokens.CreateToken, tokens.NewToken]):
-    """Creates a token. The outcome has the id and the HMAC, which is not read again. If the answer is lost, the
-    creation stays unknown: a token in the description may be another one of the same owner.
+    """Creates a token. The outcome has its id and its HMAC. If the answer is lost, the outcome stays unknown: a new
+    token in the description may be another one of the same owner.
     """
 
     _made: changes.ShownOnce | None = None
@@ -118,7 +118,7 @@ K = TypeVar("K", bound=tokens.RenewToken | tokens.ExpireToken)
 
 
 class _OfToken(Sender[K, tokens.TokenTarget]):
-    """Makes a token expire a period from now."""
+    """Makes a token expire after a period, which begins now."""
 
     _known: tuple[tokens.DelegationToken, bytes] | None = None
     _expires: int | None = None

@@ -49,8 +49,9 @@ async def describe_topics(
     AdminError.
 
     Args:
+        names: the topics; None for all.
         to: the destination; each broker answers from its own metadata.
-        within: the timeout in seconds.
+        within: the timeout in seconds; None for the settings' `request_timeout`.
     """
     if names is None:
         return await _listed(link, None, to, within)
@@ -67,7 +68,7 @@ async def describe_topics(
 async def _listed(
     link: admin_link.Link, names: Sequence[str] | None, to: admin_link.Route, within: float | None
 ) -> TopicListing:
-    """Send one Metadata request."""
+    """Return the topics of one Metadata request; see `describe_topics`."""
 
     named = None if names is None else [{"name": name, "topic_id": None} for name in dict.fromkeys(names)]
     with gc_paused():
@@ -146,6 +147,7 @@ class LeaderWait(Struct, frozen=True):
     """The result of a wait for leaders."""
 
     ready: frozenset[str]
+    """The topics whose partitions all have a leader."""
     missing: Mapping[str, int]
     """Topic -> the number of its partitions without a leader."""
 
@@ -188,7 +190,9 @@ async def wait_for_leaders(
 
 
 def leaders(topic: Topic, expected: int | None) -> tuple[int, int]:
-    """Return the number of partitions with a leader, and the number of partitions to wait for."""
+    """Return the number of partitions with a leader, and the number of partitions to wait for. expected: the topic's
+    number of partitions; None if the broker chose it.
+    """
     led = sum(1 for partition in topic.partitions if partition.leader >= 0)
     return led, max(expected or 1, len(topic.partitions))
 
@@ -382,8 +386,8 @@ def deleted(name: str, listing: TopicListing) -> changes.Status:
 
 
 def grown(count: int, topic: Topic | None) -> changes.Status:
-    """Return APPLIED if the topic has the new count, NOT_APPLIED if it has fewer partitions. More partitions mean that
-    another client has grown it since: UNKNOWN.
+    """Return APPLIED if the topic has the new number of partitions, NOT_APPLIED if it has fewer. With more, another
+    client has grown it since: UNKNOWN, as for a topic that was not described.
     """
     if topic is None or len(topic.partitions) > count:
         return changes.Status.UNKNOWN

@@ -208,8 +208,8 @@ async def _hidden(link: Link) -> list[Failure]:
 
 
 def _no_ones(names: Collection[str]) -> str:
-    """Return an id that no ACL names or covers by a prefix. It is always the same one if possible, so that a replay
-    sends the request that the record has.
+    """Return an id that no ACL names or covers by a prefix. If possible it is always the same id, so that a replay
+    sends the same request as the recorded session. names: the names and prefixes in ACLs.
     """
     free = (each for each in transactions.NO_ONES if not any(name.startswith(each[0]) for name in names))
     return next(free, secrets.token_hex(16))
@@ -222,7 +222,9 @@ _HOW_TO_KNOW = (
 
 
 async def _refused(link: Link, broker_id: int, ids: Sequence[str]) -> bool | Failure:
-    """Return whether the broker refuses this principal the description of one of the ids, or the failure to ask it."""
+    """Return whether the broker refuses to describe one of the ids to this principal; a failure if the request to the
+    broker fails.
+    """
     for chunk in parts(ids, IDS_AT_ONCE):
         try:
             response = await describe_ids(link, broker_id, chunk)
@@ -359,7 +361,7 @@ async def describe_producers(
     One request has at most `PARTITIONS_AT_ONCE` partitions; a broker gets one request after the other.
 
     Args:
-        replica: the broker to ask instead of the leaders.
+        replica: the id of the broker to ask instead of the leaders; None for the leaders.
 
     Raises:
         Unsupported: the brokers are older than Kafka 3.0.
@@ -437,8 +439,8 @@ async def list_transactions(
     list.
 
     Args:
-        longer_than_ms: the minimum age in milliseconds, Kafka 3.8 and newer.
-        pattern: a regular expression (RE2) for ids, Kafka 4.1 and newer.
+        longer_than_ms: the minimum age in milliseconds, Kafka 3.8 and newer; -1 for any age.
+        pattern: a regular expression (RE2) for ids, Kafka 4.1 and newer; None for all ids.
     """
     least, needs = (2, "4.1") if pattern else (1, "3.8") if longer_than_ms >= 0 else (0, _NEEDS)
     await link.require("list_transactions", least, needs)

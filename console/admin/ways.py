@@ -18,8 +18,8 @@ _LOCK = threading.Lock()
 
 
 def way(via: Via) -> Way:
-    """Return the way, which all clients of the process share: its login may need a password, which kac asks
-    for once.
+    """Return the way that all clients of the process share: its login may need a password, for which kac asks
+    once.
     """
     with _LOCK:
         found = _MADE.get(via)

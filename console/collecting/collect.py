@@ -71,7 +71,7 @@ class ClusterReport:
     gone: int = 0
     """The number of resources that were deleted since the last poll."""
     refused: tuple[str, ...] = ()
-    """The parts of the cluster that could not be read, a line each."""
+    """The parts of the cluster that could not be read, a line each, without features that the cluster does not have."""
     failure: Failure | None = None
     """The error if nothing could be read; otherwise None."""
     seconds: float = 0.0
@@ -173,7 +173,9 @@ def keep_collecting(
 def poll_all(
     states: LastStates, contexts: Sequence[Context], progress: Progress, timeout: float = TIMEOUT
 ) -> list[PollResult]:
-    """Poll each cluster, and return the results in the order of the contexts. Writes nothing."""
+    """Poll each cluster, and return the results in the order of the contexts. Writes nothing to the lake. timeout: the
+    seconds for each cluster.
+    """
     owners = states.owners()
 
     def topics_of(context: Context, cluster_id: str) -> list[str]:
@@ -206,7 +208,12 @@ async def poll_context(
     topics_of: Callable[[str], Collection[str]] = lambda _: (),
     timeout: float = TIMEOUT,  # noqa: ASYNC109
 ) -> PollResult:
-    """Poll one cluster, within a timeout in seconds. A failure is a part of the result."""
+    """Poll one cluster. A failure becomes a part of the result, and raises nothing.
+
+    Args:
+        topics_of: a function that returns the topics of a cluster id at the last poll.
+        timeout: the seconds for the poll.
+    """
     seen: Observation | Failure
     begun = time.monotonic()
     client = AdminClient(structs.replace(context.settings, read_only=True))
@@ -249,7 +256,7 @@ def refused_claims(
     is no longer configured.
 
     Args:
-        owners: the context of each cluster's last poll.
+        owners: cluster id -> the context of its last poll.
         names: the configured contexts; None if unknown.
     """
     refused: dict[str, Failure] = {}
@@ -362,7 +369,7 @@ _LISTS_GROUPS = 1
 
 
 async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]]) -> Observation:
-    """Read a cluster. known_topics: returns the topics of a cluster id at the last poll.
+    """Read a cluster. known_topics: a function that returns the topics of a cluster id at the last poll.
 
     `failed` has the parts that the cluster refuses. It also has topics that existed at the last poll and are no longer
     listed, unless the brokers report them as unknown. Raises AdminError if the cluster can't be reached or the
@@ -460,7 +467,7 @@ class Value(NamedTuple):
 
 
 State = Mapping[Resource, tuple[Value, ...]]
-"""The state of a cluster: each resource with its values, sorted by attribute. Every resource has at least one value."""
+"""The state of a cluster: resource -> its values, sorted by attribute; at least one value for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,7 +489,7 @@ class Observation:
 
 
 class Row(NamedTuple):
-    """A row of the table, without the columns that all rows of a poll share."""
+    """A row of the lake's table `snapshot`, without the columns that all rows of a poll share."""
 
     kind: str
     entity_type: str
@@ -519,7 +526,9 @@ def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str
 
 
 def _owned(snapshot: Snapshot) -> Mapping[Resource, frozenset[str]]:
-    """Return the throttles that belong to running moves, or that may, if the moves could not be read."""
+    """Return resource -> the keys of its throttles that belong to running moves, or, if the moves could not be read,
+    that may belong to one.
+    """
     found: dict[Resource, set[str]] = defaultdict(set)
     for resource, key in owned_by_moves(snapshot):
         if key in THROTTLES:
@@ -540,7 +549,7 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
             ]
     for broker in snapshot.cluster.brokers:
         found[Resource("broker", str(broker.id))] = [
-            # The endpoint of the listener that the client uses (*measured*, 3.9 and 4.3): poll a cluster always through
+            # The endpoint of the listener that the client uses (*measured*, 3.9 and 4.3): always poll a cluster through
             # the same listener.
             Value(":endpoints", f"{broker.host}:{broker.port}"),
             Value(":fenced", str(broker.fenced).lower()),
@@ -619,7 +628,7 @@ def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
 
 
 def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
-    """Return the rows of the table `snapshot`, and the new state.
+    """Return the rows for changed and deleted resources, and the new state.
 
     A known resource that is not listed counts as deleted only if all resources of its type were listed; if the listing
     failed, or the read of its configs did, its state stays. Values that belong to a running move stay as before the

@@ -91,7 +91,9 @@ class ControllerLogs(RecordSource):
         return sum(upto - since for _, since, upto in self.parts(start, end))
 
     def read(self, part: tuple[str, int, int]) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a log between two offsets; nothing if `inputs` no longer names the cluster."""
+        """Yield the records of a log between two offsets, and one row for each damage; nothing if `inputs` no longer
+        names the cluster.
+        """
         of, start, end = part
         named = next((each for each in self._settings.inputs.controllers if each.cluster_id == of), None)
         if named is None:

@@ -59,7 +59,7 @@ def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
     """Create the demo's lake with a day of records that ends at `end`; replace a former demo.
 
     Args:
-        passed: called with the name of each written file.
+        passed: called after each file with its name, the number of files done, and their total.
 
     Raises:
         LakeError: another lake is there.

@@ -104,7 +104,7 @@ def is_local(master: str | None) -> bool:
 
 @contextmanager
 def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
-    """Set environment variables for the context; None unsets a variable."""
+    """Set environment variables until the end of the ``with`` block; None unsets a variable."""
     before = {name: os.environ.get(name) for name in variables}
     try:
         _set(variables)
@@ -184,7 +184,7 @@ def _running(
     *,
     defaults: bool,
 ) -> Iterator[Mapping[str, str]]:
-    """Run Java for the context. Yield the variables by which pyspark finds it.
+    """Run Java until the end of the ``with`` block. Yield the variables by which pyspark finds it.
 
     Args:
         defaults: whether Java reads `spark-defaults.conf` itself.

@@ -53,7 +53,7 @@ class Java:
 
     @property
     def works(self) -> bool:
-        """Whether it can run Spark."""
+        """Whether the installation can run Spark."""
         return not self.problem
 
 
@@ -81,7 +81,7 @@ def find_java(environ: Mapping[str, str]) -> Java:
 
 
 def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
-    """Yield the Java installations of this machine, usable or not, in the order of preference."""
+    """Yield the Java installations that kac finds on this machine, usable or not, in the order of preference."""
     if environ.get("JAVA_HOME"):
         yield inspected(Path(environ["JAVA_HOME"], "bin", "java"), "JAVA_HOME")
     with suppress(FileNotFoundError):
@@ -95,7 +95,9 @@ def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
 
 
 def inspected(program: Path, place: str) -> Java:
-    """Run a Java to get its version and home: a program on PATH may be a link, or a script (jenv's, asdf's)."""
+    """Return a Java installation with the version and the home that its program prints: a program on PATH may be a
+    link, or a script (jenv's, asdf's). place: the place where it was found.
+    """
     try:
         asked = programs.of_user(
             [str(program.absolute()), "-XshowSettings:properties", "-version"], folder=programs.home_folder()
@@ -197,7 +199,7 @@ def jar_folder(environ: Mapping[str, str]) -> Path:
 
 
 def own_folder(folder: Path) -> Path:
-    """Create a folder of the cache that only its owner may enter.
+    """Create a folder of the cache that only its owner may enter, unless it exists; return its path.
 
     Raises:
         UntrustedPath: the folder is a link, or another user may replace it.
@@ -222,8 +224,8 @@ def groups_of(lake: str, *, topics: bool) -> frozenset[Group]:
 
 
 def lacking_jars(environ: Mapping[str, str], groups: Collection[Group]) -> tuple[Jar, ...]:
-    """Return the jars for these purposes that the cache lacks: missing, not a file of this user, or with other
-    content.
+    """Return the jars for these purposes that the cache lacks: their file is missing, is not a regular file of this
+    user, or has other content.
     """
     folder = jar_folder(environ)
     return tuple(each for each in jars_of(groups) if digest_of(folder / each.file) != each.sha256)
@@ -257,7 +259,9 @@ def spark_jars(
 
 
 def fetched_to_try(environ: Mapping[str, str], jar: Jar, java: Path) -> str:
-    """Fetch one jar into a temporary folder, as a test of the source. Return the error text; ``""`` on success."""
+    """Fetch one jar into a temporary folder, to test whether jars can be fetched. Return the error text; ``""`` on
+    success.
+    """
     try:
         with tempfile.TemporaryDirectory(prefix="kac-jar-") as scratch:
             _bring(environ, [jar], java, Path(scratch))
@@ -416,7 +420,7 @@ class Archive:
 
     @property
     def digest(self) -> Path:
-        """The file with the archive's SHA-256, written when it is complete."""
+        """The file with the archive's SHA-256, written when the archive is complete."""
         return self.folder / f"{self.key}.sha256"
 
     @property
@@ -455,8 +459,8 @@ def usable(archive: Archive) -> bool:
 
 
 def start_options(archive: Archive, recording: Path | None) -> list[str]:
-    """Return the Java options that use the archive. If it is not usable, return the options that record the loaded
-    classes in a file, or none if a dump of the archive has failed.
+    """Return the Java options that use the archive. If it is not usable, return the option that records the loaded
+    classes in a file; an empty list if a dump of the archive has failed, or without a file.
 
     Args:
         recording: the file; None to record nothing.
@@ -469,8 +473,8 @@ def start_options(archive: Archive, recording: Path | None) -> list[str]:
 
 
 def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
-    """Start the dump of the archive in the background, from the classes that a past session recorded. Return None if
-    that session recorded no classes, or if the folder can't be written to.
+    """Start the dump of the archive in the background, from the classes that a past session recorded, and return the
+    process. Return None if that session recorded no classes, or if the folder can't be written to.
     """
     try:
         classes = recording.read_bytes()
@@ -509,7 +513,9 @@ def make(archive: Archive) -> None:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Lock a folder for the context. Raises BlockingIOError if another process has the lock and `wait` is false."""
+    """Lock a folder until the end of the ``with`` block. Raises BlockingIOError if another process has the lock and
+    `wait` is false.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

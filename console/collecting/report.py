@@ -101,7 +101,7 @@ def rate_figure(
 
 
 def _line(kind: str, points: Iterable[tuple[datetime, float]], scale: Scale, title: str) -> str:
-    """Draw a line, interrupted at gaps longer than `_BREAK`."""
+    """Draw a line through points, interrupted between points that are more than `_BREAK` apart."""
     pieces: list[list[str]] = []
     last: datetime | None = None
     for at, amount in points:
@@ -173,8 +173,13 @@ _TIMES = frozenset({"When", "As of", "Built", "Since", "Until"})
 def page(
     tables: reader.Tables, clusters: Sequence[str], since: datetime | None, until: datetime | None, made: datetime
 ) -> str | None:
-    """Return the whole page, with a part for each cluster; None if the lake has no data of these clusters. since,
-    until: UTC; by default the last `HOURS` with observations. Raises LakeError.
+    """Return the whole page, with a part for each cluster; None if the lake has no data of these clusters. Raises
+    LakeError.
+
+    Args:
+        since, until: the reported time, UTC; None for a begin `HOURS` before the end, and for an end at the last
+            observation.
+        made: the time of the report, for its heading.
     """
     parts = [part for each in clusters if (part := _part(tables, each, since, until, made)) is not None]
     if not parts:
@@ -263,7 +268,9 @@ def _plots(
     since: datetime,
     until: datetime,
 ) -> Iterator[str]:
-    """Yield the plots of the hottest pairs that have a limit, or at least of the hottest one."""
+    """Yield the plots of those of the `PLOTTED` hottest pairs that have a limit; of the hottest pair if none of them
+    has a limit; no plot if `used` is empty.
+    """
     limited = [each for each in used[:PLOTTED] if each.quota_value is not None] or used[:1]
     for usage in limited:
         title = f"{lake.pair_text(usage.pair)}: {usage.pair.quota_key}"

@@ -98,8 +98,8 @@ def _table(tables: Tables, table: LakeTable) -> TableStatus | None:
 
 
 def _time_range(table: LakeTable, files: Iterable[DataFile]) -> tuple[datetime | None, datetime | None]:
-    """Return the first and the last value of the table's first time column, by the statistics of these files; None if
-    no file has them.
+    """Return the first and the last value of the table's first time column, by the statistics of these files; None for
+    both if no file has statistics of it.
     """
     path = next(_times(table), ())
     read = [json_of(file.stats or "{}", may_repeat=True) for file in files]
@@ -264,8 +264,8 @@ def _time(at: datetime | None) -> str:
 
 
 def prometheus_text(status: Status) -> str:
-    """Return the last runs of a lake, for node_exporter's textfile collector: of each job, the newest run that did not
-    fail, and whether the job's last run failed.
+    """Return the last runs of a lake as metrics, for node_exporter's textfile collector: for each job, the results of
+    the newest run that did not fail, and whether the last run failed.
     """
     newest = {run.job: run for run in reversed(status.runs)}
     done = {job: run for job in newest if (run := status.last(job)) is not None}
@@ -280,7 +280,7 @@ def prometheus_text(status: Status) -> str:
         for kind, counts in run.taken.items()
         for quality, count in counts.items()
     }
-    # The report of a run that goes on while one of its sources fails has that failure.
+    # A run may go on while one of its sources fails; its report then has the failure.
     failed = {_labels(job=job): int(run.message is not None) for job, run in newest.items()}
     metrics = (
         ("failed", "1 if the last run of the job failed, or a source fails in a run that goes on.", failed),

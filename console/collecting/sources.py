@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def read_sources(text: str, source: str, folder: Path) -> lake_inputs.Inputs:
-    """Parse a `sources.yaml`. folder: the base of its relative paths.
+    """Parse a `sources.yaml`. source: the name of the file, for errors. folder: the base of its relative paths.
 
     Raises:
         FileProblems: all errors, each with its line.
@@ -170,7 +170,9 @@ class _Reader:
 
 
 def missing(inputs: lake_inputs.Inputs) -> Iterator[str]:
-    """Yield a text for each missing input. Patterns may match nothing, and URIs are for Spark."""
+    """Yield a text for each metadata log and each journal that is missing or misnamed. Request and authorizer logs are
+    not checked, since their patterns may match nothing; nor URIs, which only Spark reads.
+    """
     for path in (each.path for each in inputs.metadata_logs if "://" not in each.path):
         if not Path(path).is_dir():
             yield f"there is no folder {path}"

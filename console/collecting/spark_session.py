@@ -43,17 +43,20 @@ class Machine:
     free: int
     """The bytes of `memory` that are unused."""
     cores: int
-    """The number of processors."""
+    """The number of processors that the process may use."""
 
     @property
     def for_spark(self) -> int:
-        """Bytes for the heap of Spark's Java: half of the free memory; Python, Arrow and the file cache need the
-        rest."""
+        """Bytes for the heap of Spark's Java: half of the free memory, but at least `LEAST_MEMORY` and at most
+        `MOST_MEMORY`. Python, Arrow and the file cache need the rest.
+        """
         return max(LEAST_MEMORY, min(self.free // 2, MOST_MEMORY)) // MIB * MIB
 
 
 def this_machine(root: Path = Path("/")) -> Machine:
-    """Read the machine's resources. root: the folder of its system files."""
+    """Return the memory of this machine, or of its container if that has less, and the number of processors that this
+    process may use. root: the folder that contains `proc` and `sys`.
+    """
     try:
         lines = (root / "proc/meminfo").read_text().splitlines()
         sizes = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines) if rest}
@@ -87,7 +90,7 @@ def spark_log(environ: Mapping[str, str]) -> Path:
 def ready(
     environ: Mapping[str, str], groups: Collection[collecting_java.Group], say: Callable[[str], None] = lambda _: None
 ) -> tuple[collecting_java.Java, tuple[Path, ...]]:
-    """Return the selected Java, and the jars; missing ones are fetched.
+    """Return the first Java that runs Spark, and the paths of the jars for these purposes; missing jars are fetched.
 
     Raises:
         NoSpark: something is missing; the text has a remedy.
@@ -112,7 +115,7 @@ def lake_session(
     """Yield a session with Delta; afterwards only its log remains.
 
     Args:
-        master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`).
+        master: the master of Spark, such as `spark://…` or `yarn`; None for `local[*]`, this machine.
         groups: the purposes of the jars: `groups_of` returns those of a lake.
         settings: Spark's settings for the lake; may contain secrets.
         conf: the operator's settings, which override those in Spark's own file; neither may contain a setting that kac

@@ -55,7 +55,7 @@ class Application:
     Attributes:
         settings: the settings of the sources.
         report: the report, which grows with the work.
-        is_alone: whether it still has the lake's lock.
+        is_alone: returns whether this run still has the lake's lock.
     """
 
     def __init__(
@@ -111,8 +111,12 @@ class Application:
         stop: threading.Event,
         now_and_then: Callable[[], None],
     ) -> None:
-        """Run all streams until `stop` is set. A failure is reported once, and the stream is started again. See
-        `run`.
+        """Run all streams until `stop` is set. If a stream fails, report the reason, unless it is the reason of its
+        last failure, and start the stream again after 10 s (`_AGAIN`). Raises LeaseLost.
+
+        Args:
+            every: the interval between batches, seconds.
+            told, now_and_then: as in `run`.
         """
         self._told = told
         trigger = {"processingTime": f"{every:g} seconds"}
@@ -157,7 +161,7 @@ class Application:
 
     @property
     def _wanted(self) -> list[str]:
-        """The streams that have a source."""
+        """The names of the streams that read a source: all except the one that reads bronze."""
         return [*plans.sources_of(self._settings.inputs), *self._topics]
 
     def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
@@ -196,7 +200,9 @@ class Application:
             )
 
     def maintain(self) -> None:
-        """Keep the lake small, once a day. Work that is left is done the next time."""
+        """Compact the tables and delete old rows, at most once a day (`EVERY`); in a new lake, only if a table has more
+        than 100 files (`MANY_FILES`).
+        """
         path = self._lake.path("maintained.json")
         done = self._lake.own_file("maintained.json")
         if done is not None and time.time() - float(done) < EVERY.total_seconds():
@@ -296,8 +302,8 @@ class Application:
         return self._noted(name)[1]
 
     def _noted(self, name: str) -> tuple[plans.Offset | None, lake_streams.Identity | None]:
-        """Return the end offsets of a topic in bronze's commits, and the topic's identity at that time; None for what
-        no commit has.
+        """Return the end offsets and the identity of a topic in the newest commit of bronze that has its end offsets;
+        None for each that the commit lacks, and for both without such a commit.
         """
         note = next(lake_runs.ends(self._lake, name), {})
         return note.get("end"), msgspec.convert(
@@ -398,8 +404,8 @@ class Application:
             self._report.lag_ms = max(0, round(time.time() * 1000) - newest // 1000)
 
     def judge(self) -> None:
-        """Make the tables that follow from all of `history`, if it has changed since they were made. Batches may run in
-        between: the version at the start is noted, so the next call covers their rows.
+        """Make `drift` and `policy_violation` again, if `history` or the operator's rules have changed since they were
+        made. Batches may run in between: the version at the start is noted, so the next call covers their rows.
         """
         new = lake_runs.unjudged(self._lake)
         if new is None:
@@ -421,14 +427,15 @@ class Application:
 
     @contextmanager
     def _between_batches(self) -> Iterator[None]:
-        """Block all batches for the context; query plans are for few rows."""
+        """Block all batches inside the ``with`` block, and configure the session for few rows."""
         with self._alone:
             self.tables.spark = self._spark
             for_few_rows(self._spark)
             yield
 
     def _has_brokers(self, clusters: Iterable[str]) -> bool:
-        """Return whether a cluster has brokers to compare with each other."""
+        """Return whether `history` has a current broker of one of these clusters, so that there is something to
+        compare."""
         brokers = self.tables.read(schema.HISTORY, clusters).where("entity_type = 'broker' AND is_current")
         return bool(taken(brokers.select("cluster_id").limit(1), 1))
 
@@ -448,7 +455,7 @@ _COUNTS = {
 
 
 def _condition(query: StreamingQuery) -> str:
-    """Return Spark's name of the error that ended a stream."""
+    """Return a message that names the error that ended a stream: by Spark's name for it, else by its class."""
     wrong = query.exception()
     condition = getattr(wrong, "getCondition", lambda: None)() if wrong is not None else None
     return f"it failed in Spark ({condition or type(wrong).__name__}); Spark's log says where"
@@ -511,8 +518,9 @@ def run(
     """Run until `stop` is set. Raises LakeBusy, LakeError.
 
     Args:
-        told: called with a line for each failure, and for each batch that wrote rows.
-        now_and_then: called at intervals of some seconds, after the report is saved.
+        told: called with a line for each failure and recovery of a stream, each batch with rows, each range of lost
+            records, and each note of the report.
+        now_and_then: called at intervals of 20 s (`_JUDGE`), after the report is saved.
     """
     report = lake_runs.begun_report("run")
     with (

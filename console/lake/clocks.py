@@ -1,4 +1,4 @@
-"""The check of request logs' times against the metadata log; a wrong time zone is refused, with one that fits."""
+"""The check of request logs' times against the metadata log. The error for a wrong time zone names zones that fit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,12 @@ Zones = Mapping[tuple[str, int], str]
 
 
 def check_clocks(tables: Tables, first: datetime, last: datetime, zones: Zones) -> None:
-    """Compare the requests of these days with the metadata log. Raises UnreadableInput: the zone of a log is wrong."""
+    """Compare the changes that requests made from two days (`_DAYS`) before `first` to two days after `last` with the
+    metadata log. Raises UnreadableInput: the time zone of a log is wrong.
+
+    Args:
+        zones: the configured time zones of the logs to judge.
+    """
     days = tuple((at + timedelta(days=by)).strftime("%Y-%m-%d") for at, by in ((first, -_DAYS), (last, _DAYS)))
     near = F.col("in_day").between(*days)
     clusters = {cluster for cluster, _ in zones}
@@ -139,7 +144,8 @@ def _advice(zone: str, fitting: Sequence[str]) -> str:
 
 
 def wrong_steps(requests: Mapping[int, int]) -> int | None:
-    """Return the quarters of an hour by which a zone is wrong; None if nothing shows that it is wrong. Pure.
+    """Return the quarters of an hour by which a zone is wrong. None unless at least 2 requests (`LEAST_REQUESTS`) have
+    this shift, and more than four times as many as have the shift 0. Pure.
 
     Args:
         requests: the quarters of an hour by which requests precede their records -> the number of such requests.
@@ -150,11 +156,12 @@ def wrong_steps(requests: Mapping[int, int]) -> int | None:
 
 
 def fitting_zones(zone: str, ends: Iterable[datetime], steps: int) -> list[str]:
-    """Return the zones in which the clock showed the times of the lines, the most used first.
+    """Return the names of the zones with which all these lines agree with the metadata log, the most used first.
 
     Args:
         zone: the configured zone.
-        ends: times in UTC that were computed with it, `steps` quarters too early.
+        ends: the times of lines in UTC, as computed with `zone`.
+        steps: the quarters of an hour by which these times are too early.
     """
     given = ZoneInfo(zone)
     moments = [(each.astimezone(given).replace(tzinfo=None), each + steps * QUARTER) for each in ends]

@@ -126,7 +126,7 @@ class Listed:
 
 
 def listed(files: Filesystem, folder: str) -> Listed:
-    """List the log of the table at that path."""
+    """Return the files in the log of the table at that path; an empty `Listed` if there is no table."""
     names = [entry.name for entry in files.entries(f"{folder}/{LOG}")]
     found = [match for name in names if (match := _NAME.fullmatch(name))]
     commits, checkpoints = (tuple(int(each[1]) for each in found if each[2] == kind) for kind in (COMMIT, CHECKPOINT))
@@ -154,7 +154,7 @@ class DataFile:
     """A Parquet file of a table."""
 
     parts: Mapping[str, str | None]
-    """The values of its partition columns."""
+    """Partition column -> the value of all its rows; None for null."""
     rows: int
     bytes: int
     written: int = 0
@@ -231,7 +231,7 @@ class Replayed:
 
 
 def _unusual(protocol: Mapping[str, Any]) -> str:
-    """Return the features outside the default protocol, in one line."""
+    """Return the reason why a protocol is refused: its versions and features, and a remedy, in one line."""
     versions = f"{protocol['minReaderVersion']}, {protocol['minWriterVersion']}"
     features = dict.fromkeys([*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())])
     named = f" ({', '.join(features)})" if features else ""
@@ -304,7 +304,9 @@ def newest(files: Filesystem, folder: str, tries: int = 5) -> TableFiles:
 
 
 def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the metadata (`commitInfo`) of the kept commits, newest first, with `version`."""
+    """Yield the metadata (`commitInfo`) of the kept commits, newest first, with `version`; unreadable commits are left
+    out.
+    """
     for version in reversed(listed(files, folder).commits):
         with suppress(FileNotFoundError, ValueError):
             for action in _actions(files, folder, version):
@@ -334,7 +336,9 @@ def _actions(files: Filesystem, folder: str, version: int) -> list[dict[str, Any
 
 @contextmanager
 def reading(folder: str, name: str) -> Iterator[None]:
-    """Convert errors of missing or invalid content in the context to DamagedLake, which names the file of the lake."""
+    """Convert errors of missing or invalid content inside the ``with`` block to DamagedLake, which names the file of
+    the lake.
+    """
     try:
         yield
     except FileNotFoundError:

@@ -58,7 +58,7 @@ class Denied(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """A filter of denials. None does not filter."""
+    """A filter of denials. An attribute that is None does not filter."""
 
     cluster_id: str | None = None
     since: datetime | None = None
@@ -66,7 +66,7 @@ class Wanted:
     until: datetime | None = None
     """The end of the time, excluded."""
     principal: str | None = None
-    """The principal, with or without its `User:`."""
+    """A principal, with or without `User:`."""
     resource: tuple[str, str] | None = None
     """The type of the resource as Kafka names it, and its name."""
 
@@ -85,11 +85,13 @@ SELECT {", ".join(_THING)}, sum(checks) FILTER (NOT is_allowed {{window}}),
  arg_max(rule, last_ts) FILTER (NOT is_allowed {{window}}), epoch_us(any_value(allowed_ts))
 FROM access JOIN denied USING ({", ".join(_THING)}) LEFT JOIN allowed USING ({", ".join(_THING)})
 GROUP BY {", ".join(_THING)} ORDER BY max(last) DESC, {", ".join(_THING)}
-"""  # noqa: S608 - of our own words
+"""  # noqa: S608 - no text of a cluster is in it
 
 
 def denials(tables: reader.Tables, wanted: Wanted, limit: int = MOST) -> list[Denied]:
-    """Return at most `limit` denied accesses, the latest first, each with the change before it. Raises LakeError."""
+    """Return at most `limit` denied accesses, the latest first, each with the change that most likely caused it; empty
+    if the lake has no decisions of authorizers. Raises LakeError.
+    """
     access = tables.rows(schema.ACCESS, reader.Part.of(wanted.cluster_id))
     if access is None:
         return []
@@ -128,9 +130,9 @@ class Maker(NamedTuple):
 
     change: reader.Change
     earliest: datetime
-    """The earliest time at which it may have been made: a poll shows a change later."""
+    """The earliest time at which the change may have been made: a poll shows a change later."""
     acl: Acl | None
-    """The ACL that it set or removed; None for a change of SCRAM credentials."""
+    """The ACL that was set or removed; None for a change of SCRAM credentials."""
 
 
 def _with_changes(tables: reader.Tables, rows: Sequence[tuple[Denied, datetime | None]]) -> list[Denied]:
@@ -200,7 +202,9 @@ _At = tuple[str, str, str, str, datetime]
 
 
 def _reach(tables: reader.Tables, part: reader.Part, since: datetime) -> Mapping[_At, timedelta]:
-    """Return the time by which each change that polls showed may have been made earlier."""
+    """Return change -> the maximum time from the change to the poll that showed it; `BEFORE` (7 days) if it is longer
+    or unknown. Changes from other sources are left out.
+    """
     where = reader.Where().add("entity_type IN ('acl', 'scram')").between("event_ts", since, None)
     where.add("list_contains(?, source)", entities.POLL_SOURCES)
     columns = "cluster_id, entity_type, entity_key, attr, epoch_us(event_ts), ts_uncertainty_ms"

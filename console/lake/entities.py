@@ -134,7 +134,7 @@ def quota_key(parts: Mapping[str, str | None]) -> str:
 
 
 def quota_parts(key: str) -> dict[str, str | None]:
-    """Return the parts of a key that `quota_key` returned."""
+    """Return the parts of a key that `quota_key` returned: type -> name, None for the type's default."""
     made: dict[str, str | None] = {}
     for part in key.split(","):
         type_, _, name = part.partition("=")

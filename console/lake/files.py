@@ -72,9 +72,9 @@ class Holder:
     host: str
     pid: int
     since: str
-    """ISO 8601 in UTC."""
+    """The time at which the run took the lock, ISO 8601 in UTC."""
     renewed: str
-    """ISO 8601 in UTC; only for leases."""
+    """The time of the last renewal, ISO 8601 in UTC; only for leases."""
 
     def __str__(self) -> str:
         return f"`{self.job}` of {self.user} on {self.host}, process {self.pid}, since {self.since} (run {self.run_id})"
@@ -129,7 +129,7 @@ def _user() -> str:
 
 
 class LakeBusy(LakeError):
-    """Another run writes to the lake. holder: that run, if the lock's file names it."""
+    """Another run writes to the lake. holder: that run; None if the lock's file does not name it."""
 
     def __init__(self, lock: str, holder: Holder | None) -> None:
         self.holder = holder
@@ -147,7 +147,7 @@ class Lock:
     """A lock of a lake that this process holds."""
 
     former: Holder | None
-    """The former holder, if it died without releasing the lock."""
+    """The former holder, if it died without releasing the lock; otherwise None."""
     is_held: Callable[[], bool]
     """Returns whether the lock is still held."""
 
@@ -161,7 +161,7 @@ class Entry(NamedTuple):
     name: str
     is_folder: bool
     bytes: int
-    """The size of a file."""
+    """The size of a file; 0 for a folder."""
     tag: str = ""
     """The tag of an object, which changes with each write."""
 
@@ -191,7 +191,7 @@ class Filesystem:
 
         Raises:
             FileNotFoundError: there is no such file.
-            OSError: it can't be read, is not a regular file, or is larger than LARGEST.
+            OSError: it can't be read, is not a regular file, or, without a `length`, has more than LARGEST bytes left.
         """
         with open_plain(path) as file:
             if length is None and os.fstat(file.fileno()).st_size - start > LARGEST:
@@ -271,13 +271,14 @@ class Filesystem:
     @contextmanager
     def lent(self) -> Iterator[str]:
         """Yield the path of a file that only this user can read: with it, `plans.borrowed` has access to the same files
-        in another process. Empty for this machine's files. The file is deleted at the end of the context.
+        in another process. Yield ``""`` for this machine's files. The file is deleted at the end of the ``with`` block.
         """
         yield ""
 
     @contextmanager
     def lock(self, path: str, holder: Holder) -> Iterator[Lock]:
-        """Yield the lock at that path, held for the context: an flock on a file that names the holder.
+        """Yield the lock at that path, held until the end of the ``with`` block: an flock on a file that names the
+        holder.
 
         The kernel releases it when the process ends, so a name left in the file is that of a dead process. The file
         stays: if it were removed, a third process could lock another file of that name.

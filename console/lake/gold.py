@@ -37,7 +37,7 @@ from console.lake.transforms.rows import differing, holding, parted, rows_of
 from console.model.numbers import EPOCH
 
 Entity = tuple[str, str, str]
-"""The values of `ENTITY`'s columns."""
+"""An entity: the id of its cluster, its type and its key, as in the columns `ENTITY`."""
 
 MOST_ENTITIES = 2_000
 """Maximum number of entities of a batch; with more, their whole clusters are made again."""
@@ -78,7 +78,8 @@ _KEYS = {
         *("cluster_id", f"unix_seconds(minute.minute) DIV {quota_usage.HOUR} hour"),
     ),
 }
-"""Bronze table -> the keys of a new row, as SQL. at: time of a poll; hour: of requests or decisions, since 1970."""
+"""Bronze table -> the keys of a new row, as SQL. at: the time of a poll, in microseconds since 1970; hour: the hour of
+requests or decisions, in hours since 1970."""
 
 
 def new_keys(tables: lake_tables.Tables) -> DataFrame:
@@ -168,13 +169,13 @@ class Touched(NamedTuple):
 
 
 class PollTimes(NamedTuple):
-    """The polls of some entity types of a cluster."""
+    """The polls of some entity types of a cluster. Times are in microseconds since 1970."""
 
     types: str
     before: int | None
     """The time of the last poll before the new ones; None without one."""
     sure: int | None
-    """The time of the last poll that the log reached before; None without one."""
+    """The time of the last poll that the log covered before this batch; None without one."""
     after: int
     """The number of polls since the first new one."""
     new: int
@@ -237,7 +238,7 @@ class _Group(NamedTuple):
     rows: pa.Table
 
     def of(self, what: str) -> pa.Table:
-        """Return the rows of one source."""
+        """Return the rows whose column `of` names this source."""
         return self.rows.filter(pc.equal(self.rows["of"], what))
 
     def bronze(self) -> Bronze:
@@ -403,7 +404,9 @@ class Renewal:
         times: Mapping[str, Iterable[PollTimes]],
         before: Mapping[str, Covered | None],
     ) -> Touched:
-        """Return the touched entities, with those that further polls and a longer log affect."""
+        """Return the touched entities, with those that further polls and a longer log affect. before: cluster -> the
+        time that its log covered before the batch; None if it covered no time.
+        """
         since: list[tuple[str, int]] = []
         for cluster in sorted(clusters - touched.whole):
             try:
@@ -442,7 +445,9 @@ _SINCE = pa.schema([("cluster_id", pa.string()), ("since", pa.int64())])
 
 
 def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa.Table], pa.Table]:
-    """Return the function that makes a group's rows of `change_event`."""
+    """Return the function that makes a group's rows of `change_event`, and returns those that differ from the former
+    rows.
+    """
     mine = {each: epochs[each] for each in touched.clusters if each in epochs}
     wanted = frozenset(touched.entities)
 
@@ -456,7 +461,9 @@ def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa
 
 
 def _made_history(covers: Mapping[str, Covered | None], touched: Touched, until: int) -> Callable[[pa.Table], pa.Table]:
-    """Return the function that makes a group's rows of `history`. until: time of the latest poll of any cluster."""
+    """Return the function that makes a group's rows of `history`, and returns those that differ from the former rows.
+    until: the time of the latest poll of any cluster.
+    """
     wanted = frozenset(touched.entities)
 
     def make(rows: pa.Table) -> pa.Table:

@@ -33,7 +33,7 @@ class LogOfBroker(_Input, frozen=True):
     cluster_id: str
     broker_id: int
     time_zone: str = "UTC"
-    """The time zone of the times in its lines, as ``Europe/Berlin``; lines don't name it."""
+    """The time zone of the log's lines, as ``Europe/Berlin``; the lines themselves do not name it."""
 
 
 class RequestLog(LogOfBroker, frozen=True):
@@ -51,7 +51,7 @@ class Journals(_Input, frozen=True):
 
 
 class Controllers(_Input, frozen=True):
-    """The controllers' listener of a cluster."""
+    """A cluster's controllers, whose listener has the metadata log, at the given addresses."""
 
     cluster_id: str
     addresses: tuple[str, ...]
@@ -67,7 +67,7 @@ class RequestTopic(_Input, frozen=True):
     topic: str
     cluster_id: str
     context: str | None = None
-    """The context of the topic's cluster, which may be another cluster."""
+    """The context of the cluster that has the topic, which may be another cluster; None for the default context."""
     time_zone: str = "UTC"
 
 
@@ -78,13 +78,13 @@ class Topic(NamedTuple):
     options: Mapping[str, str]
     """The options of Spark's Kafka source, without secrets."""
     cluster_id: str
-    """The cluster of the lines in it."""
+    """The id of the cluster whose brokers wrote the topic's lines."""
     zone: str
-    """The time zone of the lines in it."""
+    """The time zone of the topic's lines."""
 
     @property
     def stream(self) -> str:
-        """The name of its stream: a folder of the checkpoints."""
+        """The name of the topic's stream, and of the stream's folder among the checkpoints."""
         return f"request_topic-{hashlib.sha256(f'{self.cluster_id}/{self.topic}'.encode()).hexdigest()[:12]}"
 
 
@@ -100,7 +100,7 @@ class Inputs(_Input, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every path and pattern."""
+        """The paths and patterns of all logs and journals, except for those that are read through a context."""
         of_brokers = (path for log in (*self.request_logs, *self.authorizer_logs) for path in log.paths)
         return (*(log.path for log in self.metadata_logs), *of_brokers, *(journal.path for journal in self.journals))
 

@@ -191,7 +191,7 @@ class Ending(NamedTuple):
     error: str | None = None
     """The error from the brokers; None without one."""
     message: str | None = None
-    """The message from the brokers."""
+    """The message from the brokers; None without one."""
 
 
 def endings(intent: journal_lines.IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:
@@ -267,7 +267,7 @@ def journal_stats(path: Path) -> list[list[int]]:
 
 def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
     """Return the rows of `journal` for all changes and unreadable lines in a journal, with its further segments next to
-    it; none if the journal is gone. Raises OSError if it can't be read.
+    it; no rows if the journal was deleted. Raises OSError if it can't be read.
 
     Args:
         at: the time of the read, in microseconds since 1970.
@@ -300,7 +300,7 @@ class _Change(NamedTuple):
 
     intent: journal_lines.IntentLine
     settings: tuple[tuple[Setting, ...], ...]
-    """The settings of each of its edits."""
+    """The settings of each edit of the change."""
     notes: list[Note]
 
 
@@ -361,8 +361,8 @@ def _decoded(data: journal_lines.Json) -> tuple[journal_lines.Line, tuple[tuple[
 
 
 def _locked(file: BinaryIO) -> bool:
-    """Take a shared lock on the journal until the file is closed; return whether it was free, so that no line is
-    incomplete.
+    """Take a shared lock on the journal until the file is closed. Return False if another process holds the lock: it
+    may be writing the last line.
     """
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)

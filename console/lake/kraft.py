@@ -47,7 +47,7 @@ class LogFile:
     then: int | None = None
     """The first offset of the next segment in the folder; None for the last one."""
     data: bytes | None = field(default=None, repr=False, compare=False)
-    """The content, if it is in memory and not in a file."""
+    """The content, if it is in memory; None if it is in the file."""
 
     def opened(self) -> BinaryIO:
         """Open the file for reading. Raises FileNotFoundError, OSError."""
@@ -438,7 +438,7 @@ class Header(NamedTuple):
 
 
 def is_whole(data: bytes | memoryview, at: int, end: int, crc: int) -> bool:
-    """Return whether the checksum of the batch in these bytes matches."""
+    """Return whether the batch in ``data[at:end]`` has the checksum `crc`, which its header holds."""
     return bool(crc32c(memoryview(data)[at + CRC_FROM : end]) == crc)
 
 
@@ -477,7 +477,7 @@ class Window:
 
     at: int
     data: bytes
-    """The bytes of the file from `at` on, which contain them all."""
+    """The bytes of the file from `at` on, which contain all of `batches`."""
     batches: list[Batch]
 
     def of(self, batch: Batch) -> bytes:
@@ -492,7 +492,7 @@ class Damage:
     at: int
     data: bytes
     offset: int
-    """The least possible offset of the missing record."""
+    """The lowest possible offset of the missing record."""
     reason: str | None
     """The reason; None if the file ends within its last batch, as it does during a write. `data` is then the header of
     that batch.
@@ -830,7 +830,9 @@ class Decoder:
             self._nothing_of(-1, -1)
 
     def _unreadable(self, d: bytes, p: int, end: int, origin: Origin, batch_at: int, reason: str) -> None:
-        """Add a row without content for an unreadable record."""
+        """Add a row without content for an unreadable record, and report the record; for a type or version that no
+        known release has, only the first one in a file.
+        """
         try:
             api_key, version = _type(d, p, end)
         except (MalformedRecordError, IndexError):

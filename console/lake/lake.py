@@ -64,7 +64,7 @@ class Report:
     """Topic and partition -> the number of offsets that were deleted before kac read them."""
     bytes: int = 0
     lag_ms: int | None = None
-    """The milliseconds from the newest event that was written to the end of the run; None if none was written."""
+    """The milliseconds from the newest event that was written to the end of the run; None if no event was written."""
     message: str | None = None
     """The error; None without one."""
     versions: dict[str, str] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Lake:
 
         Args:
             where: a path or a URI.
-            files: the filesystem, for URIs of remote files.
+            files: the filesystem of a remote URI; None for files of this machine.
 
         Raises:
             NoLake: there is no lake.
@@ -149,7 +149,8 @@ class Lake:
 
     @staticmethod
     def at_path(where: str, files: Filesystem | None = None) -> Lake:
-        """Return a lake at a location, whether or not a lake is there.
+        """Return a lake at a location, whether or not a lake is there. files: the filesystem to use; None for this
+        machine's.
 
         Raises:
             LakeError: the filesystem is not supported.
@@ -243,7 +244,8 @@ class Lake:
 
     @contextmanager
     def alone(self, run_id: str, job: str) -> Iterator[Lock]:
-        """Hold the lake's lock for the context, in which no other application writes to the lake.
+        """Yield the lake's lock, held until the end of the ``with`` block: no other application writes to the lake
+        meanwhile.
 
         Raises:
             LakeBusy: another application holds the lock.

@@ -36,7 +36,7 @@ _KINDS = ("state", "absent", "heartbeat", "failed")
 _ABOUT = {"state": 2, "absent": 1}
 """Kind of a row -> how many of entity_key and attr it requires."""
 _Row = tuple[str, str, str | None, str | None, str | None, str | None, bool]
-"""kind, entity_type, entity_key, attr, value, source, is_sensitive."""
+"""A row of a landed file: kind, entity_type, entity_key, attr, value, source, is_sensitive."""
 
 
 class Landed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -65,8 +65,8 @@ def deliver(lake: Lake, polls: Iterable[Landed], name: str) -> str:
 
 
 def landed_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
-    """Return the files of a folder that are whole and owned by this user, by name; empty if the folder does not exist.
-    Files that are links, hidden, or have unprintable names are left out.
+    """Return the regular files of this user in a folder whose names end with `suffix`, by name; empty if the folder
+    does not exist. Hidden files and unprintable names are left out.
     """
     own = []
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
@@ -113,8 +113,8 @@ def delete(files: Filesystem, path: str) -> None:
 
 @contextmanager
 def brought(files: Filesystem, path: str) -> Iterator[Path]:
-    """Yield a local path of a delivered journal and its segments: for a bucket, a copy during the context. The path
-    does not exist if the journal is gone.
+    """Yield a local path of a delivered journal and its segments: for a bucket, a copy that is deleted at the end of
+    the ``with`` block. The path does not exist if the journal is gone.
     """
     if "://" not in path:
         yield Path(path)
@@ -156,8 +156,8 @@ def opened_own(path: Path) -> IO[bytes]:
 
 
 def read_polls(path: Path | str, files: Filesystem | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `snapshot` in a landed file; none if the file is gone. files: access to the bucket, if the file
-    is in a bucket. Raises BadLanding.
+    """Yield the rows of `snapshot` in a landed file; no rows if the file was deleted. files: access to the bucket of
+    the file; None for a local file. Raises BadLanding.
     """
     try:
         with opened_own(Path(path)) if files is None else BytesIO(files.read(str(path))) as file:

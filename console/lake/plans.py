@@ -136,7 +136,9 @@ class Source(ABC):
 
     @property
     def _lent(self) -> bytes:
-        """The present access to the lake's bucket: a copy for each task, since keys expire."""
+        """The present access to the lake's bucket, since keys expire: the bytes of its file, for each task; empty for a
+        lake in a folder.
+        """
         return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
 
     def _judge(self, what: str, bad: int, total: int, where: str, why: str = "") -> None:
@@ -228,11 +230,13 @@ class MetadataLogs(RecordSource):
         return found
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return the count of offsets; a snapshot has no more records than the log that it replaces."""
+        """Return an upper estimate: the number of the logs' offsets in between. A snapshot has no more records than the
+        log that it replaces.
+        """
         return sum(int(upto["next"]) - start.get(cluster_id, {}).get("next", 0) for cluster_id, upto in end.items())
 
     def read(self, part: tuple[Split | None, tuple[Trouble, ...] | None]) -> Iterator[pa.RecordBatch]:
-        """Yield the records, each with its entity."""
+        """Yield the rows of a part: the records of its split, each with its entity, and one row for each damage."""
         split, known = part
         troubles = list(known or ())
         if split is not None:
@@ -300,7 +304,7 @@ class BrokerLogs(Source):
         return [log_files.with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return an upper estimate: the lines if all were short."""
+        """Return an upper estimate: the number of lines if each had `LEAST_LINE` bytes."""
         return sum(part.end - part.start for part in self.parts(start, end)) // LEAST_LINE
 
     def read(self, part: log_files.Part) -> Iterator[pa.RecordBatch]:
@@ -453,7 +457,7 @@ def _found(log: LogOfBroker, noun: str) -> list[str]:
     found = [
         path
         for pattern in log.paths
-        for path in ([pattern] if "://" in pattern else filter(os.path.exists, glob(pattern)))  # noqa: PTH207 - absolute patterns, which Path.glob takes not
+        for path in ([pattern] if "://" in pattern else filter(os.path.exists, glob(pattern)))  # noqa: PTH207 - Path.glob takes no absolute pattern
     ]
     if not found:
         raise UnreadableInput(f"No {noun} of broker {log.broker_id} is at {', '.join(log.paths)}.")
@@ -516,8 +520,8 @@ class Polls(Source):
         return [] if start == end else [(name, self._lent) for name in end["files"]]
 
     def most_rows(self, start: Offset, end: Offset) -> int | None:
-        """Return the most rows that the local files can have, if they were compressed as well as any file is; None if a
-        file is in a bucket or can't be read.
+        """Return an upper estimate of the rows, from the size of the files (`LEAST_PACKED_ROW`); None if a file is in a
+        bucket or can't be read.
         """
         paths = [Path(self._folder, Path(name).name) for name, lent in self.parts(start, end) if not lent]
         if len(paths) < len(end["files"]):
@@ -567,7 +571,7 @@ class Journals(Source):
         return [(path, end["at"], self._lent) for path in changed]
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return an upper estimate: the changes if all were short."""
+        """Return an upper estimate: the number of changes if each had `LEAST_LINE` bytes."""
         changed = (end["seen"][path] for path, _, _ in self.parts(start, end))
         return sum(int(size) for segments in changed for size, _ in segments) // LEAST_LINE
 
@@ -581,7 +585,7 @@ class Journals(Source):
         yield from rows.to_batches()
 
     def committed(self, offset: Offset) -> None:
-        """Delete delivered journals that have not changed since."""
+        """Delete the delivered journals that have not changed since the read that ended at this offset."""
         files = borrowed(self._lent)
         for path, stats in landing.journal_tags(files, self._folder).items():
             if offset["seen"].get(path) == stats:

@@ -46,7 +46,7 @@ EVERYTHING = Names(("*",))
 
 @dataclass(frozen=True)
 class Expected:
-    """Conditions of a value; all given ones have to hold."""
+    """Conditions of a value; all of them have to hold. None and () are no condition."""
 
     at_least: float | None = None
     """The lower limit of a number."""
@@ -98,26 +98,27 @@ class Policy:
     what: str
     why: str
     entity_type: str
-    """The type of the entities that it applies to."""
+    """The type of the entities to which the policy applies."""
     names: Names
-    """The names of the entities that it applies to."""
+    """The names of the entities to which the policy applies."""
     attrs: Names
-    """The attributes that it judges."""
+    """The attributes that the policy judges."""
     expected: Expected
     clusters: Names = EVERYTHING
-    """The clusters of the entities that it applies to."""
+    """The clusters in which the policy applies."""
     acl: str | None = None
-    """A regular expression of ACLs, in place of `attrs`."""
+    """A regular expression of ACLs, in place of `attrs`; None for other policies."""
     inherits: str | None = None
-    """The broker's config that is in effect without a value; None if there is none."""
+    """The broker's config that is in effect if the attribute has no value; None without such a config."""
     default: str | None = None
-    """Kafka's own default, if that config has no value either; None if it is not judged."""
+    """Kafka's own default, in effect if that config has no value either; None if defaults are not judged."""
     expected_words: str | None = None
     """A text that is shown in place of `expected`; None to show `expected`."""
     show_actual: bool = True
     """Whether the value may be shown."""
     rules: tuple[str, ...] = ()
-    """The rules of `kac lint` that judge the same values in a cluster as it is now. Executors have no rules of lint."""
+    """The names of the rules of `kac lint` that judge the same values in a cluster as it is now. Executors do not have
+    the rules themselves."""
 
     @property
     def counts_missing(self) -> bool:
@@ -126,7 +127,7 @@ class Policy:
 
     @property
     def always_judged(self) -> tuple[str, ...]:
-        """Entities that it judges in every cluster, whether they exist or not."""
+        """The keys of the entities that are judged in every cluster, whether they exist or not."""
         return self.names.exact if self.counts_missing and self.entity_type in _MAY_BE_MISSING else ()
 
 
@@ -145,7 +146,7 @@ class Wanted:
 
     @property
     def always_judged(self) -> tuple[str, ...]:
-        """Entities that it judges in every cluster, whether they exist or not."""
+        """The keys of the entities that are judged in every cluster, whether they exist or not."""
         return self.names.exact if self.value is not None and self.entity_type in _MAY_BE_MISSING else ()
 
 
@@ -163,7 +164,7 @@ class Rules:
     policies: tuple[Policy, ...]
     baseline: tuple[Wanted, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
-    """Table -> the digest of the files that it is made with."""
+    """Table -> the digest of the files from which the table is made."""
 
 
 POLICIES_FILE = "policies.yaml"
@@ -258,7 +259,7 @@ def _policy(node: Node) -> Policy:
 
 
 def _about(node: Node, fields: dict[str, Node]) -> tuple[str, Names, Names]:
-    """Return the entity type, the names of entities, and those of clusters."""
+    """Return the entity type, the names of entities, and the names of clusters, to which a rule applies."""
     types = [name for name in ENTITY_TYPES if name in fields]
     if len(types) != 1:
         node.fail("the entity is missing", f"write one of {', '.join(ENTITY_TYPES)} and a name")

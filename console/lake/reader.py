@@ -66,7 +66,7 @@ class Where:
         return self.add(f"({either})", *(name for entity in entities for name in entity))
 
     def like(self, column: str, pattern: str | None) -> Where:
-        """Require that the column's text equals this text, or matches it if it has `*` or `?`."""
+        """Require that the column's text equals a pattern, or matches it if it has `*` or `?`; None: any text."""
         if pattern is None:
             return self
         return self.add(f"{column} GLOB ?" if set(pattern) & set("*?") else f"{column} = ?", pattern)
@@ -96,7 +96,7 @@ def known_time(microseconds: int) -> datetime:
     return EPOCH + min(max(microseconds, _EARLIEST), _LATEST) * _MICROSECOND
 
 
-# -- the rows of a table that hold ------------------------------------------------------------------------------------
+# -- the valid rows of a table -----------------------------------------------------------------------------------------
 
 _FILES = "read_parquet(?, hive_partitioning = false)"
 """The files of a table, as a parameter. Their columns include the partition's values, so the names of folders are not
@@ -121,7 +121,7 @@ class Part:
 
     @staticmethod
     def of(cluster_id: str | None) -> Part:
-        """Return the part of a cluster; None: of all clusters."""
+        """Return the part with the rows of a cluster; None for all clusters."""
         return Part(None if cluster_id is None else (cluster_id,))
 
     @property
@@ -234,9 +234,9 @@ class Tables:
 
         Args:
             where: a path or a URI.
-            files: the filesystem of a lake that is not on this machine.
-            former: an instance for the same lake. The new instance takes over its caches and its connection: closing
-                either instance closes both.
+            files: the filesystem of a lake that is not on this machine; None to choose it by `where`.
+            former: an instance for the same lake, or None. The new instance takes over its caches and its connection:
+                closing either instance closes both.
 
         Raises:
             NoLake, DamagedLake, LakeError: the lake can't be read; the text has a remedy.
@@ -325,7 +325,7 @@ class Tables:
             return [(path, file) for path, file in self.files(table).files.items() if part.may_be_in(file)]
 
     def _logged(self, table: schema.Table) -> AbstractContextManager[None]:
-        """Raise DamagedLake in the context for invalid file entries in Delta's log."""
+        """Convert errors of invalid file entries in Delta's log, inside the ``with`` block, to DamagedLake."""
         return delta_log.reading(self.lake.folder(table), delta_log.LOG)
 
     def built(self, table: schema.Table, part: Part = WHOLE) -> datetime | None:
@@ -397,8 +397,8 @@ class Tables:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Raise Unreadable in the context for errors of files. The pinned versions then count as outdated: their files
-        may have been replaced and deleted.
+        """Convert errors of files inside the ``with`` block to Unreadable. The pinned versions then count as outdated:
+        their files may have been replaced and deleted.
         """
         try:
             yield
@@ -453,7 +453,7 @@ class Change(NamedTuple):
 
     @property
     def place(self) -> tuple[timedelta, str, str, str, str]:
-        """The sort key of a timeline: from late to early, then by names."""
+        """The sort key of a timeline: from late to early, then by cluster, entity and attribute."""
         return (EPOCH - self.valid_from, *self[:4])
 
 
@@ -499,7 +499,7 @@ class Usage(NamedTuple):
     quota_value: float | None
     level: int | None
     rate_max: float | None
-    """The highest rate, in bytes/s or %."""
+    """The highest rate over ten seconds, in bytes/s or %."""
     rate_avg: float | None
     """The mean rate, in bytes/s or %."""
     utilisation: float | None
@@ -534,7 +534,7 @@ class ThrottledMinute(NamedTuple):
     requests: int
     """A lower bound of the throttled requests, over all brokers."""
     utilisation: float | None
-    """The usage of the quota with the highest one; None without a quota."""
+    """The highest usage of a quota as a share of its limit, 1 at the limit; None without a quota."""
 
 
 class Violation(NamedTuple):
@@ -567,7 +567,7 @@ class Freshness(NamedTuple):
     as_of: datetime | None
     """The time of the newest observation in the table; None if it has no observation."""
     built: datetime | None
-    """The time at which its newest files were written; None if none has rows of the cluster."""
+    """The time at which the newest files with rows of the cluster were written; None without such files."""
     run: str | None
     """The id of the run that wrote the table last; None if it is unknown."""
 
@@ -595,7 +595,7 @@ class Wanted:
     key: str | None = None
     """An attribute, or a pattern with `*` and `?`."""
     principal: str | None = None
-    """The principal, with or without its `User:`; it also matches one of several possible authors."""
+    """A principal, with or without `User:`; a change matches if the principal is one of its possible authors."""
     text: str = ""
     """Words that all occur in a row; case is ignored."""
 
@@ -803,9 +803,9 @@ class Window:
     until: datetime | None = None
     """The end of the time, excluded."""
     key: str | None = None
-    """A quota key."""
+    """A quota key, or a pattern with `*` and `?`."""
     principal: str | None = None
-    """The user, with or without its `User:`."""
+    """The name of a user, with or without `User:`."""
 
 
 _HOTTEST = """
@@ -847,7 +847,7 @@ _NONE = (
     "(SELECT NULL quota_key, NULL scope_user, NULL scope_client, NULL quota_value, NULL level, NULL suggested_value, \
 NULL reason LIMIT 0)"
 )
-"""An empty table of suggestions."""
+"""A subquery without rows, in place of the table of suggestions."""
 
 
 def _latest(
@@ -858,7 +858,8 @@ def _latest(
     them.
 
     Args:
-        where: the conditions of the rows.
+        where: the conditions of the rows; None for all rows.
+        column: the column; ``""`` for the first column of times.
     """
     found: dict[str, datetime] = {}
     latest = f"cluster_id, epoch_us(max({column or time_column(table)}))"
@@ -951,9 +952,9 @@ class FleetFreshness(NamedTuple):
     as_of: datetime | None
     """The time of the newest observation; None if no cluster has one."""
     oldest: datetime | None
-    """The earliest of the clusters' newest observations."""
+    """The earliest of the clusters' newest observations; None if no cluster has one."""
     oldest_cluster: str
-    """The cluster with that observation."""
+    """The cluster with that observation; ``""`` without one."""
     built: datetime | None
     """The time of the last write; None if there are no files."""
     run: str | None

@@ -61,8 +61,8 @@ def hmac_hex(key: bytes, value: str) -> str:
 
 
 def mask(text: str) -> str:
-    """Return the first 200 characters of a damaged line, masked: letters become x, digits 9, everything except ordinary
-    punctuation ?. The fixed parts of a request log's line stay readable.
+    """Return the first 200 characters of a damaged line, masked: letters become x, digits 9, and all other characters
+    except ordinary punctuation become ?. The fixed parts of a request log's line stay readable.
     """
     parts = enumerate(_FRAME.split(text[:MASKED_CHARS]))
     return "".join(part if at % 2 else "".join(map(_masked, part)) for at, part in parts)
@@ -74,9 +74,9 @@ class Damaged(NamedTuple):
     byte_pos: int
     reason: str
     sha256: str
-    """The SHA-256 of its bytes, in hex."""
+    """The SHA-256 of the line's bytes, in hex."""
     sample: str
-    """The beginning of its text, masked."""
+    """The beginning of the line's text, masked."""
 
     @staticmethod
     def of(place: int, data: bytes, reason: str) -> Damaged:

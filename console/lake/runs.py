@@ -30,7 +30,7 @@ GOLD = "gold"
 """The name of the stream that reads bronze."""
 
 
-# -- batches that wait ------------------------------------------------------------------------------------------------
+# -- batches of streams, and the check for new data --------------------------------------------------------------------
 
 
 def batches(lake: Lake, stream: str) -> tuple[int | None, int | None]:
@@ -61,9 +61,13 @@ def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
 
 
 def news(lake: Lake, settings: Settings) -> list[str]:
-    """Return the streams that have work to do; release the data that the other streams have read. A stream whose input
-    is refused is one of them if any other has work: it then fails for itself. Raises UnreadableInput, OSError: an input
-    can't be read, and nothing else is to do.
+    """Return the names of the streams that have work to do, `GOLD` last; empty if there is no work. Release the data
+    that the other streams have read. A stream whose input is refused is returned if there is other work: its own run
+    then raises the error.
+
+    Raises:
+        UnreadableInput: an input is refused, and there is no other work.
+        OSError: an input can't be read.
     """
     found, refusals = [], []
     for name, make in SOURCES.items():
@@ -104,15 +108,17 @@ class Unjudged(NamedTuple):
     """The part of `history` that was not judged yet."""
 
     version: int
-    """The version of that table."""
+    """The present version of `history`."""
     clusters: frozenset[str] | None
-    """The clusters with new rows; None for any."""
+    """The clusters with new rows; None if all clusters have to be judged."""
     rules: tuple[str, ...]
-    """The tables whose rules the operator has changed in their file."""
+    """The names of the tables whose rules have changed in the operator's files."""
 
 
 def unjudged(lake: Lake) -> Unjudged | None:
-    """Return the part of `history` that violations and drift do not cover yet; None if they cover all of it."""
+    """Return the part of `history` that violations and drift do not cover yet; None if they cover all of it, by the
+    operator's present rules.
+    """
     version, note = lake.version(schema.HISTORY), next(lake.notes(schema.POLICY_VIOLATION), {})
     judged, differ = int(note.get("history", -1)), rules_differ(lake)
     if version <= judged and not differ:
@@ -131,7 +137,9 @@ def is_of_another(lake: Lake) -> bool:
 
 
 def is_undone(lake: Lake) -> bool:
-    """Return whether the last batch of request logs was undone. If the run died then, its checkpoint still exists."""
+    """Return whether the last batch of request logs was undone. If the run died meanwhile, the checkpoint of the stream
+    still exists.
+    """
     return bool(next(ends(lake, RequestLogs.name), {}).get("is_undone"))
 
 
@@ -141,7 +149,7 @@ def ends(lake: Lake, stream: str, table: schema.Table = schema.REQUEST) -> Itera
 
 
 def rules_differ(lake: Lake) -> list[str]:
-    """Return the tables whose rule file of the operator has changed since they were made."""
+    """Return the names of the tables whose rules in the operator's files have changed since the tables were made."""
     now = digests(lake)
     found = {table.name: next(lake.notes(table), {}).get("rules") for table in (schema.DRIFT, schema.POLICY_VIOLATION)}
     return [name for name, digest in found.items() if digest is not None and digest != now[name]]
@@ -190,7 +198,7 @@ class Plan:
     topics: tuple[Topic, ...] = ()
     """The topics with request logs."""
     login: str = field(default="", repr=False)
-    """The text of a Java login file (JAAS) for these topics."""
+    """The text of a Java login file (JAAS) for the topics; ``""`` if they need no login."""
 
     @property
     def root(self) -> str:
@@ -200,7 +208,9 @@ class Plan:
 
 @contextmanager
 def settings_of(plan: Plan) -> Iterator[Settings]:
-    """Yield the settings of sources. For the context, keys are in files that only this user can read."""
+    """Yield the settings of a plan's sources. Inside the ``with`` block, the lake's key and the access to its bucket
+    are in files that only this user can read.
+    """
     lake = plan.lake
     with tempfile.NamedTemporaryFile(prefix="kac-key-") as key, lake.files.lent() as store:
         key.write(lake.key())
@@ -209,7 +219,7 @@ def settings_of(plan: Plan) -> Iterator[Settings]:
 
 
 def begins(lake: Lake) -> dict[str, Offset]:
-    """Return the start offsets of sources without a checkpoint."""
+    """Return name -> start offset (`begin_of`) of the sources that have lost their checkpoint."""
     return {name: at for name, of in SOURCES.items() if (at := begin_of(lake, name, of.table)) is not None}
 
 
@@ -342,8 +352,8 @@ def is_refusal(wrong: BaseException) -> bool:
 
 @contextmanager
 def in_words() -> Iterator[None]:
-    """Convert Spark's errors in the context to LakeError or SparkFailed, because they get their text from Java, which
-    ends with the session. Raises KeyboardInterrupt if an interrupt came before the error.
+    """Convert Spark's errors inside the ``with`` block to LakeError or SparkFailed, because they get their text from
+    Java, which ends with the session. Raises KeyboardInterrupt if an interrupt came before the error.
     """
     try:
         yield
@@ -411,7 +421,8 @@ class Steps:
 
     @contextmanager
     def step(self, name: str) -> Iterator[Callable[[int], None]]:
-        """Report a step while the context runs. Yield a function to call with the count of rows that the step read."""
+        """Report a step, which is the ``with`` block. Yield a function to call with the count of rows that the step
+        read."""
         self._at = at = replace(self._at, step=name, number=self._at.number + 1)
         rows: list[int] = []
         self._listener(at)
@@ -437,7 +448,7 @@ def _tasks() -> tuple[int, int]:
     """Return the count of completed tasks, and of all tasks, in the active stages; zeros while Spark does not run."""
     context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     active: Any = getattr(context, "_active_spark_context", None)
-    # During its start and after its stop, the context exists without its Java.
+    # During its start and after its stop, the SparkContext exists without its Java.
     if getattr(active, "_jsc", None) is None:
         return 0, 0
     tracker = active.statusTracker()

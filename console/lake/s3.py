@@ -109,7 +109,7 @@ class _Lease(NamedTuple):
 
 
 def _profile_of(file: str) -> str:
-    """Return a profiles file of AWS with a profile whose keys come from a command (`credential_process`).
+    """Return the text of an AWS profiles file with a profile whose keys come from a command (`credential_process`).
 
     The AWS SDK runs the command again before the keys expire, but reads the profiles file only once. The command is the
     system's own, whatever PATH has.
@@ -119,7 +119,7 @@ def _profile_of(file: str) -> str:
 
 
 def _answer_of(keys: S3Keys, ends: datetime) -> bytes:
-    """Return keys in the format that the AWS SDK reads from a command."""
+    """Return keys, which expire at `ends`, in the format that the AWS SDK reads from a command."""
     named = {
         "Version": 1,
         "AccessKeyId": keys.access_key,
@@ -280,9 +280,9 @@ class S3Files(files.Filesystem):
         """Yield the lake's lock; see `Filesystem.lock`. The lock is a lease: an object that is written on condition of
         its former tag, so that the store refuses one of two concurrent writers. Raises StoreError.
 
-        The holder renews it every few seconds; a lease that was not renewed for longer, by the store's own clock, is
-        taken over. A holder that paused and continues is not stopped by the lease, but by its commits, which are also
-        conditional.
+        The holder renews the lease every 10 s (`renewed_every`). Another run takes over a lease that was not renewed
+        for 60 s (`dead_after`) by the store's own clock. If a holder paused and continues then, the store refuses its
+        commits, which are also conditional.
         """
         former, ended = self._take(path, holder), threading.Event()
         renewal = threading.Thread(target=self._renew, args=(path, holder, ended), daemon=True)

@@ -114,7 +114,7 @@ ATTR = Column(
 
 
 def unless_several(of: Column) -> Column:
-    """Return the column for rows that may belong to several entities or attributes."""
+    """Return the column as a nullable one: null in rows about several entities or attributes."""
     return maybe(of.name, of.type, f"{of.doc} Empty if the row is about several of them.")
 
 
@@ -546,7 +546,7 @@ def _keep_pandas_out() -> None:
 
 def arrow_schema(table: Table) -> pa.Schema:
     """Return the columns as an Arrow schema; every field is nullable, as in Parquet that Spark has written."""
-    import pyarrow as pa  # late: readers of a lake may lack PyArrow
+    import pyarrow as pa  # imported late: readers of a lake may lack PyArrow
 
     _keep_pandas_out()
     types: dict[Type, pa.DataType] = {

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Set by `spark-submit`: Java runs already."""
+"""The environment variable that `spark-submit` sets: Java runs already."""
 _SHARED = "DATABRICKS_RUNTIME_VERSION"
-"""Set on a platform whose own session must not be stopped."""
+"""The environment variable of a platform whose own session must not be stopped."""
 
 # -- settings --------------------------------------------------------------------------------------------------------
 
 SECRETS = r"(?i)secret|password|token|hmac|access[.]?key|credential|jaas"
-"""Options with such names are masked in Spark's logs, pages and explanations."""
+"""Matches the names of options whose values Spark masks in its logs, pages and explanations."""
 
 EVERYWHERE = {
     "spark.app.name": "kac lake",
@@ -137,7 +137,7 @@ def made(settings: Mapping[str, str]) -> SparkSession:
 
     conf = SparkConf(loadDefaults=False).setAll([*settings.items()])
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
-    listen()  # again, as the context installs its own handler
+    listen()  # again, as SparkContext installs its own handler
     return spark
 
 
@@ -151,8 +151,8 @@ def failures() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def stopping(spark: SparkSession) -> Iterator[None]:
-    """Stop Spark afterwards. If the context ended with an error, errors of the stop do not replace it: an interrupt may
-    have broken the connection to Java.
+    """Stop Spark at the end of the ``with`` block. If the block ended with an error, errors of the stop do not replace
+    it: an interrupt may have broken the connection to Java.
     """
     try:
         yield
@@ -172,13 +172,14 @@ SECONDS_LATER = 0.02
 BEGINS_JAVA = "begin_java"
 """The function that starts Java: an interrupt inside it would leave a process without an owner."""
 _DEAF = frozenset({"__del__", "_garbage_collect_object", BEGINS_JAVA})
-"""Names of functions that Python or py4j calls for garbage collection; and the function that starts Java."""
+"""Names of the functions in which no interrupt is raised: those that Python or py4j calls for garbage collection, and
+the one that starts Java."""
 
 
 @contextmanager
 def heard() -> Iterator[None]:
-    """Raise interrupts as KeyboardInterrupt for the context; restore the former handler afterwards. Does nothing in
-    other threads than the main thread.
+    """Raise interrupts as KeyboardInterrupt inside the ``with`` block; restore the former handler afterwards. Does
+    nothing in other threads than the main thread.
 
     Call `listen` again after code that installs its own handler.
     """

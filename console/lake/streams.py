@@ -281,8 +281,8 @@ def lost_rows(spark: SparkSession, topic: Topic, lost: Sequence[Skipped]) -> Dat
 
 @contextmanager
 def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
-    """Give Java a login for the context, in a file that only this user can read. login: the text of a Java login file
-    (JAAS); empty if no login is needed.
+    """Give Java a login inside the ``with`` block, in a file that only this user can read. login: the text of a Java
+    login file (JAAS); empty if no login is needed.
     """
     if not login:
         yield
@@ -295,8 +295,8 @@ def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
 
 
 def rows_of_records(batch: pa.RecordBatch, whose: Whose) -> Iterator[pa.RecordBatch]:
-    """Yield `counted.COUNTED` of records, by broker and partition. The position of a line is its offset. A record
-    without a value is left out; a record whose key names no broker is a damaged line.
+    """Yield rows of `counted.COUNTED` from records, by broker and partition. The position of a line is its offset. A
+    record without a value is left out; a record whose key names no broker is a damaged line.
 
     Args:
         batch: the columns key, value, partition, offset.

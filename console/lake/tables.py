@@ -134,7 +134,7 @@ class Tables:
         return "delta.`" + self.path(table).replace("`", "``") + "`"
 
     def read(self, table: lake_schema.Table, clusters: Iterable[str] | None = None) -> DataFrame:
-        """Return a table's rows, with partitions and `made`; none if it does not exist. clusters: ids, for a table
+        """Return a table's rows, with partitions and `made`; no rows if it does not exist. clusters: ids, for a table
         whose files are partitioned by cluster; None: all clusters.
         """
         if not self.exists(table):
@@ -188,7 +188,7 @@ class Tables:
 
     def delete(self, table: lake_schema.Table, where: str) -> None:
         """Delete the rows that meet a condition."""
-        self.spark.sql(f"DELETE FROM {self.named(table)} WHERE {where}")  # noqa: S608 - of our own words
+        self.spark.sql(f"DELETE FROM {self.named(table)} WHERE {where}")  # noqa: S608 - the condition is kac's own
 
     def undo(self, table: lake_schema.Table, version: int, note: Mapping[str, Any]) -> None:
         """Restore a version of a table; the note goes into the commit."""
@@ -224,7 +224,7 @@ class Batch:
     """The id of the stream's checkpoint; a new checkpoint counts its batches from 0 again."""
     number: int
     note: Mapping[str, Any] = field(default_factory=dict)
-    """The note for its commits, in addition to the application's note."""
+    """The note in the commits of the batch, in addition to the application's note."""
 
     def noting(self, **more: Any) -> Batch:
         """Return a copy with additions to the note."""

@@ -56,7 +56,7 @@ class Flags(Struct, frozen=True):
     accept: str = "--accept"
     """The flag that takes the names of warnings to accept."""
     force: str = "repeat the command to do so: it reads the current values again"
-    """How to overwrite another client's changes."""
+    """The way to overwrite another client's changes, as the end of a sentence."""
     confirm: str = "use a context without confirm for scripts"
     """The alternative to typing the context's name."""
 
@@ -73,8 +73,8 @@ class Asks(Struct, frozen=True):
     over: bool = True
     """Ask whether to overwrite another client's changes."""
     risks: bool = True
-    """Ask about warnings. A replacement for a tool of Kafka does not: it shows them and continues as that tool does,
-    except for warnings that require typing.
+    """Ask about warnings. False for a replacement of one of Kafka's tools: it shows warnings and continues as that tool
+    does, and asks only about those that require typing.
     """
     silent: bool = False
     """The answers were given beforehand; ask for nothing but a name."""
@@ -259,8 +259,8 @@ async def apply_flow(
 
 
 def _may_go_over(front: FrontEnd, report: ApplyReport, asks: Asks, flags: Flags) -> bool:
-    """Return whether the operator can be asked about a report's conflicts; if not, print that the other changes were
-    not overwritten.
+    """Return whether a report has conflicts that the operator can be asked about. If it has conflicts and the operator
+    can't be asked, show that the other changes were not overwritten.
     """
     can = bool(report.conflicts) and asks.over and not asks.silent and front.can_ask
     if report.conflicts and not can:
@@ -320,7 +320,7 @@ async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: Front
 
 def names_to_type(context: Context, asks: Asks) -> list[Typed]:
     """Return the name that the operator has to type for a plan, regardless of warnings; empty if the context requires
-    none.
+    no name, or if `asks` leaves that question out.
     """
     return [Typed("the name of the context", context.name)] if asks.name and context.confirm else []
 

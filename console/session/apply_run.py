@@ -54,7 +54,7 @@ class ApplyRun(Struct, frozen=True):
     reports: tuple[ApplyReport, ...] = ()
     """The reports of the attempts that ended, the last one last."""
     checked: tuple[StepResult, ...] = ()
-    """The requests with the brokers' validation."""
+    """The plan's requests, each with the outcomes of the brokers' validation."""
     plan: Plan = EMPTY
     """The edits to send."""
     fresh: Snapshot = field(default_factory=Snapshot)

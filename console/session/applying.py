@@ -536,7 +536,9 @@ def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> plan_reconcile.Appl
 
 
 def _applied(before: tuple[DiffGroup, ...], plan: Plan, change: int | None) -> Applied | None:
-    """Return the lines that were applied; None if none was. change: the number of the change in the journal."""
+    """Return the lines that were applied; None if no line was. change: the number of the change in the journal; None
+    without a journal.
+    """
     done = {staged.edit.slot for staged in _done(plan)}
     groups = []
     for group in before:

@@ -27,7 +27,7 @@ class CommandHistory:
         self._path = path
 
     def read(self) -> list[str]:
-        """Return the last `KEPT` commands, the oldest first, without secrets; none if the file can't be read."""
+        """Return the last 500 (`KEPT`) commands, the oldest first, without secrets; empty if the file can't be read."""
         try:
             lines = read_regular(self._path, LARGEST).decode("utf-8", "replace").splitlines()
         except (OSError, ValueError):

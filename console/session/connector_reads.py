@@ -56,7 +56,7 @@ async def read_dead_letters(client: Client, snapshot: Snapshot) -> Learned:
 
 
 async def read_connector_classes(client: Client, classes: Iterable[tuple[str, str]]) -> Learned:
-    """Read the keys that classes of connectors define; a class that its workers don't define has none."""
+    """Read the keys that classes of connectors define; a class that its workers do not have has no keys."""
     from console.admin.connect import describe_classes
 
     found = await client.run(describe_classes, sorted(classes))

@@ -85,7 +85,9 @@ async def describe_again(client: Client, context: Context, known: Snapshot, edit
 
 
 def _marked(snapshot: Snapshot, part: str, *, read: bool, at: datetime) -> Snapshot:
-    """Mark a part as read or unread: an entity missing from a part that was read does not exist."""
+    """Return the snapshot with a part marked as read at a time, or as unread: an entity missing from a part that was
+    read does not exist.
+    """
     read_at = {name: when for name, when in snapshot.read_at.items() if name != part}
     return replace(snapshot, read_at={**read_at, part: at} if read else read_at)
 
@@ -218,7 +220,9 @@ async def _scram(client: Client, _known: Snapshot, targets: Sequence[changes.Scr
 
 
 async def _whole(part: Part, client: Client, _known: Snapshot, _targets: Sequence[changes.Target]) -> Learned:
-    """Read a part that one operation describes; it is unread if the brokers may refuse it, and do."""
+    """Read a part that one operation describes. If the brokers refuse, the part becomes unread, or AdminError is raised
+    for a part that they have to describe.
+    """
     reading = snapshot_reader.read_listed(client, part)
     read = await (_allowed(reading) if LISTED[part].may_be_refused else reading)
     return read or (lambda snapshot, at: _marked(snapshot, part, read=False, at=at))

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 LONGEST_REST = 10.0
-"""Upper limit in seconds: a slow network or a busy host prolongs a read without cost for the brokers."""
+"""Maximum seconds of rest after a read: a slow network or a busy host prolongs a read without cost for the brokers."""
 CHUNK = 1_000
 """Maximum number of resources whose configs are read at once: with LONGEST_REST, the configs of 5,000 topics take less
 than a minute."""
 AT_A_TIME = 2_000
-"""Resources per loop turn, so that key presses and responses are handled in between: a pass over 100,000 takes 0.3
-s."""
+"""Number of resources for each turn of the event loop, so that key presses and responses are handled in between: a pass
+over 100,000 takes 0.3 s."""
 FEW = 100
 """Maximum number of resources whose configs are read every few seconds: a response of some hundred kilobytes."""
 OLD = timedelta(seconds=120)
@@ -102,7 +102,7 @@ class EventReads(scheduler.Scheduler):
             await session.read_whole(Part.VERSIONS)
 
     async def _read_quotas(self) -> None:
-        """Read all quotas; if they are very many, none, which `gaps` reports."""
+        """Read all quotas, unless they are too many (`Snapshot.quotas_sparse`), which `gaps` reports."""
         if not self._session.snapshot.quotas_sparse:
             await self._session.poll_quotas()
 
@@ -181,7 +181,9 @@ def gaps(snapshot: Snapshot, settings: ConnectionSettings, now: datetime) -> lis
 
 
 def unseen_since(snapshot: Snapshot, now: datetime) -> datetime | None:
-    """Return the time since which kac may have missed changes of some configs; None if all were read just now."""
+    """Return the time since which kac may have missed changes of some configs. None if all known configs were read
+    within twice the interval for events (`FOR_EVENTS`), and if no configs are known.
+    """
     oldest = min(snapshot.configs_at.values(), default=now)
     return oldest if now - oldest > timedelta(seconds=2 * FOR_EVENTS[Part.CONFIGS]) else None
 

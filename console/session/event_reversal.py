@@ -17,8 +17,9 @@ from console.triage.events import ID, Event, Kind, Place
 
 
 def way_back(event: Event, known: Snapshot) -> list[Wish]:
-    """Return the wishes that restore the values before an event, one per place, or the reason why that is not possible.
-    known: a snapshot with the brokers' descriptions of their keys.
+    """Return a wish for each place of an event: the edit that restores the value before, or the reason why that is not
+    possible; a single wish with the reason if kac does not know all places. known: a snapshot with the brokers'
+    descriptions of their keys.
     """
     if event.count > len(event.places):
         many = f"{event.count:,} places changed; {len(event.places):,} are known here: take it back by a pattern"
@@ -61,7 +62,7 @@ def _edit_back(event: Event, place: Place, known: Snapshot) -> edits.Edit | NoEd
         case Kind.FEATURE if isinstance(about, FeatureTarget):
             return edits.SetFeature(about.name, int(was or 0))
         case Kind.VOTER if isinstance(about, VoterTarget) and was is None:
-            from console.plan.kinds.voters import LeaveQuorum  # a console without events needs no kinds of edits
+            from console.plan.kinds.voters import LeaveQuorum  # imported late: seldom needed
 
             return LeaveQuorum(about.id, about.directory_id)
         case _:

@@ -1,4 +1,4 @@
-"""Looks at the clusters of all contexts: each at most once in `EVERY` seconds, a few at a time, on read-only clients.
+"""Looks at the clusters of all contexts: each at most once in 45 s (`PACE`), a few at a time, on read-only clients.
 
 A cluster that does not answer delays no other one. kac prompts for nothing: a context whose secret the operator types
 is left out.

@@ -72,8 +72,8 @@ def any_journal(environ: Mapping[str, str]) -> bool:
 
 
 async def former_lines(session: Session) -> tuple[str, ...]:
-    """Return the lines of `former_changes` at the first call of a session, none at later calls. Raises Refused,
-    AdminError.
+    """Return the lines of `former_changes` at the first call of a session, and an empty tuple at later calls. Raises
+    Refused, AdminError.
     """
     if session.former_told:
         return ()
@@ -130,7 +130,7 @@ async def former_changes(session: Session) -> FormerChanges:
 async def _open_operations(
     journal: Path, front_end: str, records: tuple[Numbered | Note, ...], now: datetime
 ) -> tuple[tuple[Operation, bool], ...]:
-    """Return the open operations, each with whether no process works on it."""
+    """Return the open operations, each with True if no process works on it."""
     if not any(isinstance(each, OperationLine) for each in records):
         return ()
     from console.journal.entries import this_process

@@ -274,9 +274,9 @@ class Back(NamedTuple):
     """The reversal of an edit of a past change, or the reason why there is none."""
 
     staged: tuple[Staged, ...]
-    """The edits that revert it, based on the edit's result; empty if it can't be reverted."""
+    """The edits that revert the past edit, based on its result; empty if it can't be reverted."""
     note: str
-    """The reason why the edit can't be reverted, or the part that can't be restored."""
+    """The reason why the edit can't be reverted, or the part that can't be restored; ``""`` without either."""
     secrets: tuple[str, ...] = ()
     """The keys whose values are kept nowhere, because they are secret."""
     lacks_them: Staged | None = None
@@ -381,8 +381,8 @@ AskSecret = Callable[[str], Awaitable[Secret]]
 
 
 async def _asked(back: Back, ask: AskSecret) -> Back:
-    """Return a reversal with the secrets that the operator gives; unchanged if it needs none, or the operator gives
-    none.
+    """Return a reversal with the secrets that the operator enters; unchanged if it needs no secret, or if the operator
+    leaves all of them out.
     """
     staged = back.lacks_them
     if staged is None:

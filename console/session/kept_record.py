@@ -61,7 +61,9 @@ def return_free_pages() -> None:
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 """Numbers of mallopt's options, from glibc's malloc.h."""
 _MMAP_THRESHOLD = 64 << 10
-"""Bytes; glibc's default is twice this, and glibc adapts it at run time unless it is set (mallopt(3))."""
+"""Size in bytes from which on glibc takes memory for a block by mmap. Its default is twice this, and glibc adapts the
+size at run time unless it is set (mallopt(3)).
+"""
 
 
 async def write_record(recorder: Recorder | None, context: str, cluster_id: str, path: str = "") -> str:

@@ -214,7 +214,7 @@ class Wish(Struct, frozen=True):
     edit: plan_edits.Edit | NoEdit
     """The edit, or the reason why it is not possible."""
     lake: Value = UNKNOWN
-    """The lake's own value of the place; None without one."""
+    """The lake's own value of the place; None without one; `UNKNOWN` to compare no value."""
     note: str = ""
     """A remark for the operator."""
     effective: bool = False

@@ -94,8 +94,8 @@ async def read_for_lint(
 
 
 async def _members(client: Client, groups: Mapping[str, Group]) -> Learned:
-    """Read the members of groups, without the lag. A group that is gone, or of which its coordinator knows only the
-    offsets, has none.
+    """Read the members of groups, without the lag. A group is read as one without members if it does not exist any
+    more, or if its coordinator knows only its offsets.
 
     Args:
         groups: the groups of a listing, by name.
@@ -134,7 +134,9 @@ def absent_parts(context: Context) -> frozenset[Part]:
 async def _certificates(
     client: Client, snapshot: Snapshot, context: Context
 ) -> tuple[tuple[Certificate, ...], list[tuple[str, Failure]]]:
-    """Return the certificates of the listeners with TLS, and the failure of each listener that shows none."""
+    """Return the certificates of the listeners with TLS, and address -> failure for each listener that shows no
+    certificate.
+    """
     from console.admin.certificates import shown_certificates
 
     listeners = tls_listeners(snapshot, context)

@@ -70,7 +70,7 @@ class Operations(NamedTuple):
     open: tuple[Operation, ...]
     ended: tuple[Operation, ...] = ()
     holder: journal_operations.Holder | None = None
-    """The process that works on them; None if none does."""
+    """The process that works on the operations; None without such a process."""
 
 
 # -- the journal -------------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
     """
     await refuse_a_second(session)
     async with OperationWork(await session.journal(), this_process(session.front_end), session.clock) as work:
-        await refuse_a_second(session)  # another process may have begun one since
+        await refuse_a_second(session)  # another process may have begun an operation since
         by = this_operator(session.context.principal, os.environ)
         begun = journal_operations.Begun(session.context.name, by, this_process(session.front_end), goal, throttle)
         data = msgspec.to_builtins(begun)
@@ -241,10 +241,12 @@ async def work_on(
     pace: Pace | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Operation:
-    """Work on an operation until it ends, or until it made no progress for the pace's patience.
+    """Work on an operation until it ends or, if the pace leaves stalled operations (`Pace.leaves`), until it made no
+    progress for the pace's patience.
 
     Args:
         tell: receives a line for each event.
+        pace: the intervals between polls; None for those of `Pace`.
         on_progress: receives the progress after each poll.
 
     Returns:
@@ -343,7 +345,7 @@ async def _send(
     await work.note(run.operation.number, step)
     for line in _words(step, len(run.operation.steps) + 1):
         tell(line)
-    # Renew the lease: polling and planning took time, and another process may hold it by now.
+    # Renew the lease: polling and planning took time, and another process may have taken it.
     await work.renew()
     try:
         reports = await apply_flow(session, Unattended(), _OPTIONS, _ASKS, Flags())

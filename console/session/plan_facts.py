@@ -135,8 +135,9 @@ async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]
 
 
 async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: datetime) -> dict[str, float]:
-    """Return the seconds since the newest record of each topic was written, by its own timestamp, below 0 in the
-    future; without topics beyond `READ_PARTITIONS` partitions, and without any on brokers before Kafka 3.0."""
+    """Return topic -> the seconds since its newest record was written, by the record's own timestamp; negative for a
+    timestamp in the future. Topics beyond `READ_PARTITIONS` partitions are left out, or read in part. Empty with
+    brokers before Kafka 3.0."""
     from console.admin.partitions import newest_records
 
     known = snapshot.topics
@@ -152,8 +153,8 @@ async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: 
 async def _batches(
     client: Client, context: Context, snapshot: Snapshot, topics: Iterable[str]
 ) -> Mapping[str, NewestBatches]:
-    """Return the newest batches of these topics, at most `READ_BATCHES`; none if the context forbids reading
-    records."""
+    """Return topic -> its newest batches, for at most `READ_BATCHES` of these topics; empty if the context forbids
+    reading records."""
     from console.admin.newest_batches import newest_batches
 
     known = [snapshot.topics[name] for name in sorted(topics) if name in snapshot.topics][: risk_rules.READ_BATCHES]
@@ -161,7 +162,7 @@ async def _batches(
 
 
 async def _groups(client: Client) -> Mapping[str, Group]:
-    """Return all groups, the first `READ_GROUPS` by name with their members; none if brokers refuse to list them."""
+    """Return all groups, the first `READ_GROUPS` by name with their members; empty if brokers refuse to list them."""
     from console.admin.errors import BrokerError
     from console.admin.groups import describe_groups, list_groups
 
@@ -175,7 +176,9 @@ async def _groups(client: Client) -> Mapping[str, Group]:
 
 
 async def _readers(client: Client, topics: frozenset[str]) -> Mapping[str, TopicReaders]:
-    """Return the positions of groups in these topics."""
+    """Return topic -> the groups with positions in it, for these topics; empty without topics. At most `READ_GROUPS`
+    groups are read.
+    """
     from console.admin.groups import topic_readers
 
     return await client.run(topic_readers, topics, risk_rules.READ_GROUPS) if topics else {}

@@ -154,7 +154,9 @@ class RecordReader:
         return shown
 
     def _note_fields(self, shown: Sequence[records.Record]) -> None:
-        """Keep the names of fields of some records, for completion; none if contents are hidden."""
+        """Keep the names of the fields in the first 20 (`SAMPLES`) records, for completion; do nothing if the context
+        hides contents.
+        """
         if self._context.records == HIDDEN:
             return
         for record in shown[:SAMPLES]:
@@ -167,7 +169,7 @@ class RecordReader:
         """Read the missing schemas of records from the registry, at most `MOST_ASKED`.
 
         Returns:
-            Whether any were missing, so that `readable` may decode more.
+            Whether schemas were missing, so that `readable` may now decode more.
         """
         if self._registry is None:
             return False
@@ -234,7 +236,9 @@ def _shown(found: Sequence[records.Record], decoder: RecordDecoder, allowance: A
 
 
 def _readable(read: records.RecordsRead, decoder: RecordDecoder, allowance: Allowance) -> records.RecordsRead:
-    """Return the records in the form that may be shown, up to `MOST_MADE` bytes of them, and MOST_SECONDS."""
+    """Return the records in the form that may be shown: only the first ones, with a note, once these have more than
+    `MOST_MADE` bytes or took more than 20 s (`MOST_SECONDS`).
+    """
     kept: list[records.Record] = []
     size, ends = 0, time.monotonic() + MOST_SECONDS
     for record in read.records:

@@ -101,7 +101,9 @@ async def with_records(
 
 
 def _encoded(records: Sequence[NewRecord], by_schema: Mapping[str, Schema]) -> list[NewRecord]:
-    """Return records with the parts that schemas encode; null stays null. Raises NotDecoded for the first misfit."""
+    """Return records with keys and values encoded by schemas; null stays null. by_schema: part (``key``, ``value``) ->
+    its schema. Raises NotDecoded for the first record that does not fit.
+    """
     made = []
     for number, record in enumerate(records, 1):
         parts = {part: getattr(record, part) for part in by_schema}
@@ -132,7 +134,7 @@ class _Room(Struct):
     bytes: int = MOST_BYTES
 
     def take(self, found: Sequence[Record], span: Span) -> None:
-        """Take room for records. Raises CommandError if there is none left."""
+        """Subtract the room that records take. Raises CommandError if they do not fit."""
         self.records -= len(found)
         self.bytes -= sum(of_record(each).size for each in found)
         if self.records < 0 or self.bytes < 0:
@@ -143,7 +145,9 @@ class _Room(Struct):
 async def _read(
     reader: RecordReader, search: Search, only: RecordFilter | None, span: Span, room: _Room
 ) -> tuple[list[Record], Progress]:
-    """Return all records of a search. Raises CommandError if one can't be read, or there are too many."""
+    """Return all records of a search, and its final progress. Raises CommandError if a record can't be read, or if
+    there are too many.
+    """
     made: list[Record] = []
     progress = Progress()
     async with aclosing(reader.search(search, only)) as portions:

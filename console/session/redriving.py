@@ -75,7 +75,7 @@ TOO_LARGE, LEAST_BATCH = ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"), 512
 """Errors of a topic with a low max.message.bytes; and the size in bytes below which a batch is not halved after
 them."""
 GIVES_UP_SECONDS = 5.0
-"""Seconds for ending the open transaction when this process leaves."""
+"""Maximum seconds for ending the open transaction when this process leaves."""
 NAMED = 3
 
 
@@ -104,7 +104,9 @@ class Desk(NamedTuple):
 
 
 def desk_of(session: Session) -> Desk:
-    """Return the parts of a session that a redrive needs. The plan of the session is empty."""
+    """Return the parts of a session that a redrive needs. The session's plan has to be empty: `judged` stages edits
+    into it, and discards all of it.
+    """
     return Desk(
         session.client,
         session.context,
@@ -415,6 +417,8 @@ class _Back(Struct):
     Attributes:
         at: the next offset to look at, by partition.
         written: partition of a target -> offsets of sent letters, the first and the one after the last of each part.
+        came_back: the number of sent letters that failed again.
+        newer: the number of other letters that arrived.
         last: the place of the last letter that came back: its exception is content, and not for the journal.
     """
 
@@ -657,7 +661,7 @@ class Redriving:
     # -- sending letters
 
     async def _send_all(self) -> bool:
-        """Send the remaining letters. Return whether none remains: an operator may stop the redrive, and an open
+        """Send the remaining letters. Return whether no letter remains: an operator may stop the redrive, and an open
         transaction may hold back letters. Raises Stopped at a record that is in the way.
         """
         self._waits = ()
@@ -701,8 +705,8 @@ class Redriving:
         return min(LETTERS, self._operation.throttle or LETTERS)
 
     async def _goes_on(self) -> bool:
-        """Read an operator's requests, and from time to time count letters that came back. Return whether
-        to continue.
+        """Read an operator's requests, once a second (`ASKS_EVERY`), and count letters that came back, every 5 s
+        (`LOOKS_BACK_EVERY`). Return whether to continue.
         """
         now = self._desk.clock.monotonic()
         if now - self._looked_back_at >= LOOKS_BACK_EVERY:
@@ -760,7 +764,7 @@ class Redriving:
         the redrive.
 
         Raises:
-            Stopped: it came back, or no group passes it.
+            Stopped: the letter came back, or no group passed it within the pace's patience.
         """
         canary = next((each for each in reversed(self._operation.sent) if each.is_canary), None)
         if canary is None or canary.written[0][2] < 0:
@@ -848,7 +852,7 @@ class Redriving:
     # -- letters that came back
 
     async def _look_back(self) -> None:
-        """Count the letters that came since the beginning."""
+        """Count the letters that arrived in the dead-letter topic since the last look."""
         self._looked_back_at = self._desk.clock.monotonic()
         since = FromOffsets({(self._goal.topic, number): offset for number, offset in self._back.at.items()})
         async with aclosing(self._desk.reader.search(Search((self._goal.topic,), start=since))) as portions:

@@ -46,7 +46,7 @@ class _Memory(NamedTuple):
     """The remembered result of an operation, or its error."""
 
     changes: Mapping[int, int]
-    """API key -> the number of different answers to it at that time."""
+    """Each key that the operation used (of an API, or `CLOCK`) -> what `Tape.changes` returned for it then."""
     tracks: frozenset[Track]
     """The answers that the operation used."""
     result: object
@@ -173,7 +173,9 @@ def entries_of(reader: FlightReader) -> Iterator[Entry]:
 
 
 def poll_ends(times: Iterable[int]) -> list[int]:
-    """Return the end times of polls from the arrival times of answers: milliseconds since 1970, in order."""
+    """Return the end times of polls from the arrival times of answers; all times are milliseconds since 1970, in order.
+    A poll ends before a pause of 100 ms (`PAUSE_MS`), or before it would last 1 s (`LONGEST_POLL_MS`).
+    """
     ends: list[int] = []
     began = last = -1
     for at in times:

@@ -51,9 +51,11 @@ class Moment(Struct, frozen=True):
     """The failure if no broker answered, in which case the other fields are those of the last answered poll; None if
     one answered."""
     turned: bool = False
-    """Whether the verdict differs from that of the moment before."""
+    """Whether the causes or symptoms differ from those of the moment before, or an outage of all brokers begins or
+    ends.
+    """
     changed: bool = False
-    """Whether anything else differs."""
+    """Whether events happened since the moment before."""
 
 
 class ReplayDiagnosis:
@@ -190,7 +192,7 @@ def _with_shared(before: Observations | None, poll: Poll) -> Observations:
 
 
 def _shared(before: Verdict | None, now: Verdict) -> Verdict:
-    """Return the verdict; a part that equals the former one is the same object."""
+    """Return the new verdict; each part that equals the former verdict's part is the same object."""
     known = asdict(before) if before is not None else {}
     return replace(now, **{name: value for name, value in known.items() if getattr(now, name) == value})
 

@@ -50,7 +50,7 @@ class OffsetsAsked(NamedTuple):
     stable: bool
     """Whether the isolation level is read_committed."""
     timestamp: int
-    """A special timestamp, or a time."""
+    """A time in milliseconds since 1970, or a special one: `LATEST`, `EARLIEST`, `MAX_TIMESTAMP` …"""
     places: tuple[Place, ...]
 
 
@@ -146,7 +146,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
                 self.keep_newest(await self._session.client.run(partitions.newest_records, led))
 
     async def _read_transactions(self) -> None:
-        """Read the transactions of partitions whose last stable offset stands still, once that was answered."""
+        """Read the transactions of partitions whose last stable offset stands still. If there are any, do nothing until
+        the record has an answer to ListTransactions from after the last read of the logs.
+        """
         read_ms = round(self.facts.logs.at * 1000)
         if self.facts.logs.standing(slow_polls.STANDS) and not self._tape.answered_since(LIST_TRANSACTIONS, read_ms):
             return
@@ -263,8 +265,8 @@ class RecordedPoller(Poller):
         return self._seen(_utc(self._tape.at_ms))
 
     def late(self) -> tuple[str, ...]:
-        """Return no part: in a record, answers stop at its end and during its pauses, which does not mean that a part
-        is late.
+        """Return an empty tuple: in a record, answers stop at its end and during its pauses, which does not mean that a
+        part is late.
         """
         return ()
 

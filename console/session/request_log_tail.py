@@ -56,7 +56,7 @@ class _Tail:
         self.path = path
         self.known = LogThrottles()
         self.form: Form | None = None
-        """The form of the log's lines if kac can't read them."""
+        """The form of the log's lines if kac can't read them; None if it can."""
         self._has_requests = False
         self._place: tuple[int, int] = (-1, -1)
         self._at = 0

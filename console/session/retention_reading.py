@@ -43,8 +43,8 @@ def _trims(staged: Iterable[Staged]) -> list[TrimLog]:
 
 
 async def read_deletions(session: Session) -> dict[Slot, retention.Deletion]:
-    """Return the deletions by edits of the plan that shorten retention or delete records; read them unless that was
-    done some seconds ago.
+    """Return the deletions by edits of the plan that shorten retention or delete records; read them, unless they were
+    read within the last 30 s (`GOOD_FOR`).
 
     Never raises AdminError: the deletions have the failure, and the plan can be applied without them.
     """
@@ -102,7 +102,9 @@ def _inheriting(snapshot: Snapshot) -> list[ConfigResource]:
 
 
 async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -> dict[TrimLog, retention.Deletion]:
-    """Return the bytes that each deletion of records frees; partitions beyond `MOST` are not read."""
+    """Return each trim of a log with the bytes that it frees, or with the failure to read them; partitions beyond
+    `MOST` are not read, and their bytes are unknown.
+    """
     from console.admin.cluster import describe_log_dirs
 
     asked = trims[:MOST]

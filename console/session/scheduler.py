@@ -145,7 +145,8 @@ class Scheduled(NamedTuple):
     is_shared: bool = False
     """Whether another part's read of the same data counts as a read of this one."""
     may: Callable[[], bool] = lambda: True
-    """Returns whether it may be read now: the values that it needs are known, and no other part reads the same data."""
+    """Returns whether the part may be read now: the values that it needs are known, and no other part reads the same
+    data."""
 
 
 def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float) -> list[Scheduled]:
@@ -153,7 +154,7 @@ def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float
 
     Args:
         parts: the parts that may be read.
-        turns: part -> its turn, also of the parts before these.
+        turns: part -> its turn, also for the parts in `after`.
         now: the present time in monotonic seconds.
     """
     due = [

@@ -55,7 +55,7 @@ LONGEST_LINE = 1 << 20
 """Maximum length of a script's line in characters: some ten thousand statements. A file of another kind is refused
 before it becomes gigabytes of words."""
 LONGEST_SHOWN = 2_000
-"""Length in characters above which an error does not repeat its line."""
+"""Length in characters of a line above which an error does not repeat the line."""
 
 
 def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:

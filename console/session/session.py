@@ -73,7 +73,7 @@ class Work:
     """The check or the apply under way; a session has one at a time.
 
     Attributes:
-        in_flight: the request without an answer.
+        in_flight: the request without an answer; None without one.
         stopping: whether nothing more is sent.
         committed: whether the change is being recorded and sent, so that a stop waits for an answer.
     """
@@ -92,7 +92,7 @@ class Work:
     def begin(self, task: asyncio.Task[ApplyRun]) -> None:
         """Register the task of a check or an apply as the one under way, until it is done.
 
-        Its state is cleared before a caller that awaits the task continues.
+        The state of this work is cleared before a caller that awaits the task continues.
 
         Args:
             task: nothing else may be under way.
@@ -144,7 +144,7 @@ class Session(snapshot_reader.SnapshotReader):
         former_told: whether the operator has seen the open former changes.
         recorder: the recorder of the brokers' answers; None without a flight record.
         operation: the number of the operation whose steps are applied; None for other changes.
-        applied: the changes of the last apply.
+        applied: the changes of the last apply; None if it changed nothing, and once edits are staged after it.
     """
 
     def __init__(

@@ -60,7 +60,7 @@ UNTRIMMED_AGAIN = 60.0
 SHARES_AT_ONCE = 50
 """Maximum number of share groups whose configs are read at once."""
 LOOKED_AT_ONCE = 20_000
-"""Logs per loop turn, so that key presses and responses are handled in between."""
+"""Number of logs for each turn of the event loop, so that key presses and responses are handled in between."""
 CERTIFICATES_AGAIN, UNREACHED_AGAIN = 3_600.0, 60.0
 """Seconds until a certificate is read again, and until an unreachable listener is tried again."""
 LEADERLESS_AT_ONCE = 200
@@ -160,7 +160,7 @@ class SlowPolls:
             return
         await self._session.keep(all_acls(self._session.snapshot, bindings))
         before, known = self._settings or self._session.snapshot, self._session.snapshot
-        if Part.ACLS not in before.read_at:  # ACLs never read before are no changes; later ones have an author
+        if Part.ACLS not in before.read_at:  # the first read of ACLs finds no changes
             self._settings = with_acls(before, known.acls, known.read_at[Part.ACLS])
 
     def _has_own_login(self) -> bool:
@@ -471,7 +471,9 @@ def _is_less(found: TieredOffsets | None, known: TieredOffsets) -> bool:
 
 
 def tls_listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
-    """Return the listeners with TLS: those that brokers advertise, those of the voters, and that of the connection."""
+    """Return the listeners with TLS: those that brokers advertise, those of the voters and, if the context's connection
+    uses TLS, the address of each broker on it.
+    """
     listeners: dict[str, Listener] = {}
     for broker in snapshot.cluster.brokers:
         configs = snapshot.configs.get(broker_resource(broker.id))

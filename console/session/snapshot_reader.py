@@ -60,11 +60,11 @@ deletes many, all of them count as deleted."""
 
 
 GROUPS_AT_ONCE = 5_000
-"""Groups described per published result."""
+"""Maximum number of groups that are described before their result is published."""
 
 
 TIMES_WITHIN = 3.0
-"""Seconds to wait for the timestamps of records before the known values are shown."""
+"""Maximum seconds to wait for the timestamps of records before the known values are shown."""
 
 
 SINGLE_QUOTAS = tuple(
@@ -91,7 +91,7 @@ class Progress(Struct, frozen=True):
     what: str
     """The name of the work."""
     done: int
-    """Finished items of `total`."""
+    """The number of finished items."""
     total: int
     """The number of all items; 0 if unknown."""
 
@@ -234,8 +234,8 @@ class SnapshotReader:
         self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()))
 
     async def read_quorum(self) -> None:
-        """Read the KRaft quorum. It is None without the API, unknown if brokers refuse to describe it, and unchanged if
-        no answer arrives."""
+        """Read the KRaft quorum. The snapshot's quorum becomes None without the API, unknown if brokers refuse to
+        describe it, and stays unchanged if no answer arrives."""
         from console.admin import cluster
 
         self._learn(refresh.asking_quorum(self.snapshot, self.clock.now()))
@@ -389,7 +389,7 @@ class SnapshotReader:
         (20,000); otherwise the caller reads all quotas instead.
 
         Returns:
-            False if the brokers refuse.
+            Whether the quotas were read; False if the brokers refuse.
         """
         from console.admin import quotas
 
@@ -583,7 +583,9 @@ def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
 
 
 async def _read(read: Awaitable[T]) -> tuple[T | None, list[tuple[str, Failure]]]:
-    """Return the result without failures, or None with the failure if the brokers refuse."""
+    """Return the result of a read, without failures; or None, and the failure, if the brokers refuse. Raises other
+    AdminErrors.
+    """
     try:
         return await read, []
     except BrokerError as error:

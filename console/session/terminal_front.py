@@ -57,7 +57,7 @@ class Terminal:
         return sys.stdin.isatty()
 
     async def line(self, prompt: str) -> str:
-        """Prompt on standard error, and return a line of standard input."""
+        """Prompt on standard error, and return a line of standard input, stripped; ``""`` at the end of the input."""
         ask(prompt)
         with _interruptible():
             return sys.stdin.readline().strip()
@@ -181,8 +181,9 @@ class TerminalFront(Struct):
 
 
 def _asked(typed: Typed) -> str:
-    """Return the text to type, for the question: a name is not shown, so that the operator has to know it; a warning's
-    subject is shown."""
+    """Return the words by which the question asks for the text to type. They show the text itself only for a warning:
+    the operator has to know a name.
+    """
     from console.present.text import clean
 
     return f"{clean(typed.text, 250)}, {typed.what}," if typed.warns else typed.what

@@ -48,8 +48,8 @@ POLL_SECONDS, NOTICED_SECONDS = 1.0, 0.1
 """Maximum seconds that a poll waits for its parts; the shorter one applies after brokers fell silent, as requests to
 them stay unanswered."""
 ANSWER_SECONDS, FIRST_ANSWER_SECONDS = 1.2, 5.0
-"""Minimum and maximum seconds for a broker to answer ApiVersions on a new connection; the maximum applies until the
-duration of a round is known."""
+"""Lower and upper limit of the seconds within which a broker has to answer ApiVersions on a new connection; the upper
+limit applies until the duration of a round is known."""
 ASK_REST, LONGEST_ASK_REST = 5.0, 0.6
 """A round of probes to all brokers that took t seconds is followed by ASK_REST times t without one, at most
 LONGEST_ASK_REST seconds. With the time to answer this is less than two seconds if logins are quick."""

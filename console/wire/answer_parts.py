@@ -150,7 +150,7 @@ def _asked(request: Any, items: Iterable[Any], lists: _Lists) -> Iterable[tuple[
 
 
 def named_topics(version: int, body: bytes) -> tuple[str, ...]:
-    """Return the topics that a Metadata request names."""
+    """Return the topics that a Metadata request names; empty if it names no topic, or can't be decoded."""
     found = _request(api_key("metadata"), version, body)
     topics = found[1].topics if found is not None else None
     return tuple(each.name for each in topics or () if each.name is not None)
@@ -162,11 +162,14 @@ class Answered(NamedTuple):
     response: Any
     """The decoded answer."""
     parts: Mapping[Part, tuple[Any, Any]]
-    """Part -> its item, and the item that contains it."""
+    """Part -> its item, and the item that contains it; None in place of the latter for an item of the answer's own
+    list."""
 
 
 def answered_parts(key: int, version: int, request: bytes, body: bytes) -> Answered | None:
-    """Return a split answer; None if it can't be split. Raises MalformedFrame for an unreadable body."""
+    """Return the split answer to a request; None if it can't be split. Raises MalformedFrame if the body can't be
+    decoded.
+    """
     known, found = messages(key, version), _request(key, version, request)
     lists = _LISTS.get(found[0]) if found is not None else None
     if known is None or found is None or lists is None or not hasattr(found[1], lists.asked):
@@ -189,7 +192,7 @@ def answered_parts(key: int, version: int, request: bytes, body: bytes) -> Answe
 
 
 def put_together(key: int, version: int, envelope: Any, items: Iterable[tuple[Any, Any]]) -> bytes:
-    """Return the body of an answer with these items. envelope: an answer with the other fields."""
+    """Return the encoded body of an answer with these items. envelope: a decoded answer, which has the other fields."""
     known = messages(key, version)
     assert known is not None
     lists = _LISTS[known.api]

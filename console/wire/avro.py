@@ -25,13 +25,13 @@ from console.model.schemas import Allowance, NotDecoded, SchemaText
 MOST_VALUES = 250_000
 """Maximum number of values in a payload, nulls included."""
 DEEPEST = 60
-"""Maximum nesting depth of a payload, and of a schema."""
+"""Maximum nesting depth of a payload. A schema may have four levels of JSON for each of its own."""
 LARGEST_DECIMAL = 1_024
 """Maximum size in bytes of a number that is printed in digits; a larger one stays bytes."""
 _DIGITS = Context(prec=2_500)
 """A precision that is enough for the digits of such a number."""
 LARGEST_SCHEMA = 20_000
-"""Maximum number of types and fields of a schema with its references."""
+"""Maximum number of values in the JSON of a schema and its references."""
 
 _WHOLE = "kac_whole"
 _DECIMAL, _SYMBOLS = "kac_decimal", "kac_symbols"
@@ -51,7 +51,8 @@ def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
 
     Returns:
         A function of a payload, of indexes that Avro ignores, and of an allowance. It returns JSON with bytes in
-        base64, and with decimals, NaN and infinities as texts.
+        base64, and with decimals, NaN and infinities as texts. It raises NotDecoded for a payload that does not match
+        the schema, or exceeds a bound.
 
     Raises:
         NotDecoded: the text is not an Avro schema, it is too large or too deep, or the extra is missing.
@@ -117,7 +118,7 @@ def _encoded(
     except Exception as error:  # noqa: BLE001 the error's class depends on the mistake in the value
         raise NotDecoded(f"{type(error).__name__} {error}") from None
     payload = output.getvalue()
-    _decoded(parsed, named, payload, None, allowance)  # refuse what kac itself can't read: no reader should get it
+    _decoded(parsed, named, payload, None, allowance)  # refuse a payload that kac itself can't read
     return payload
 
 
@@ -163,7 +164,9 @@ def _or_itself(read: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _decimal(data: bytes, schema: Any) -> Decimal | bytes:
-    """Return a decimal with all the digits in the payload, even if they exceed its schema's precision."""
+    """Return a decimal with all the digits in the payload, even if they exceed its schema's precision; the bytes
+    themselves if there are more than `LARGEST_DECIMAL`.
+    """
     if len(data) > LARGEST_DECIMAL:
         return data
     return Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-schema.get("scale", 0), _DIGITS)
@@ -176,7 +179,9 @@ def _time(value: int, _: Any, *, parts: int) -> time:
 
 
 def _nanos(value: int, _: Any, zone: str = "Z") -> str:
-    """Return a time in nanoseconds since 1970 as text with all its digits."""
+    """Return a time in nanoseconds since 1970 as text with all its digits. zone: the end of the text; ``""`` for a
+    local time.
+    """
     seconds, nanos = divmod(value, 10**9)
     text = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
     return f"{text}.{nanos:09d}{zone}" if nanos else f"{text}{zone}"
@@ -187,7 +192,7 @@ def _uuid(data: bytes, _: Any) -> UUID | bytes:
 
 
 def _duration(data: bytes, _: Any) -> str | bytes:
-    """Return months, days and milliseconds as an ISO 8601 duration."""
+    """Return months, days and milliseconds as an ISO 8601 duration; the bytes themselves unless there are twelve."""
     if len(data) != 12:
         return data
     months, days, millis = (int.from_bytes(data[at : at + 4], "little") for at in (0, 4, 8))
@@ -208,8 +213,8 @@ _OWN_LOGICAL: dict[str, Callable[..., Any]] = {
 
 
 def names_of(schema: SchemaText) -> tuple[str, dict[str, frozenset[str]]]:
-    """Return a schema's full name, ``""`` if it has none, and field -> its aliases, in the schema and its references.
-    Raises NotDecoded if they are too large.
+    """Return a schema's full name, ``""`` if it has no name, and field -> its aliases, in the schema and its
+    references. Raises NotDecoded if one of them is not JSON, or if they are too large or too deep.
     """
     found: dict[str, frozenset[str]] = {}
     documents = [_document(each.text) for each in (*schema.references, schema)]
@@ -242,7 +247,7 @@ def _document(text: str) -> Any:
 
 
 def _size(document: Any, depth: int = 0) -> int:
-    """Return the number of members and elements in a schema.
+    """Return the number of values in the JSON of a schema, itself included.
 
     Raises:
         NotDecoded: it is nested too deep.
@@ -271,7 +276,7 @@ def _readable(document: Any) -> Any:
 
 
 def _is_decimal(schema: dict[str, Any]) -> bool:
-    """Return whether the attributes of a decimal are valid: otherwise writers ignore the logical type."""
+    """Return whether the precision and the scale of a decimal are valid: otherwise writers ignore the logical type."""
     precision, scale, size = schema.get("precision"), schema.get("scale", 0), schema.get("size", 0)
     if type(precision) is not int or type(scale) is not int or type(size) is not int:
         return False
@@ -326,7 +331,8 @@ class _Walk:
         """Check a payload from its first byte to its last.
 
         Raises:
-            NotDecoded: the payload is cut short, has bytes beyond its schema, or exceeds a bound.
+            NotDecoded: the payload is cut short, has bytes beyond its schema, or exceeds a bound; or the schema is
+                invalid.
         """
         try:
             self._value(schema, 0)

@@ -26,11 +26,12 @@ _ODD_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def native(named: Mapping[str, Any], schema: Any, value: Any, where: str = "it", depth: int = 0) -> Any:
-    """Return a value of JSON as fastavro writes it by a schema.
+    """Return a value of JSON in the form from which fastavro writes a schema's values.
 
     Args:
         named: the schema's types by name.
         where: the place in the document, for messages.
+        depth: the nesting depth of the value.
 
     Raises:
         NotDecoded: the value does not fit the schema.
@@ -74,8 +75,8 @@ def _record(named: Mapping[str, Any], schema: Any, value: Any, where: str, depth
 
 
 def _branch(named: Mapping[str, Any], schemas: list[Any], value: Any, where: str, depth: int) -> Any:
-    """Return a value with the branch of a union that it fits: the first one, but bytes only if no other branch does.
-    None for null, if the union allows it. Raises NotDecoded if the value fits no branch.
+    """Return a value with the branch of a union that it fits: the first such branch, but bytes or fixed only if the
+    value fits no other. Return None for null, if the union allows it. Raises NotDecoded if the value fits no branch.
     """
     if value is None and "null" in schemas:
         return None

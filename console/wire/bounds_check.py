@@ -47,7 +47,7 @@ class _FieldWalk(NamedTuple):
     least: int
     """The smallest size of the field in bytes."""
     nests: bool = False
-    """Whether it has an array of entities."""
+    """Whether the field is or contains an array of entities."""
 
 
 def check_message(message: Any, payload: bytes, start: int = 0) -> None:
@@ -216,8 +216,9 @@ class _Layout(NamedTuple):
 
 
 def _by_layout(one: Walk) -> Elements:
-    """Return the walk of elements without entities. An element with the same marks would be walked in the same way: its
-    size is known, and every count in it was checked against fewer bytes than remain here.
+    """Return the walk of elements that contain no array of entities; `one` walks a single element. An element with the
+    same bytes at the marks as an earlier one would be walked in the same way: its size is known, and every count in it
+    was checked against fewer bytes than remain here.
     """
     known: tuple[_Layout, ...] = ()
 
@@ -253,7 +254,12 @@ def _by_layout(one: Walk) -> Elements:
 
 
 def _array_walk(name: str, elements: Elements, least: int, nullable: bool, flexible: bool) -> Walk:
-    """Return the walk of an array. least: the smallest size of an element, in bytes."""
+    """Return the walk of an array, which raises MalformedFrame for an impossible count.
+
+    Args:
+        name: the name of the field, for messages.
+        least: the smallest size of an element, in bytes.
+    """
     least = max(least, 1)
 
     def walk(data: bytes, at: int, marks: Marks) -> int:

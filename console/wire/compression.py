@@ -50,7 +50,7 @@ def decompress(codec: int, data: Bytes, limit: int) -> Bytes:
 
 
 class Scratch:
-    """Memory into which one body after another is decompressed, so that its memory is not allocated again.
+    """Memory into which one body after another is decompressed, so that not every body needs new memory.
 
     The bytes before `GAP` belong to the caller; the bytes behind a body have no meaning.
     """
@@ -65,10 +65,12 @@ class Scratch:
         self.end = self.GAP
 
     def unpack(self, codec: int, data: Bytes, limit: int) -> None:
-        """Decompress a body into `data`, from `GAP` up to `end`, in place of the former body.
+        """Decompress a body into `data`, from `GAP` up to `end`, in place of the former body. limit: the maximum size
+        of the decompressed body in bytes.
 
         Raises:
             DamagedData: the body can't be decompressed.
+            TooLarge: it decompresses to more bytes than the limit.
         """
         if len(self.data) > self._MOST_KEPT:
             self.data = bytearray(_FIRST_BUFFER)
@@ -106,8 +108,8 @@ _FIRST_PIECE = 256
 
 
 def _gzip(data: Bytes, limit: int) -> bytes:
-    """Decompress all consecutive members; ignore the bytes after the last one, as Java's GZIPInputStream does. Raises
-    DamagedData and TooLarge.
+    """Decompress all consecutive members; ignore the bytes after the last one, as Java's GZIPInputStream does, and the
+    rest from a damaged member on if it is not the first. Raises DamagedData and TooLarge.
     """
     made, view, at = bytearray(), memoryview(data), 0
     while True:

@@ -80,7 +80,9 @@ class ConfigDecoder:
         self._sets: dict[tuple[int, ...], ConfigSet] = {}
 
     def trim(self) -> None:
-        """Clear the cache if it exceeds its limit. Sets decoded later equal earlier ones, but are not identical."""
+        """Clear the cache if it has more than `_KEPT_ENTRIES` entries and sets. Sets that are decoded later may equal
+        earlier ones, but are other objects.
+        """
         if len(self._entries) + len(self._sets) > _KEPT_ENTRIES:
             self._forget()
 
@@ -114,7 +116,8 @@ class ConfigDecoder:
     def _header(
         self, body: bytes, offset: int, asked: Mapping[tuple[int, str], ConfigResource]
     ) -> tuple[ConfigResource, int, str, int]:
-        """Return the fields of a result before its entries."""
+        """Return the fields of a result before its entries: resource, error code and message; and the offset after
+        them."""
         code, size = read_int16(body, offset)
         offset += size
         if self._flexible:
@@ -133,7 +136,8 @@ class ConfigDecoder:
         return resource, code, message or "", offset + size
 
     def _set(self, body: bytes, offset: int, type_: int) -> tuple[ConfigSet, int]:
-        """Return the entries of a result and its tagged fields: from one known set, or entry by entry."""
+        """Return the set of a result, known as a whole or read entry by entry; and the offset after its tagged
+        fields."""
         seen = self._seen.get(type_)
         if seen is None:
             seen = self._seen[type_] = _Seen()
@@ -158,7 +162,9 @@ class ConfigDecoder:
     def _entry_by_entry(
         self, body: bytes, offset: int, seen: list[list[tuple[bytes, ConfigEntry]]]
     ) -> tuple[list[ConfigEntry], int]:
-        """Return entries in wire order, each compared with the entries at the same index of other sets."""
+        """Return the entries of a set in wire order, and the offset after them. The bytes of each entry are first
+        compared with those of known entries at the same index of other sets. seen: these entries, by index.
+        """
         startswith = body.startswith
         count, size = self._length(body, offset)
         offset += size

@@ -32,7 +32,8 @@ _conn = import_aiokafka_conn()
 NO_LIMIT_MS = 24 * 3600 * 1000
 """aiokafka's timeout for each request, too long to matter: callers here have their own timeouts."""
 MAX_IDLE_MS = 9 * 60 * 1000
-"""Brokers close an idle connection after ten minutes (connections.max.idle.ms); the client closes it before they do."""
+"""Milliseconds after which the client closes an idle connection: brokers do so after ten minutes
+(connections.max.idle.ms)."""
 PROBE_SECONDS = 1.0
 MAX_EARLY_FRAME = 512 * 1024
 """Maximum size in bytes of a response before authentication: API versions, or a SASL token
@@ -59,7 +60,7 @@ log = logging.getLogger(__name__)
 
 
 class NoCommonVersion(ConnectionError):
-    """The broker has an API, but in no version that kac knows. theirs: its lowest and highest version."""
+    """The broker has an API, but in no version that kac knows. theirs: the broker's lowest and highest version."""
 
     def __init__(self, api: str, theirs: tuple[int, int]) -> None:
         super().__init__(f"{api} in versions {theirs[0]} to {theirs[1]}")
@@ -68,14 +69,14 @@ class NoCommonVersion(ConnectionError):
 
 
 def common_version(api: str, theirs: tuple[int, int]) -> int | None:
-    """Return the highest version of an API that both sides support, or None."""
+    """Return the highest version of an API that both sides support; None if they have no version in common."""
     lowest, highest = version_range(api)
     chosen = min(highest, theirs[1])
     return chosen if chosen >= max(lowest, theirs[0]) else None
 
 
 class Stage(Enum):
-    """The step of connecting that failed: TCP, the TLS handshake, ApiVersions, SASL."""
+    """A step of connecting: TCP, the TLS handshake, ApiVersions, SASL."""
 
     OPENING = auto()
     TLS = auto()
@@ -100,7 +101,8 @@ class ConnectFailed(ConnectionError):
 
 
 class AnotherNode(ConnectionError):
-    """The peer reports that it is not the expected node, but another one, or a node of another cluster."""
+    """The peer reports that it is not the expected node, but another one, or a node of another cluster. meant: the
+    expected node."""
 
     def __init__(self, meant: Node) -> None:
         super().__init__(f"it is not node {meant.id} of cluster {meant.cluster_id}")
@@ -128,7 +130,7 @@ class FrameTooLong(ConnectionError):
 
 
 def too_long(error: BaseException | None) -> FrameTooLong | None:
-    """Return the FrameTooLong among the causes of an error, or None."""
+    """Return an error, or the first of its causes, that is a FrameTooLong; None without one."""
     while error is not None and not isinstance(error, FrameTooLong):
         error = error.__cause__
     return error
@@ -195,7 +197,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             del this
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect as aiokafka does. Afterwards a `FrameReceiver` receives, and longer frames are accepted."""
+        """Connect as aiokafka does, then check the node if one is expected. Afterwards a `FrameReceiver` receives the
+        frames, and frames of up to `MAX_FRAME` bytes are accepted.
+        """
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] = await super().connect()
         try:
             if self._versions.get(_API_VERSIONS, (0, 0))[0] > 0:
@@ -278,7 +282,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             super()._handle_frame(frame)
 
     def send(self, request: Any) -> Awaitable[Any]:
-        """Write the request, or hold it back while the session is renewed."""
+        """Write the request, or hold it back while the session is renewed; begin the renewal if it is due. Await the
+        result for the response.
+        """
         if self._writer is None or (self._renewal is None and time.monotonic() < self._due):
             answer: Awaitable[Any] = super().send(request)
             return answer
@@ -335,7 +341,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @property
     def unanswered(self) -> list[asyncio.Future[Any]]:
-        """The pending responses, also those of requests held back."""
+        """The responses that have not arrived, also those to requests held back."""
         waiting = [answer for _, _, answer in self._requests] + [answer for _, answer in self._held]
         return [answer for answer in waiting if not answer.done()]
 
@@ -430,7 +436,9 @@ class FrameReceiver(asyncio.BufferedProtocol):
             self._buffer, self._filled = buffer, left
 
     def eof_received(self) -> bool | None:
-        """Tell the inner protocol that the peer has closed its side; return its answer."""
+        """Tell the inner protocol that the peer has closed its side. Return its answer: whether the transport stays
+        open, None for no.
+        """
         return self._inner.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -480,7 +488,9 @@ class Connection:
 
     @property
     def node(self) -> Node | None:
-        """The node that the peer confirmed to be; None if the connection was opened without an expected node."""
+        """The node that the peer confirmed to be; None if the connection was opened without an expected node, or if the
+        broker lacks the check.
+        """
         found: Node | None = self._carrier.meant
         return found
 
@@ -512,7 +522,7 @@ class Connection:
         return versions
 
     def version(self, api: str) -> int | None:
-        """Return the highest version of an API that both sides support, or None."""
+        """Return the highest version of an API that both sides support; None if they have no version in common."""
         theirs = self.versions.get(api_key(api))
         return None if theirs is None else common_version(api, theirs)
 
@@ -598,7 +608,7 @@ async def connect(
 
 
 async def _listens(host: str, port: int) -> bool:
-    """Return whether a TCP connection opens there within PROBE_SECONDS."""
+    """Return whether a TCP connection to this address opens within PROBE_SECONDS."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             _, writer = await asyncio.open_connection(host, port)

@@ -22,15 +22,16 @@ from console.model.schemas import Allowance, NotDecoded, SchemaText
 MEMORY = 1 << 30
 """Maximum size in bytes of the process's address space."""
 _PROCESSOR_SECONDS = 10
-"""Maximum processor seconds for one request, which end the process if no other process is left to end it."""
+"""Processor seconds for one request after which the process is killed, in case no other process is left to end it."""
 LARGEST_MADE = 16 << 20
-"""Maximum size in bytes of the JSON from one payload."""
+"""Maximum size in bytes of the JSON from one payload, and of a payload made from JSON."""
 _MOST_KEPT, _MOST_KEPT_TEXT = 200, 8 << 20
 """Maximum number of parsed schemas in the cache, and the approximate maximum size of their texts in bytes."""
 
 
 class Load(Struct, frozen=True, tag=True):
-    """A schema with a number: an Avro text, or compiled Protobuf."""
+    """A schema to load, under a number: the text of an Avro schema, or the compiled descriptors of a Protobuf
+    schema."""
 
     number: int
     schema: SchemaText
@@ -42,30 +43,31 @@ class Load(Struct, frozen=True, tag=True):
 
     @property
     def size(self) -> int:
-        """The approximate size in bytes."""
+        """The approximate size in bytes of the schema with its descriptors."""
         return self.schema.size + len(self.descriptors)
 
 
 class Decode(Struct, frozen=True, tag=True):
-    """A payload, and the number of its schema."""
+    """A payload to decode, or JSON to encode if its schema `encodes`; and the number of the schema."""
 
     number: int
     payload: bytes
     indexes: bytes | None
     values: int
-    """The maximum number of its values."""
+    """The maximum number of values in the payload."""
 
 
 class Made(Struct, frozen=True, tag=True):
-    """The JSON of a payload; empty for a schema, and for the first message."""
+    """The JSON of a payload, or the payload made from JSON; empty as the answer to a schema, and in the first
+    message."""
 
     made: bytes = b""
     values: int = 0
-    """The number of its values."""
+    """The number of values in the payload."""
 
 
 class Refused(Struct, frozen=True, tag=True):
-    """The reason why a payload or a schema is unusable."""
+    """The reason why a payload or a schema is unusable; empty if the schema is not in the cache."""
 
     why: str
     values: int = 0
@@ -113,7 +115,7 @@ def _limit_processor() -> None:
 
 
 class _Kept:
-    """A cache of parsed schemas, the last used ones."""
+    """A cache of the parsed schemas that were used last."""
 
     def __init__(self) -> None:
         self._decoders: OrderedDict[int, tuple[Callable[..., bytes], int]] = OrderedDict()

@@ -32,7 +32,7 @@ class Shape(NamedTuple):
     kind: str
     """Kafka's name of a primitive type; ``""`` for an entity."""
     entity: Any
-    """The class of the entity."""
+    """The class of the entity; None for a primitive type."""
     is_array: bool
     """Whether the field is an array of this type."""
     is_nullable: bool
@@ -52,7 +52,9 @@ def shape_of(field: Field[Any]) -> Shape:
 
 
 def unused(field: Field[Any]) -> Any:
-    """Return the value of an unused field: its default, null if allowed, else empty or zero."""
+    """Return the value of an unused field: its default; without a default, null if allowed, else empty or zero, or an
+    entity of unused fields.
+    """
     if field.default is not MISSING:
         return field.default
     shape = shape_of(field)
@@ -74,7 +76,7 @@ def _unused_fields(entity: Any) -> dict[str, Any]:
 
 @cache
 def _structures(entity: Any) -> dict[str, Any]:
-    """Return the class of the structures in each field that has some."""
+    """Return field -> the class of the structures in it, for each field that has structures."""
     return {field.name: found for field in fields(entity) if (found := shape_of(field).entity) is not None}
 
 
@@ -95,7 +97,9 @@ def structured(entity: Any, values: Fields, make: Callable[..., Any] = filled) -
 
 
 def _made(entity: Any, value: Any, make: Callable[..., Any]) -> Any:
-    """Return a structure, or an array of them, from its fields; those that are made already stay as they are."""
+    """Return a structure, or an array of structures, from the fields of each; structures that are made already, and
+    null, stay as they are.
+    """
     if isinstance(value, dict):
         return make(entity, **value)
     if value is None or is_dataclass(value):
@@ -115,7 +119,7 @@ def for_version(entity: type[E], /, **wanted: object) -> E:
 
 
 def payload(kio: ModuleType, api: str, asked: Asked) -> Any:
-    """Return a request. kio: the module of its version."""
+    """Return a request of an API, made from its fields or by its function. kio: the module of the API's version."""
     if callable(asked):
         return asked(kio)
     return for_version(getattr(kio, f"{api.title().replace('_', '')}Request"), **asked)

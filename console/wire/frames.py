@@ -41,8 +41,8 @@ ReadEntity = Callable[[bytes | memoryview, int], tuple[Any, int]]
 
 @cache  # keeps the class: kio's reader caches by a class's address, so a class that it has read must never be freed
 def with_open_codes(entity: type) -> type:
-    """Return the entity's class with error codes as plain integers: a subclass, or the class itself if it has no
-    codes."""
+    """Return the entity's class with error codes, and times that can't be null, as plain integers: a subclass, or the
+    class itself if neither it nor a structure in it has such fields."""
     opened = {field.name: _opened(field) for field in fields(entity)}
     if all(opened[field.name] is field for field in fields(entity)):
         return entity
@@ -66,7 +66,7 @@ _PLAIN: Mapping[tuple[Any, bool], tuple[type, str]] = {
     ("error_code", False): (i16, "int16"),
     ("datetime_i64", False): (i64, "int64"),
 }
-"""Kind of a field, and whether it may be null -> its type and kind in the reader."""
+"""Kind of a field, and whether the field may be null -> the type and the kind that replace them in the reader."""
 
 
 def _opened_type(type_: Any) -> Any:

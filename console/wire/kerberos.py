@@ -35,9 +35,9 @@ class Keys(NamedTuple):
     principal: str | None = None
     """``name@REALM``; None for the default principal."""
     keytab: str | None = None
-    """The path of the principal's keys, used to get and renew tickets."""
+    """The path of the principal's keys, with which tickets are obtained and renewed; None to use a cache's tickets."""
     cache: str | None = None
-    """The path of a ticket cache."""
+    """The path of a ticket cache; None for the default cache."""
 
 
 class _Oid(Structure):
@@ -104,7 +104,8 @@ class KerberosAuthenticator:
         self._exchange = self._run()
 
     async def step(self, answer: bytes | None) -> SaslStep:
-        """Return the next token, computed in another thread since the library connects to the KDC.
+        """Return the next token, None at the end of the exchange. It is computed in another thread, since the library
+        connects to the KDC.
 
         Raises KerberosFailed, NoLibrary, NotTheBroker.
         """
@@ -193,7 +194,9 @@ def _credentials(keys: Keys) -> c_void_p:
 
 
 def _initiate(context: c_void_p, name: c_void_p, credentials: c_void_p, answer: bytes | None) -> tuple[bytes, bool]:
-    """Return the next token, and whether the context is established on this side."""
+    """Return the next token for the server, and whether the context is established on this side. answer: the server's
+    last token; None before the first. Raises KerberosFailed.
+    """
     library, minor = _library(), c_uint32()
     given, made = _buffer(answer or b""), _Buffer()
     major = library.gss_init_sec_context(
@@ -206,7 +209,9 @@ def _initiate(context: c_void_p, name: c_void_p, credentials: c_void_p, answer: 
 
 
 def _through(function: Any, context: c_void_p, message: bytes) -> bytes:
-    """Return the message, wrapped without encryption or unwrapped."""
+    """Return the message, wrapped without encryption or unwrapped by this function of the library. Raises
+    KerberosFailed.
+    """
     minor, given, made = c_uint32(), _buffer(message), _Buffer()
     if function is _library().gss_wrap:
         major = function(byref(minor), context, 0, 0, byref(given), None, byref(made))

@@ -35,7 +35,7 @@ class _Seldom(Exception):
 
 
 def decode_topics(version: int, body: bytes, error_name: ErrorName) -> dict[str, Topic] | None:
-    """Return the topics of a response; equal partitions and lists of replicas share one object.
+    """Return name -> topic, from a Metadata response; equal partitions and lists of replicas share one object.
 
     Args:
         version: version of the API.
@@ -44,7 +44,7 @@ def decode_topics(version: int, body: bytes, error_name: ErrorName) -> dict[str,
 
     Returns:
         None for a response that kio has to decode: one of another version, a rare case, one without brokers,
-            or a malformed one.
+        or a malformed one.
     """
     if version not in VERSIONS:
         return None

@@ -33,7 +33,7 @@ def decode_offsets(version: int, body: bytes, said: Callable[[int, int, int], T]
     Args:
         version: version of ListOffsets.
         body: bytes after the response header.
-        said: function that makes the value.
+        said: function of error code, timestamp and offset that makes the value.
 
     Returns:
         None for a response that kio has to decode, also for a malformed one.
@@ -58,7 +58,9 @@ def decode_offsets(version: int, body: bytes, said: Callable[[int, int, int], T]
 
 
 class DirAnswer(NamedTuple):
-    """A directory of a broker in its response."""
+    """A log directory in a broker's response, with Kafka's error code (0 without an error) and its path. total_bytes,
+    usable_bytes: the size of its volume and the free part; -1 if the response lacks them.
+    """
 
     code: int
     path: str

@@ -24,12 +24,13 @@ MOST_INDEXES = 32
 """Maximum number of indexes in the path to a nested message."""
 _PACKAGE = "google.protobuf."
 _WHOLE = 2**53
-"""Bound below which a whole number is shown as an integer in JSON."""
+"""Bound below which a whole number in a google.protobuf.Value becomes an integer in JSON."""
 _AS_TEXT = frozenset({"Timestamp", "Duration", "FieldMask"})
 _WRAPPERS = frozenset(
     f"{name}Value" for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
-"""Google's types with a JSON form of their own, in addition to ``Struct``, ``ListValue``, ``Value`` and ``Any``."""
+"""Google's types whose JSON form is that of their only value. ``Struct``, ``ListValue``, ``Value`` and ``Any`` have
+forms of their own, too."""
 
 
 def missing() -> str:
@@ -46,7 +47,8 @@ def protobuf_decoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
 
     Returns:
         A function of a payload, of its message's indexes unless they precede it, and of an allowance. It returns JSON
-        with the fields' original names, with bytes in base64 and 64-bit numbers as numbers.
+        with the fields' original names, with bytes in base64 and 64-bit numbers as numbers. It raises NotDecoded for a
+        payload that is no such message, or exceeds a bound.
 
     Raises:
         NotDecoded: the descriptors are invalid, or the extra is missing.
@@ -172,7 +174,7 @@ def _at_indexes(inner: list[Any], indexes: Sequence[int]) -> list[str]:
 
 
 def _by_name(names: Sequence[list[str]], name: str) -> list[str]:
-    """Return the only message with a name, which may lack its enclosing names.
+    """Return the name of the only message with this name, after the names of the enclosing ones, which `name` may lack.
 
     Raises:
         NotDecoded: no message has the name, or several have it.
@@ -364,7 +366,7 @@ def _own_form(message: Message) -> Any:
 
     try:
         return json_format.MessageToDict(message)
-    except Exception:  # noqa: BLE001 a time outside of the calendar, and the like
+    except Exception:  # noqa: BLE001 such as for a time outside of the calendar
         return {field.name: _plain_number(value) for field, value in message.ListFields()}
 
 

@@ -49,7 +49,8 @@ class QuotaError(NamedTuple):
 
 
 def decode_quotas(version: int, body: bytes) -> Quotas | QuotaError:
-    """Return the entities of a response body (the bytes after the response header), or the error of the whole request.
+    """Return the entities of a response body (the bytes after the response header) with their quotas, or the error of
+    the whole request.
 
     Raises MalformedFrame for other bytes.
     """
@@ -177,7 +178,9 @@ class _Decoder:
     """A decoder of one response of version 1, from left to right."""
 
     def __init__(self, body: bytes, layouts: int) -> None:
-        """Make a decoder. layouts: most layouts to remember, of entities and of values each."""
+        """Make a decoder. layouts: maximum number of layouts to remember, of entities and of values each; 0 to read
+        each entity field by field.
+        """
         self._body, self._view = body, memoryview(body)
         self._layouts = layouts
         self._types: list[_Types] = []

@@ -91,8 +91,8 @@ class Batch(NamedTuple):
 
 
 def batches(data: bytes) -> Iterator[Batch]:
-    """Yield the batches in the bytes of a partition, in order. The last one is left out if it is cut off, unless it is
-    the only one. A batch of an impossible length has a problem, and nothing after it is read.
+    """Yield the batches in the bytes of a partition, in order. If the last batch is cut off, it is left out; as the
+    only one, it has a problem. So has a batch of an impossible length, and nothing after it is read.
     """
     view, at = memoryview(data), 0
     while len(data) - at >= _ENTRY.size:
@@ -190,7 +190,9 @@ def _never() -> bool:
 
 
 def unpack(batch: Batch, scratch: Scratch, limit: int = MOST_UNPACKED) -> None:
-    """Decompress the records of a batch of format v2 into a scratch. Raises BatchDamage."""
+    """Decompress the records of a batch of format v2 into a scratch. limit: the maximum size of the decompressed
+    records in bytes. Raises BatchDamage.
+    """
     if batch.problem:
         raise BatchDamage(batch.problem)
     try:
@@ -234,7 +236,7 @@ def unpacked_records(batch: Batch, scratch: Scratch, topic: str, partition: int,
 
 
 def _plain_header(batch: Batch, size: int) -> bytes:
-    """Return the header of a batch with the same records, not compressed."""
+    """Return the header of an uncompressed batch with the same records. size: the size of the records in bytes."""
     facts = batch.facts
     return HEADER.pack(
         batch.base_offset,
@@ -274,7 +276,7 @@ def records(
     """Return the records of a batch from an offset on, decoded one by one.
 
     Args:
-        limit: the most bytes of its decompressed records.
+        limit: the maximum size of its decompressed records in bytes.
         is_over: a function called repeatedly while earlier records are skipped; True ends the read.
 
     Raises:
@@ -392,7 +394,8 @@ def _headers(body: bytes, at: int, end: int) -> tuple[tuple[Header, ...], int]:
 
 
 def _message(data: memoryview) -> Batch:
-    """Return a message; the value of a compressed one is a set of messages."""
+    """Return a message of format v0 or v1. The body of a compressed message is its value, a compressed set of
+    messages."""
     offset, _ = _ENTRY.unpack_from(data, 0)
     at = _ENTRY.size
     magic = data[_MAGIC_AT]
@@ -415,7 +418,7 @@ def _message(data: memoryview) -> Batch:
 
 
 def _inner_set(body: memoryview) -> tuple[memoryview, str]:
-    """Return the compressed value of a message, and its problem or ``""``."""
+    """Return the compressed value of a message, and ``""``; or the body itself, and the problem with it."""
     try:
         _, at = _old_field(body, 0)
         value, _ = _old_field(body, at)

@@ -103,8 +103,8 @@ async def log_in(
     host: str,
     shaken: Awaitable[RawResponse] | None = None,
 ) -> float:
-    """Authenticate a new connection, or an open one again (KIP-368). shaken: the response to `handshake`, if it was
-    sent already.
+    """Authenticate a new connection, or an open one again (KIP-368). shaken: the pending response to `handshake`; None
+    if that was not sent yet.
 
     Returns the time of the next authentication, on the monotonic clock; infinite if the session does not end. Raises
     SaslRefused, EndsAtOnce, NotTheBroker, and the errors of `send` and of the credentials' source.
@@ -152,7 +152,9 @@ may read a request too late, and brokers renew no session within a second
 
 
 def renewed_after(lifetime: float) -> float:
-    """Return the seconds until the renewal of a session that lasts `lifetime` seconds."""
+    """Return the seconds until the renewal of a session that lasts `lifetime` seconds; infinite if that is infinite, or
+    not above 0.
+    """
     if lifetime <= 0 or lifetime == float("inf"):
         return float("inf")
     return min(random.uniform(EARLIEST, LATEST) * lifetime, max(lifetime - LEAST_MARGIN, lifetime / 2))  # noqa: S311
@@ -248,7 +250,9 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
             raise NotTheBroker("its signature is wrong: it does not know this user's password")
 
     def _step(self, payload: bytes | None) -> SaslStep:
-        """Compute a step, in another thread. Raises NotTheBroker for bytes that are not text."""
+        """Return the next bytes to send, None at the end; aiokafka calls this in another thread. Raises NotTheBroker,
+        also for bytes that are not text.
+        """
         try:
             step: tuple[bytes, bool] | None = super()._step(payload)
         except UnicodeDecodeError:
@@ -271,7 +275,7 @@ def _from_base64(text: str, what: str) -> bytes:
 
 
 class TokenSource(Protocol):
-    """A protocol of sources of bearer tokens."""
+    """A source of bearer tokens."""
 
     async def token(self) -> str:
         """Return a currently valid token. Raises AdminError."""
@@ -299,7 +303,7 @@ class BearerAuthenticator:
         self._token_sent = False
 
     async def step(self, answer: bytes | None) -> SaslStep:
-        """Return the next bytes to send after the broker's message."""
+        """Return the token with its extensions, then one byte if the broker answered with an error, else None."""
         if self._token_sent:
             return b"\x01" if answer else None
         self._token_sent = True

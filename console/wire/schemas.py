@@ -87,12 +87,12 @@ class Messages(NamedTuple):
     schema: ModuleType
     """The module of the response and its nested classes."""
     proposed: bool = False
-    """Whether it is a proposal's own format, which no Kafka release has."""
+    """Whether the messages have a proposal's own format, which no Kafka release has."""
 
 
 @cache
 def messages(key: int, version: int) -> Messages | None:
-    """Return the messages of a key and a version, a proposal's own or Kafka's; None if unknown."""
+    """Return the messages of a key and a version, a proposal's own or Kafka's; None if neither has this version."""
     from console.wire.proposals.table import PROPOSED
 
     found = PROPOSED.get((key, version))

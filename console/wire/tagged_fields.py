@@ -120,7 +120,7 @@ class _Walk:
         self.keep(size)
 
     def text(self, flexible: bool) -> None:
-        """Read a string or null; replace bytes that are not UTF-8."""
+        """Keep a string or null, with U+FFFD in place of bytes that are not UTF-8."""
         mark = len(self.kept)
         size = self.compact_length() if flexible else self.length(LENGTHS["string"])
         self.keep(size)

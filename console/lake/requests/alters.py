@@ -39,13 +39,15 @@ class Change:
 
 
 def changes(api: str, request: Body, response: Body) -> tuple[Change, ...]:
-    """Return all changes of a request, in its order; none for an API that changes nothing. api: Kafka's name."""
+    """Return all changes of a request, in its order; empty for an API that changes nothing. api: Kafka's name of it."""
     read = _READERS.get(api)
     return () if read is None else tuple(read(request, response))
 
 
 def _error(answer: Body | None, response: Body) -> int:
-    """Return the error code of an item's own result, else of the whole response; NO_ANSWER if it is no valid one."""
+    """Return the error code of an item's own result, else of the whole response; NO_ANSWER if neither has a valid
+    code.
+    """
     code = (answer or {}).get("errorCode", response.get("errorCode", NO_ANSWER))
     # Kafka's error codes have 16 bits: any other number is invalid.
     return int(code) if -(2**15) <= int(code) < 2**15 else NO_ANSWER
@@ -54,8 +56,8 @@ def _error(answer: Body | None, response: Body) -> int:
 def _asked(
     request: Body, field: str, response: Body, answered: str, *keys: str, answer_keys: Sequence[str] = ()
 ) -> Iterator[tuple[Body, int]]:
-    """Yield each item of a request, with its error. keys: the fields that identify it in both; answer_keys: those of
-    the response, if they differ.
+    """Yield each item of a request, with its error code. keys: the fields that identify an item in the request and in
+    the response; answer_keys: those of the response, if they differ.
     """
     answers = {tuple(each.get(key) for key in answer_keys or keys): each for each in response.get(answered) or ()}
     for each in request.get(field) or ():
@@ -127,7 +129,9 @@ def _create_topics(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _delete_topics(request: Body, response: Body) -> Iterator[Change]:
-    """Yield topics deleted by name (to version 5) or by name or id; the response has the name of an existing id."""
+    """Yield the deletions of topics: by name up to version 5, later by name or id. Only the response has the name of a
+    topic that was given by id; if that is missing too, the key is the id.
+    """
     answers: Sequence[Body] = response.get("responses") or ()
     asked = request.get("topicNames") or request.get("topics") or ()
     if not answers:
@@ -201,4 +205,4 @@ _READERS: Mapping[str, Callable[[Body, Body], Iterator[Change]]] = MappingProxyT
     }
 )
 ALTER_APIS = frozenset(_READERS)
-"""Kafka's names of these APIs (ApiKeys)."""
+"""Kafka's names (ApiKeys) of the APIs that change a cluster's state."""

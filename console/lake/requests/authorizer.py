@@ -121,7 +121,7 @@ def _kafka_name(text: bytes) -> str:
 
 
 def _decision(rest: bytes) -> tuple[Access, str | None] | str:
-    """Return the decision in a message, behind `MESSAGE`, with its rule; the reason if there is none."""
+    """Return the decision in a message, behind `MESSAGE`, with its rule; or the reason why it can't be read."""
     found = _DECIDED.search(rest)
     if found is None:
         return NO_DECISION
@@ -154,7 +154,9 @@ _USUAL_BYTES = 1000
 
 
 def one_line(place: int, line: bytes) -> Check | Damaged | None:
-    """Parse a single line in any layout; None if it is no decision of the authorizer."""
+    """Parse a single line in any layout. Return `Damaged` if its decision can't be read, or if only its end shows that
+    the authorizer wrote it; None for any other line without a decision. place: its byte position.
+    """
     stripped = line.rstrip(b"\r")
     if _OF_OTHERS in line.partition(MESSAGE)[0]:
         return None
@@ -179,7 +181,7 @@ class _Open(NamedTuple):
     held: list[Check | Damaged]
     """The decisions and damaged lines that were read since."""
     is_cut: bool
-    """Whether its end is in another line."""
+    """Whether the message's end is in another line."""
     may_be_one: bool
     """Whether all lines together may be one message."""
 
@@ -265,7 +267,7 @@ class _Chunk:
 
         Args:
             fold: the position from which on the pass is the second one.
-            named: the position from which on no line is of a name.
+            named: the position from which on no line can be part of a client's name.
         """
         if isinstance(found, Damaged):
             self.damaged.append(found)

@@ -51,7 +51,7 @@ class Whose(NamedTuple):
     fold_at: int | None = None
     """See `to_utc`."""
     source: str = SOURCE
-    """The source of lines that can't be read."""
+    """The column `source` of unreadable lines."""
 
 
 _OURS = 3
@@ -260,7 +260,7 @@ def last_batches(
 
     Args:
         lines: the number of good lines.
-        bad: the damaged lines that count as such.
+        bad: the number of damaged lines that count against the log.
     """
     if damaged:
         rows = [_quarantined(whose, each) for each in damaged]
@@ -323,7 +323,7 @@ def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa
 
     Args:
         at, places: the lines' times without zone, and their positions.
-        fold_at: the position from which on ambiguous times are of the second pass.
+        fold_at: the position from which on ambiguous times are of the second pass; None if all are of the first.
     """
     utc = pa.timestamp("us", "UTC")
     earlier = pc.assume_timezone(at, zone, ambiguous="earliest", nonexistent="earliest").cast(utc)

@@ -55,11 +55,12 @@ its limits."""
 
 
 _MESSAGES = ("message", "log", "msg", "short_message", "full_message", "MESSAGE", "textPayload", "event")
-"""Keys of a log event for its text."""
+"""The keys under which log events have the text of the message."""
 _LOGGERS = ("logger", "loggerName", "logger_name", "log.logger", "_logger")
-"""Keys of a log event for its logger. ECS may also have it as `logger` in an object `log`."""
+"""The keys under which log events have the name of the logger. ECS may also have the key `logger` in an object
+`log`."""
 _TIMES = ("instant", "timeMillis", "@timestamp", "timestamp", "time", "ts")
-"""Keys of a log event for its time. Names that loggers use come before those that shippers use too."""
+"""The keys under which log events have the time. Keys that only loggers use come before those that shippers use too."""
 
 
 # A log may have the lines of all loggers of a broker, like a container's output. Other loggers write names into their
@@ -79,7 +80,7 @@ _PIECES = re.compile(
     # Threads
     rb"|\[ {0,50}[^\s\[\].]{1,150} {0,50}\]|\([^\s().]{1,150}(?:\([^\s().]{0,100}\)[^\s().]{0,100})?\)"
     rb"|\b(?:data-plane-|control-plane-)?kafka-(?:network-thread|request-handler)-[^\s.]{1,150}"
-    # Times and numbers, levels and zones, names of fields, colours, and what stands between all of them
+    # Times and numbers, levels and zones, names of fields, colours, and the characters between these
     rb"|\b\d[\d:.,/TZ+-]{0,40}(?!\w)|\b[A-Z][a-z]{2}\b,?(?= ?\d)|\b[A-Z]{1,5}\b|\b(?:debug|WARNING)\b"
     rb"|\b(?:time|ts|timestamp|level|lvl|severity|thread|msg|message)="
     rb"|\x1b\[[\d;]{0,20}[A-Za-z]|\xef\xbb\xbf|\{\}|[][\s()|:;,.+\-\"<>/~*#]"
@@ -126,7 +127,7 @@ class Taken(NamedTuple):
     """A message of a logger, without the wrappers of its line."""
 
     rest: bytes
-    """The text after the one with which the message begins."""
+    """The text after the fixed text with which the logger's messages begin."""
     at: At | None
     is_json: bool
     """Whether the message was in a JSON object."""
@@ -343,7 +344,7 @@ OF_BINARY = Form("no text", "Name a request log, as it was written or as .gz.")
 
 
 def form_of(text: bytes, message: bytes = MESSAGE, others: Form = OF_OTHERS) -> Form:
-    """Return the form of lines of which none is readable.
+    """Return the form of lines that are all unreadable.
 
     Args:
         message: the text with which the logger's messages begin.
@@ -410,7 +411,7 @@ class Partition(Struct, rename="camel", gc=False):
 
     error_code: int = 0
     records_size_in_bytes: int = 0
-    """The size of its record batches."""
+    """The size of the partition's record batches in bytes."""
 
 
 class _Topic(Struct, rename="camel", gc=False):
@@ -426,7 +427,8 @@ class Request(Struct, rename="camel", gc=False):
 
     replica_id: int | None = None
     replica_state: _Replica | None = None
-    """The state of a replica in a fetch since Kafka 3.5, in place of replica_id."""
+    """The state of a replica in a fetch, which since Kafka 3.5 has the id in place of `replica_id`; None in other
+    requests."""
     topic_data: list[_Topic] | None = None
 
 
@@ -454,7 +456,7 @@ class Logged(Struct, rename="camel", gc=False, kw_only=True):
     request_header: _Header
     request: Request | str | None = None
     response: Response | str | None = None
-    """The response; a text if none was sent (acks=0)."""
+    """The response; a text if no response was sent (acks=0)."""
     local_time_ms: float | None = None
     throttle_time_ms: int | None = None
     principal: str
@@ -545,9 +547,9 @@ Row = tuple[Any, ...]
 
 
 def altered(text: str, end_ts: datetime) -> list[Row]:
-    """Return the rows of a request's JSON; none if it changes nothing, or is incomplete (`one_line` reports those).
-
-    A change of an unknown form becomes one row: `UNREAD`.
+    """Return the rows of a request's JSON; empty if the request changes nothing, or if the JSON is incomplete
+    (`one_line` reports that). Changes of an unknown form become one row: `UNREAD`. end_ts: the time of the line, in
+    UTC.
     """
     try:
         read = json_of(text, may_repeat=True)
@@ -613,7 +615,7 @@ NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON, OLD = (
 NO_FIGURE = "a figure that no request has"
 TOO_DEEP = f"JSON of more than {DEEPEST} levels"
 OF_CUT_LINES = frozenset({NO_START, NO_END, NO_JSON})
-"""The reasons of which the usual cause is that something cuts long lines."""
+"""The reasons that usually mean that something cuts long lines."""
 
 
 class Line(NamedTuple):
@@ -640,7 +642,9 @@ def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
 
 
 def one_line(place: int, line: bytes) -> Line | Damaged | None:
-    """Parse a single line in any layout; None if the line does not look as if the request logger wrote it."""
+    """Parse a single line in any layout. Return `Damaged` if its request can't be read; None if the line does not look
+    as if the request logger wrote it. place: its byte position.
+    """
     stripped = line.rstrip(b"\r")
     found = taken(stripped)
     if found is None:

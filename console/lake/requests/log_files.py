@@ -50,7 +50,7 @@ LONGEST_NULS = 16 << 30
 """Maximum number of NUL bytes at the head of a file: a gzip file may have any number of them in a few bytes."""
 _NULS = bytes(BLOCK_BYTES)
 CHECKED_BYTES = 4096
-"""Bytes before a position that its check covers."""
+"""Number of bytes before a position that the check of the position covers."""
 SAMPLE_BYTES = 64 << 10
 _GZIP = b"\x1f\x8b"
 _SCHEMES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "abfs"}
@@ -82,9 +82,9 @@ class Survey:
     checks: dict[int, str]
     """Position -> check, for all requested positions up to `end`, and for `end` itself."""
     head: bytes
-    """A sample of its first bytes."""
+    """A sample of the file's first bytes."""
     tail: bytes
-    """A sample of its last bytes up to `end`."""
+    """A sample of the file's last bytes up to `end`."""
 
 
 class LogBytes:
@@ -92,7 +92,7 @@ class LogBytes:
 
     Attributes:
         place: the identity of the file on this machine (device and inode), whatever its name; for a URI, the URI.
-        size: the bytes on disk.
+        size: the size of the file on disk, in bytes.
         changed: the time of the last change, in nanoseconds since 1970.
     """
 
@@ -138,7 +138,9 @@ class LogBytes:
         return line, self.nuls + len(line) + 1 if ended else self._line_end(self.nuls)
 
     def check(self, at: int) -> str:
-        """Return the digest of the bytes before a position; empty if the file is shorter. Raises OSError, EOFError."""
+        """Return the digest of the up to 4096 bytes (`CHECKED_BYTES`) before a position; ``""`` if the file is shorter.
+        Raises OSError; EOFError (truncated gzip).
+        """
         begin = max(0, at - CHECKED_BYTES)
         data = self._read_at(begin, at - begin)
         return digest(data) if len(data) == at - begin else ""
@@ -257,7 +259,7 @@ class LogBytes:
 
     def past_pieces(self, at: int) -> int:
         """Return the position behind the pieces that go on with the line before the first line from `at` on; `at` if
-        there are none. Raises OSError.
+        no piece does. Raises OSError.
         """
         begin = max(0, at - BLOCK_BYTES)
         text = self._read_at(begin, at - begin + BLOCK_BYTES)
@@ -293,7 +295,8 @@ def digest(data: bytes) -> str:
 
 @contextmanager
 def opened(path: str) -> Iterator[LogBytes]:
-    """Open a file for the context. Raises OSError; the path is in the text."""
+    """Yield an opened file, which is closed at the end of the ``with`` block. Raises OSError; the path is in the
+    text."""
     scheme, is_uri, rest = path.partition("://")
     if not is_uri:
         with open_plain(path, buffering=0) as raw:
@@ -312,9 +315,9 @@ def opened(path: str) -> Iterator[LogBytes]:
 @contextmanager
 def opened_as_planned(path: str, checks: Sequence[Check], patterns: Sequence[str] = ()) -> Iterator[LogBytes]:
     """Open the file that has these checks: at its path, else under another name in its folder or at one of the
-    patterns, to which it may have been rotated or compressed. The checks are repeated at the end of the context, since
-    a file may be emptied during a read. Raises LogChangedError: no file has them, or it changed; OSError, EOFError
-    (truncated gzip).
+    patterns, to which it may have been rotated or compressed. The checks are repeated at the end of the ``with`` block,
+    since a file may be emptied during a read. Raises LogChangedError: no file has them, or it changed; OSError,
+    EOFError (truncated gzip).
     """
     with ExitStack() as stack:
         file = next((file for each in _candidates(path, patterns) if (file := _entered(stack, each, checks))), None)
@@ -360,7 +363,7 @@ def _candidates(path: str, patterns: Sequence[str]) -> Iterator[str]:
 # later, the file is refused.
 
 QUARTER = timedelta(minutes=15)
-"""Clocks change at a quarter of an hour, and all offsets from UTC are multiples of it."""
+"""The unit of clock changes: clocks change at a quarter of an hour, and all offsets from UTC are multiples of it."""
 _AT_ONCE = timedelta(minutes=1)
 """Maximum time between the last line of a file and its last change, if it is the original file that the broker
 wrote."""
@@ -538,9 +541,9 @@ class Span:
     checks: tuple[Check, ...]
     """The checks by which the read recognizes the file."""
     head: bytes = b""
-    """A sample of its first bytes."""
+    """A sample of the file's first bytes."""
     tail: bytes = b""
-    """A sample of its last bytes."""
+    """A sample of the file's last bytes."""
 
 
 @dataclass(frozen=True)
@@ -562,9 +565,9 @@ class _Seen(NamedTuple):
     stat: Mapping[str, Any]
     """The `place`, `size` and `changed` of the file."""
     line: str
-    """The digest of its first line."""
+    """The digest of the file's first line."""
     line_end: int
-    """The end of that line."""
+    """The end of the first line."""
     survey: Survey
 
     def entry(self) -> dict[str, Any]:
@@ -605,7 +608,7 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
 
     Raises:
         OSError, EOFError: a file can't be read, for example a truncated gzip file; its path is in the text.
-        CutInPlaceError: a file lost what was read of it.
+        CutInPlaceError: a file lost lines that were read, and kept others.
     """
     known = {identity: dict(entry) for identity, entry in progress.items()}
     unread = {str(entry["place"]): identity for identity, entry in known.items()}
@@ -639,7 +642,7 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
 def _new_of(
     seen: _Seen, known: Mapping[str, dict[str, Any]], now: dict[str, dict[str, Any]], there: set[str]
 ) -> Span | None:
-    """Return the new range of a file; None if it has none. Raises CutInPlaceError.
+    """Return the new range of a file; None if it has no new lines. Raises CutInPlaceError.
 
     Args:
         known: the entries before this plan.
@@ -699,9 +702,9 @@ class BrokerLog:
     broker_id: int
     spans: tuple[Span, ...]
     zone: str = "UTC"
-    """The time zone of the times in its lines, as ``Europe/Berlin``."""
+    """The time zone of the log's lines, as ``Europe/Berlin``."""
     patterns: tuple[str, ...] = ()
-    """The patterns of its files' paths, also of those to which it rotates them."""
+    """The patterns of the paths of the log's files, also of rotated ones."""
     logger: str = REQUESTS.name
     """The name of its `Logger`."""
 
@@ -728,7 +731,9 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
 
 
 def part_bytes(size: int) -> int:
-    """Return the size of a part, if `size` bytes are read at once."""
+    """Return the size of a part in bytes: a 32nd (`PARTS`) of the new bytes, but 64 MiB to 512 MiB. size: the number of
+    new bytes in all files.
+    """
     return min(max(PART_BYTES, -(-size // PARTS)), LONGEST_PART)
 
 
@@ -740,6 +745,7 @@ def parts_of(logs: Sequence[BrokerLog], at_most: int | None = None) -> tuple[Par
 
     Raises:
         OSError, LogChangedError: a file can't be read.
+        AmbiguousHourError: see `fold_at`.
         zoneinfo.ZoneInfoNotFoundError: the zone is unknown.
     """
     size = at_most or part_bytes(sum(span.end - span.start for log in logs for span in log.spans))
@@ -763,7 +769,7 @@ def _parts(log: BrokerLog, span: Span, size: int) -> Iterator[Part]:
 
 
 def with_zone(part: Part, zone: str) -> Part:
-    """Return the part in another time zone. Raises OSError, LogChangedError."""
+    """Return the part in another time zone. Raises OSError, LogChangedError, AmbiguousHourError."""
     if zone == part.zone:
         return part
     with opened_as_planned(part.path, part.checks, part.patterns) as file:

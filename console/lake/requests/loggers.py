@@ -19,9 +19,9 @@ class Logger(NamedTuple):
     name: str
     """The name of the lake's source."""
     noun: str
-    """The noun for its logs in messages."""
+    """The noun for the logger's logs in messages."""
     message: bytes
-    """The text with which its messages begin."""
+    """The text with which the logger's messages begin."""
     one_line: Callable[[int, bytes], lines.Line | authorizer.Check | Damaged | None]
     """Parses a line."""
     rows: Callable[[Whose, Iterable[tuple[int, bytes]]], Iterator[pa.RecordBatch]]

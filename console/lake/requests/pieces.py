@@ -29,7 +29,7 @@ class _Piece(NamedTuple):
     at: int
     """The place of `text` in the line."""
     text: bytes
-    """Its part of the container's line; of Docker, the content of a JSON string."""
+    """The part of the container's line; from Docker, as JSON escapes it."""
     is_open: bool
     """Whether the container's line goes on in the next piece."""
 
@@ -46,7 +46,7 @@ def _piece_of(line: bytes) -> _Piece | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     text, at = bytes(event["log"])[1:-1], len(_DOCKER)
-    # If an object has the field twice, this is not the first.
+    # An object may have the field twice, and `event` has the last one, which is not at this place.
     return _Piece(bytes(event.get("stream", b"")), at, text, is_open) if line.startswith(text, at) else None
 
 
@@ -81,8 +81,8 @@ def joined(text: bytes, begin: int, end: int) -> tuple[bytes, int] | None:
 
 
 def end_of_rest(line: bytes, text: bytes) -> int:
-    """Return the end of the pieces at the beginning of a text that go on with the piece in a line; 0 if there are
-    none.
+    """Return the end of the pieces at the beginning of a text that go on with the piece in a line; 0 if no piece
+    does.
     """
     first = _piece_of(line.rstrip(b"\r\n"))
     ends = [] if first is None else [end for _, end in _following(first, text, 0)]
@@ -90,7 +90,9 @@ def end_of_rest(line: bytes, text: bytes) -> int:
 
 
 def open_end(text: bytes) -> int:
-    """Return the position of the pieces at the end of whole lines whose last one is open; the end if there are none."""
+    """Return the position of the open pieces at the end of a text of whole lines; the text's length if its last line is
+    not an open piece.
+    """
     cut = len(text)
     while cut:
         begin = text.rfind(b"\n", 0, cut - 1) + 1

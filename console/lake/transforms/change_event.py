@@ -32,8 +32,8 @@ def poll_changes(
 ) -> Iterator[kraft.Event]:
     """Yield the changes between polls, without their authors. beats: times of the polls of that entity type, in order.
 
-    The rows of an entity replace its former rows. A change is at the latest from the poll that first saw it, and at the
-    earliest from the poll of that entity type before; before the first poll nothing is known (`SINCE_BEFORE`).
+    The rows of an entity replace its former rows. A change was made between the last poll of that entity type that did
+    not see it and the poll that first saw it; before the first poll nothing is known (`SINCE_BEFORE`).
     """
     states: dict[int, dict[str, str | None]] = defaultdict(dict)
     for ts, attr, value in seen:
@@ -63,26 +63,27 @@ TOLERANCE = 2_000_000
 
 
 class Author(NamedTuple):
-    """A change that a request or the journal reports, with its author."""
+    """A change that a request or the journal reports, with its author. Times are microseconds since 1970. None stands
+    for a deleted or unknown value, and for an unknown principal, client id or host."""
 
     attr: str
     op: str
     value: str | None
     start: int
-    """The start of the time in which it was made."""
+    """The start of the time in which the change was made."""
     end: int
-    """The end of the time in which it was made."""
+    """The end of the time in which the change was made."""
     principal: str | None
     client_id: str | None
     client_host: str | None
     api: str | None
     """The API of a request; None for a journal entry."""
     is_copy: bool
-    """Whether it is a forwarded request whose original also has a row."""
+    """Whether the report is a forwarded request whose original also has a row."""
 
     @property
     def by_journal(self) -> bool:
-        """Whether kac's journal reports it, rather than a request log."""
+        """Whether kac's journal reports the change, rather than a request log."""
         return self.api is None
 
 
@@ -148,7 +149,7 @@ def changed_list(base: str, op: str, items: str) -> str:
 
 
 def author_changes(cluster_id: str, entity: kraft.Entity, authors: Iterable[Author]) -> Iterator[kraft.Event]:
-    """Yield the changes that authors report themselves, each once."""
+    """Yield the changes of requests and of the journal as events, without forwarded copies."""
     for each in authors:
         if each.is_copy:
             continue
@@ -168,11 +169,11 @@ def author_changes(cluster_id: str, entity: kraft.Entity, authors: Iterable[Auth
 # change to those at a small distance, and these to those at a larger distance: see `STEPS`. If a request changed a
 # value and another one set the same value again, and both fit in time, kac names both.
 #
-# An author has the same content as a change: of a set value, if the values are equal; of a hidden value, if the names
-# are equal; of `append`, if the list has all items; of `subtract`, if the list has none of them. The deletion of a
-# topic deletes all its attributes, and the creation of a topic also sets its id. ALTER_CONFIGS replaces all configs, so
-# it deletes those that it does not name. A journal without the principal (`certificate`) ranks behind requests, which
-# have the principal.
+# A report has the same content as a change if it sets an equal value or, for a hidden value, names the same attribute;
+# if it appends items that are all in the new list; or if it subtracts items that are all missing in the new list. The
+# deletion of a topic deletes all its attributes, and the creation of a topic also sets its id. ALTER_CONFIGS replaces
+# all configs, so it deletes those that it does not name. A journal without the principal (`certificate`) ranks behind
+# requests, which have the principal.
 
 STEPS = (0, 25_000, 250_000)
 """Distances of a change from its request, in microseconds: none; on one host, where a line is logged a little after the
@@ -230,7 +231,7 @@ def _sought(change: kraft.Event, of_topic: bool) -> Iterator[str]:
 
 
 def _covered(author: Author, of_topic: bool) -> Iterator[Author]:
-    """Yield each change that an author may have made."""
+    """Yield a reported change, and the other changes that it implies: creating a topic sets its id, for example."""
     yield author
     if of_topic and author.op == "delete" and author.attr == ":topic_id":
         yield author._replace(attr=_ALL, value=None)

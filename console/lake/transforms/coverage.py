@@ -14,14 +14,15 @@ LOG = ("kraft_log", "kraft_snapshot")
 
 
 class Covered(NamedTuple):
-    """The time that a cluster's metadata log covers, as far as its changes show."""
+    """The time that a cluster's metadata log covers, from its `first` to its `last` change, without the `holes`."""
 
     first: int
     last: int
     holes: tuple[tuple[int, int], ...] = ()
     """Begin and end of the missing parts, in order."""
     whole: int | None = None
-    """The time of the first snapshot, if the log begins with one: an entity that it lacks did not exist."""
+    """The time of the snapshot with which the log begins: an entity that it lacks did not exist. None if the log begins
+    with a segment."""
 
     def merged(self, more: Covered) -> Covered:
         """Return the covered time, extended by that of further changes."""
@@ -57,7 +58,9 @@ class Polls:
         return Polls(times, brokers)
 
     def sure(self, entity_type: str, covered: Covered | None) -> int | None:
-        """Return the last poll that the log, up to its first hole, reaches; None if it reaches no poll."""
+        """Return the time of the last poll of an entity type that the log, up to its first hole, reaches; None if the
+        log reaches no poll, or without a log.
+        """
         if covered is None:
             return None
         times = self.times.get(entity_type, ())
@@ -65,7 +68,9 @@ class Polls:
         return times[reached - 1] if reached else None
 
     def shown(self, entity_type: str, after: int, covered: Covered | None) -> int | None:
-        """Return the first poll from a time on; None if there is no such poll, or if the log covers its time."""
+        """Return the time of the first poll of an entity type from a time on; None if there is no such poll, or if the
+        log covers its time.
+        """
         times = self.times.get(entity_type, ())
         place = bisect_left(times, after)
         if place == len(times):

@@ -41,9 +41,9 @@ class Peer(NamedTuple):
     entity_key: str
     attr: str
     own: str | None
-    """The entity's own value, which the operator can change; None if it has none."""
+    """The entity's own value, which the operator can change; None without one."""
     since: int | None
-    """The time at which it was set; None if it was set before anything was known."""
+    """The time at which the value was set; None if it was set before the first poll or record."""
     holds: str | None
     """The effective value; None if it is not set."""
 
@@ -61,8 +61,8 @@ def _row(
 
 
 def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
-    """Yield the peers that differ from the majority; none if several values are equally frequent and inheritance does
-    not decide between them. peers: all compared peers, also those without a value.
+    """Yield rows for the peers that differ from the majority; no rows if several values are equally frequent and
+    inheritance does not decide between them. peers: all compared peers, also those without a value.
     """
     alike: dict[str | None, list[Peer]] = defaultdict(list)
     for peer in peers:

@@ -51,7 +51,7 @@ class _Event:
 
     @property
     def is_set(self) -> bool:
-        """Whether the attribute has a value after it."""
+        """Whether the attribute has a value after the event."""
         return self.op != "delete"
 
     def order(self) -> tuple[Any, ...]:
@@ -141,8 +141,8 @@ def _valued(events: list[_Event], of_type: str, attr: str) -> list[_Event]:
 
 
 def _answer(events: list[_Event]) -> None:
-    """Set the value of each `poll`: the state after the last difference between polls, or of the log; without any, the
-    attribute is not set.
+    """Set the value of each `poll`: the state after the last difference between polls, or after the last change of the
+    log if the `poll` stands for a snapshot; without such a change, the attribute is not set.
     """
     of_polls: _Event | None = None
     of_log: _Event | None = None
@@ -275,8 +275,9 @@ def _rows(attribute: tuple[str, str, str, str], changes: list[tuple[_Event, list
 
 
 def _author(told: Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
-    """Return the author that was determined for a change of the log or of polls; else its reporter, together with all
-    others that report the same at that time.
+    """Return the principal and the attribution of a change: those that were determined for a change of the log or of
+    polls; else those of its reporter, together with all others that report the same at that time. The principal is None
+    if it is unknown.
     """
     if told.source not in AUTHORS:
         return told.principal, told.attribution

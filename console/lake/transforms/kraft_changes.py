@@ -71,7 +71,9 @@ class Names:
 
 
 def facts(type_: str, f: Mapping[str, Any], hmac: str | None, names: Names) -> Iterator[Fact]:
-    """Yield the facts of a record; none if a name is unknown. hmac: the HMAC of its hidden value."""
+    """Yield the facts of a record; no facts if the name of its topic or ACL is unknown. hmac: the HMAC of its hidden
+    value; None if the value is not hidden.
+    """
     match type_:
         case "ConfigRecord":
             of = entities.named(entities.CONFIG_TYPES, f["resourceType"])

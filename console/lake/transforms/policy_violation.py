@@ -46,18 +46,19 @@ _Event = tuple[int, str, str | int | None]
 
 @dataclass
 class _State:
-    """The state of a subject."""
+    """The state of a subject at a time. A text is None if the value is not set or hidden."""
 
     live: int = 0
-    """The number of set values."""
+    """The number of set values of the attribute."""
     exists: int = 0
-    """The number of values that the entity has."""
+    """The number of set values of the entity in all attributes, one more if the policy always judges the entity; above
+    0 if the entity counts as existing."""
     own: str | None = None
-    """The entity's value."""
+    """The entity's own value of the attribute."""
     default: str | None = None
-    """The value of the brokers' common default."""
+    """The inherited value: that of the brokers' common default."""
     brokers: str | None = None
-    """The value of a broker."""
+    """The inherited value of a broker, in effect without a common default."""
     other: str | None = None
     """The value of the attribute to compare with."""
 
@@ -108,11 +109,11 @@ class OfCluster:
     """The facts that all entities of a cluster share."""
 
     first: int
-    """The time of its first value."""
+    """The time of the cluster's first value."""
     saw_files: bool = False
-    """Whether a poll showed its brokers' files."""
+    """Whether a poll showed the values in the brokers' files."""
     brokers: dict[str, dict[str, list[Held]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
-    """The values of the brokers by attribute: those of the common default, and of the first broker that has any."""
+    """Attribute that policies inherit -> broker id, or `DEFAULT` for the common default -> the values."""
 
     def inherited(self, policy: Policy) -> Iterator[_Event]:
         """Yield the values that a policy's entities inherit: those of the brokers' common default, and for entities

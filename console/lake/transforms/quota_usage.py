@@ -32,9 +32,9 @@ from console.model import quota
 SECOND = 1_000_000
 HOUR = 3600
 _MINUTE = 60
-"""In seconds, like `HOUR`."""
+"""A minute in seconds."""
 PART_MINUTES = 10
-"""Minutes made by one task."""
+"""Number of minutes of usage that one task makes."""
 PART_SECONDS = PART_MINUTES * _MINUTE
 _BEGINNING = -(1 << 62)
 
@@ -135,7 +135,7 @@ _Scope = tuple[int, str, str | None, str | None]
 
 
 _NO_AMOUNTS = array("d", [0.0] * _MINUTE)
-"""Arrays of floats take a quarter of the memory of lists."""
+"""The amounts of a minute without usage, by second: an array of floats takes a quarter of the memory of a list."""
 
 
 class _Minute:
@@ -193,8 +193,9 @@ PACKED = (
     "cluster_id string, broker_id int, principal string, client_id string, api string, minute bigint, at array<int>, "
     "moved array<bigint>, local_ms array<double>, throttled array<bigint>, longest array<bigint>"
 )
-"""The columns of `packed`, for Spark. minute: since 1970. The lists have an element for each second: at, its place in
-the minute; moved, its bytes; throttled and longest (None: no request of the minute was throttled) of its throttling.
+"""The columns of `packed`, for Spark. minute: in minutes since 1970. The lists have an element for each second: at, its
+place in the minute; moved, its bytes; local_ms, its milliseconds of processing; throttled and longest, the milliseconds
+of throttling in all and of one request (both lists are None if no request of the minute was throttled).
 """
 SECONDS = ("cluster_id", *KIND, "second", "bytes_in", "bytes_out", "local_ms", "throttle_ms_sum", "throttle_ms_max")
 """The columns of REQUEST_1S that `packed` needs."""
@@ -227,7 +228,8 @@ def packed(seconds: pa.Table) -> pa.Table:
 
 
 _Pack = tuple[int, str, str, str, int, range, list[int] | None, list[int] | None]
-"""The columns of `PACKED` of a row; its range in the flat lists instead of the first three."""
+"""A packed row: the columns of `PACKED` after the cluster's id, with the row's range in the flat lists in place of the
+first three lists."""
 
 
 def _packs(table: pa.Table) -> Iterator[tuple[list[int], list[int], list[float], list[_Pack]]]:
@@ -313,7 +315,14 @@ def _tables(rows: Iterator[Row]) -> Iterator[pa.Table]:
 
 
 def _runs(times: list[int], minute: int, at: list[int], places: range) -> Iterable[tuple[int, Sequence[int]]]:
-    """Return the places of a minute's seconds by the limits that hold then: their number in `Limits.of`."""
+    """Return the places of a minute's rows by the limits that hold in their seconds: (index of the limits in the result
+    of `Limits.of`, places).
+
+    Args:
+        times: the times from which each of the limits holds, in microseconds since 1970.
+        at: place -> the second of its row within the minute.
+        places: the places of the rows.
+    """
     since = minute * _MINUTE * SECOND
     now = bisect_right(times, since) - 1
     # Limits seldom change within a minute.
@@ -326,7 +335,11 @@ def _runs(times: list[int], minute: int, at: list[int], places: range) -> Iterab
 
 
 def _waiting(waits: _Waits, of: tuple[_Kind, int], throttled: int, longest: int) -> int:
-    """Return the least number by which the throttled requests of a kind grew in a second."""
+    """Return a lower bound of the number of requests of a kind that were throttled in a second.
+
+    Args:
+        throttled, longest: the milliseconds of throttling in the second: their sum, and the most of one request.
+    """
     if not throttled:
         return 0
     together, most, counted = waits.get(of, (0, 0, 0))
@@ -400,9 +413,9 @@ FIGURES = {
     "throttled": "count(DISTINCT minute) FILTER (WHERE throttle_ms > 0)",
     "pressed": "max(rate_p95_10s) FILTER (WHERE throttle_ms > 0)",
 }
-"""Aggregates of all QUOTA_USAGE's minutes of a scope, as SQL, for a suggestion: the count of minutes with usage and
-with throttling (a minute with usage on two brokers counts once), and the highest 95th percentile among the throttled
-ones.
+"""Aggregates of all QUOTA_USAGE's minutes of a scope, as SQL, for a suggestion: the highest rate, the counts of minutes
+with usage and with throttling (a minute with usage on two brokers counts once), and the highest 95th percentile among
+the throttled minutes.
 """
 
 
@@ -417,7 +430,7 @@ def _judged(
     throttled: int,
     pressed: float | None,
 ) -> tuple[float | None, str]:
-    """Return the suggested limit, or None, and the reason: see `suggestions`."""
+    """Return the suggested limit, None for no suggestion, and the reason: see `suggestions`."""
     peak, whole = _rate(key, highest), key != quota.REQUEST_PERCENTAGE
     if limit is None:
         return None, f"no limit; peak {peak}"
@@ -460,8 +473,8 @@ def suggestions(figures: pa.Table) -> pa.Table:
 
 
 def two_digits_up(value: float, whole: bool) -> float:
-    """Return the next number with two significant digits: 1234 -> 1300. whole: whether it must be an integer of at
-    least 1.
+    """Return a positive value rounded up to two significant digits: 1234 -> 1300. whole: whether to return an integer
+    of at least 1; otherwise the result has at most four decimals.
     """
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     # 0.29 * 100 is not 29: the last of sixteen digits must not round up.

@@ -19,7 +19,7 @@ class ProposedMessages(NamedTuple):
     request: type[Any]
     response: type[Any]
     schema: ModuleType
-    """The module of both and their nested classes."""
+    """The module that defines both classes, and those of their parts."""
 
 
 def _messages(api: str, schema: ModuleType, name: str, suffix: str = "") -> ProposedMessages:
