@@ -7,6 +7,7 @@ bucket itself, there are no copies.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -162,8 +163,12 @@ class S3Files(files.Filesystem):
             return b""
         with self._explained("GET", path):
             if length is None:
-                return bytes(obstore.get(self._store, _key(path)).bytes())
-            return bytes(obstore.get_range(self._store, _key(path), start=start, length=length))
+                found = obstore.get(self._store, _key(path), options={"range": {"offset": start}} if start else None)
+                if found.meta["size"] - start <= files.LARGEST:
+                    return bytes(found.bytes())
+            else:
+                return bytes(obstore.get_range(self._store, _key(path), start=start, length=length))
+        raise OSError(errno.EFBIG, f"it has more than {files.LARGEST >> 30} GiB", path)
 
     def create(self, path: str, data: bytes, *, private: bool = False) -> None:
         """Write a new object; see `Filesystem.create`. The bucket's own permissions decide who may read it."""
