@@ -261,15 +261,16 @@ class _Index:
 
     def explained(self, claims: Sequence[Claim]) -> list[_Places]:
         """Return the symptoms that each claim explains. Most predictions are the same objects as in the last call."""
-        known = self._known
-        predicted = [claim.predicted for claim in claims]
-        ids = [*map(id, predicted)]
-        for each, number in zip(predicted, ids, strict=True):
-            if number not in known:  # keep the object in the entry, so that no other one gets its id
-                known[number] = each, _explained(each, self)
-        if len(known) > 2 * len(ids) + _MOST_LOST:
-            known = self._known = {number: known[number] for number in ids}
-        return [known[number][1] for number in ids]
+        found: list[_Places] = []
+        for claim in claims:
+            predicted = claim.predicted
+            known = self._known.get(id(predicted))
+            if known is None:  # keep the object in the entry, so that no other one gets its id
+                known = self._known[id(predicted)] = predicted, _explained(predicted, self)
+            found.append(known[1])
+        if len(self._known) > 2 * len(claims) + _MOST_LOST:
+            self._known = {id(claim.predicted): self._known[id(claim.predicted)] for claim in claims}
+        return found
 
 
 _index = remembered(_Index)

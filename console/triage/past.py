@@ -4,6 +4,7 @@ that were deleted prematurely. Pure.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -16,7 +17,7 @@ from console.model.acl import LITERAL, PREFIXED, Acl, acl_differences
 from console.model.authorizer import WILDCARD, Pattern, pattern_of, patterns_on, within_whole
 from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.cluster import Partition, Topic, partition_in
-from console.model.codes import BROKER, TOPIC, AclResourceType, PatternType, Permission
+from console.model.codes import BROKER, DYNAMIC_BROKER_CONFIG, TOPIC, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource, is_override, own_value, text_in, topic_resource
 from console.model.inheritance import by_broker
 from console.model.numbers import long_number
@@ -132,6 +133,20 @@ class Cut(NamedTuple):
     """The time at which kac saw the change reverted, or a retention as long as before."""
 
 
+class LeadersLimit(NamedTuple):
+    """A retention that topics inherit from one broker, and that is shorter there than on every other broker."""
+
+    broker: int
+    key: str
+    """The broker's key, such as ``log.retention.ms``."""
+    value: str
+    """In the unit of the topic's key, as `others`."""
+    others: str
+    """The shortest value of the other brokers."""
+    is_dynamic: bool
+    """Whether it is an override of the broker, which kac can unset, rather than a line of its file."""
+
+
 class Loss(NamedTuple):
     """Records of a partition that were deleted prematurely."""
 
@@ -149,6 +164,8 @@ class Loss(NamedTuple):
     """Whether the retention may well have deleted them, before groups at work (`unread`) had read them."""
     is_old: bool = False
     """Whether the next record of such a group is known to have been nearly as old as the time limit (`NEARLY`)."""
+    limit: LeadersLimit | None = None
+    """The retention of the leader alone that deleted them; None if the brokers agree, or the topic has its own."""
 
 
 class AclChange(NamedTuple):
@@ -582,6 +599,10 @@ def _loss(jump: Jump, poll: Poll, cut: Cut | None, unread: Mapping[str, int] | N
     # deletes the records that it has read.
     if not is_new or jump.topic.endswith(PURGED) or unread == {}:
         return None
+    own = _limit_of_leader(jump, poll.snapshot)
+    if own is not None:
+        why = f"broker {own.broker}, the leader, has {own.key}={own.value}; the other brokers keep records up to"
+        return Loss(jump, f"{why} {own.others}", None, unread, limit=own)
     why = _too_early(jump, poll)
     if why:
         return Loss(jump, why, None, unread)
@@ -590,6 +611,34 @@ def _loss(jump: Jump, poll: Poll, cut: Cut | None, unread: Mapping[str, int] | N
         return None
     is_old = _is_old(jump, slow, limits, poll.snapshot)
     return Loss(jump, retention_text(limits), None, slow, is_rightful=True, is_old=is_old)
+
+
+def _limit_of_leader(jump: Jump, snapshot: Snapshot) -> LeadersLimit | None:
+    """Return the retention of the partition's leader that is shorter than those of all other brokers; None if there is
+    none, or the topic has its own. kac reads a topic's values from one broker: the leader deletes by its own.
+    """
+    topic, configs = snapshot.topics.get(jump.topic), snapshot.configs.get(topic_resource(jump.topic))
+    partition = partition_in(topic, jump.partition)
+    if topic is None or topic.internal or configs is None or partition is None:
+        return None
+    for key in RETENTION:
+        if own_value(configs.get(key), topic_resource(jump.topic)) is not None:
+            continue
+        values = by_broker(snapshot, key)
+        mine = values.pop(partition.leader, None)
+        if mine is None or mine.value is None or not values:
+            continue
+        if all(_is_tighter(key, each.value, mine.value) for each in values.values()):
+            others = min((each.value or "" for each in values.values()), key=lambda text: _length(key, text))
+            dynamic = mine.source == DYNAMIC_BROKER_CONFIG
+            return LeadersLimit(partition.leader, mine.name or key, mine.value, others, dynamic)
+    return None
+
+
+def _length(key: str, value: str) -> float:
+    """Return a limit as a number, infinity for none; 0 for a policy."""
+    number = long_number(value)
+    return 0 if key == RETENTION[2] or number is None else number if number >= 0 else math.inf
 
 
 def _is_old(jump: Jump, groups: Mapping[str, int], limits: Mapping[str, int], snapshot: Snapshot) -> bool:
@@ -668,15 +717,14 @@ def is_used(group: str, place: tuple[str, int], snapshot: Snapshot) -> bool:
     return lag is not None and any(each.member for each in lag.partitions if (each.topic, each.partition) == place)
 
 
-def losses_by_change(past: Past) -> Mapping[ConfigChange | str, tuple[Loss, ...]]:
-    """Return the losses before their time, grouped: those of one change; those without a known change by topic, under
-    its name.
+def losses_by_reason(past: Past) -> Mapping[ConfigChange | LeadersLimit | str, tuple[Loss, ...]]:
+    """Return the losses before their time, grouped: those of one change; those of one broker's retention; the others by
+    topic, under its name.
     """
-    found: dict[ConfigChange | str, list[Loss]] = {}
+    found: dict[ConfigChange | LeadersLimit | str, list[Loss]] = {}
     for each in past.losses:
-        if each.is_rightful:
-            continue
-        found.setdefault(each.change if each.change is not None else each.jump.topic, []).append(each)
+        if not each.is_rightful:
+            found.setdefault(each.change or each.limit or each.jump.topic, []).append(each)
     return {cause: tuple(losses) for cause, losses in found.items()}
 
 

@@ -54,9 +54,11 @@ def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
     )
 
 
-DELIVERIES_SECONDS = 150.0
-"""Seconds for which the start offset of a share group may stand at a record: by default brokers deliver a record five
-times (group.share.delivery.count.limit), and lock it for 30 s each time (group.share.record.lock.duration.ms)."""
+DELIVERIES, DELIVERY_SECONDS = 5, 30.0
+"""By default brokers deliver a record of a share group five times (group.share.delivery.count.limit), and lock it for
+30 s each time (share.record.lock.duration.ms). For so long the start offset may stand at a record."""
+LEAST_SECONDS = 30.0
+"""The shortest such time that counts."""
 
 
 class Reading(NamedTuple):
@@ -73,14 +75,21 @@ class Reading(NamedTuple):
     """Whether some rule examines the group further, as rules do with few groups."""
 
 
-def reading_of(group: Group, lag: GroupLag | None, trend: LagTrend | None, *, had_members: bool) -> Reading:
-    """Return a group's offsets, split into those that a client reads from and those left behind."""
+def reading_of(
+    group: Group, lag: GroupLag | None, trend: LagTrend | None, *, had_members: bool, locked: float | None = None
+) -> Reading:
+    """Return a group's offsets, split into those that a client reads from and those left behind.
+
+    Args:
+        locked: seconds for which a share group locks a record, if its own config says it.
+    """
     left = left_behind(group, lag, trend, had_members=had_members) if lag is not None else frozenset[Place]()
     if lag is not None and left:
         lag = replace(lag, partitions=tuple(each for each in lag.partitions if place(each) not in left))
     read = what_is_read(trend, left) if trend is not None else None
     if read is not None and read.stuck and group.type == SHARE:
-        long = tuple(each for each in read.stuck if read.partitions[each].still >= DELIVERIES_SECONDS)
+        least = max(LEAST_SECONDS, DELIVERIES * (DELIVERY_SECONDS if locked is None else locked))
+        long = tuple(each for each in read.stuck if read.partitions[each].still >= least)
         read = replace(read, stuck=long)
     is_odd = bool(left) or (read is not None and (group.is_vacant or bool(read.stuck)))
     return Reading(group, left, lag, read, is_odd)

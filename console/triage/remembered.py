@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import compress
 from operator import is_not
@@ -100,7 +100,8 @@ class RememberedAmong(Generic[K, R]):
         now = (names, *tables)
         last = self._last
         if last is None or tuple(common) != last.common:
-            results = {name: self._function(*_arguments(name, now), *common) for name in names}
+            look = _lookups(now)
+            results = {name: self._function(*[get(name) for get in look], *common) for name in names}
         else:
             results = self._updated(last, now, common)
         self._last = _Call(now, tuple(common), results)
@@ -109,11 +110,14 @@ class RememberedAmong(Generic[K, R]):
     def _updated(self, last: _Call[K, R], now: tuple[Table[K], ...], common: Sequence[object]) -> dict[K, R]:
         touched = set().union(*map(_differing, last.tables, now))
         known, names = last.results, now[0]
-        changed = {
-            name: self._function(*_arguments(name, now), *common)
-            for name in touched
-            if name in names and (name not in known or [*_arguments(name, now)] != [*_arguments(name, last.tables)])
-        }
+        look, look_before = _lookups(now), _lookups(last.tables)
+        changed = {}
+        for name in touched:
+            if name not in names:
+                continue
+            arguments = [get(name) for get in look]
+            if name not in known or arguments != [get(name) for get in look_before]:
+                changed[name] = self._function(*arguments, *common)
         if [*names] != [*known]:
             return {name: changed[name] if name in changed else known[name] for name in names}
         return known | changed if changed else known
@@ -127,8 +131,9 @@ class _Call(NamedTuple, Generic[K, R]):
     results: dict[K, R]
 
 
-def _arguments(name: K, tables: Iterable[Table[K]]) -> Iterator[object]:
-    return (name in each if isinstance(each, frozenset) else each.get(name) for each in tables)
+def _lookups(tables: Iterable[Table[K]]) -> Sequence[Callable[[K], object]]:
+    """Return for each table the function that returns a part's entry."""
+    return [each.__contains__ if isinstance(each, frozenset) else each.get for each in tables]
 
 
 def _differing(old: Table[K], new: Table[K]) -> Iterable[K]:

@@ -13,11 +13,12 @@ from console.lint.acceptance import Acceptance
 from console.model import quorum as model_quorum
 from console.model import transactions
 from console.model.cluster import Group, GroupLag, LogRange, Partition, Topic
+from console.model.codes import GROUP
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
 from console.model.mirror import Beat, Flow, is_silent
-from console.model.numbers import time_of
+from console.model.numbers import long_number, time_of
 from console.model.observed_logs import Newest
 from console.model.observers import not_in_sync
 from console.model.parts import Part
@@ -466,7 +467,9 @@ def _read_groups(snapshot: Snapshot) -> _ReadGroups:
     # An earlier trend of a lag that can't be read now does not show the present.
     unread = frozenset(each.entity for each in snapshot.failures if each.part == LAG_UNREAD)
     return _read_groups_symptoms(
-        _each_group.of(snapshot.groups, snapshot.lags, snapshot.lag_trends, snapshot.had_members, unread)
+        _each_group.of(
+            snapshot.groups, snapshot.lags, snapshot.lag_trends, snapshot.had_members, unread, _locks(snapshot.configs)
+        )
     )
 
 
@@ -477,11 +480,22 @@ def _read_groups_symptoms(read: Mapping[str, tuple[Reading, _Keyed]]) -> _ReadGr
     )
 
 
+@remembered
+def _locks(configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, float]:
+    """Return share group -> the seconds for which its own config locks a record."""
+    values = ((of, each.get(_LOCK)) for of, each in configs.items() if of.type == GROUP)
+    known = {of.name: long_number(entry.value) for of, entry in values if entry is not None}
+    return {name: value / 1000 for name, value in known.items() if value is not None}
+
+
+_LOCK = "share.record.lock.duration.ms"
+
+
 def _group_symptoms(
-    group: Group, lag: GroupLag | None, trend: LagTrend | None, had_members: bool, unread: bool
+    group: Group, lag: GroupLag | None, trend: LagTrend | None, had_members: bool, unread: bool, locked: float | None
 ) -> tuple[Reading, _Keyed]:
     """Return a group's reading, and its symptoms: offsets that are left over are not a problem."""
-    reading = reading_of(group, lag, trend, had_members=had_members)
+    reading = reading_of(group, lag, trend, had_members=had_members, locked=locked)
     return reading, tuple(((each.name, each.subject), each) for each in _wrong_with(reading, unread=unread))
 
 

@@ -637,6 +637,21 @@ def test_a_silence_with_replicas_that_leave_is_trouble_at_once() -> None:
     assert (silent.severity, silent.certainty) == (Severity.CRITICAL, Certainty.LIKELY)
 
 
+def test_leaders_do_not_go_back_to_a_broker_that_answers_slowly() -> None:
+    skewed = triage._skewed(triage.healthy(), 0)
+
+    def poll(tick: int) -> Poll:
+        took = {1: 0.01, 2: 0.01, 3: 0.8 if tick > 10 else 0.01}
+        return Poll(triage.START + tick * triage.TICK, skewed, took=took)
+
+    observations = begin(poll(0))
+    for tick in range(1, 25):
+        observations = after(observations, poll(tick))
+    steps = {each.claim.cause: each.claim.next for each in diagnose(observations).causes}
+    assert "broker-slow" in steps
+    assert [(each.command, "it answers slowly" in each.text) for each in steps["leader-skew"]] == [("", True)]
+
+
 @pytest.mark.parametrize("ails", ["", "flaps", "disk"])
 def test_leaders_go_back_only_to_a_broker_that_is_well(ails: str) -> None:
     """Broker 3 leads nothing; it went away four times before, or one of its disks failed."""

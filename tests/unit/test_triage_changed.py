@@ -490,6 +490,7 @@ ADDING = (Reassignment("orders", 0, (1, 2, 3, 4), (3, 4), (1, 2)),)
         (placed(1, 2, 3, 4, isr=(1, 2)), placed(3, 4), "2", (), "", ""),  # both places while it moved
         (placed(1, 2, 3, 4, isr=(1, 2)), placed(3, 4), "2", ADDING, "", ""),
         (placed(1, 2, 3), placed(1, 3, 5), "2", (), "are in one rack: without it they are gone", ""),
+        (placed(1), placed(1, 3), "1", (), "are in one rack: without it they are gone", ""),
         (placed(1, 3, 5), placed(3, 1), "1", (), "", ""),  # it was in one before
     ],
 )
@@ -531,6 +532,23 @@ def test_a_move_that_no_list_showed_takes_away_what_it_added(
     observations = watched(change, WHEN + 8, before=change(base, 0))
     found = [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
     assert bool(found) is is_named
+
+
+@pytest.mark.parametrize(("leader", "is_rescue"), [(-1, True), (1, False)])
+def test_an_unclean_election_that_is_allowed_for_a_topic_without_a_leader_is_a_rescue(
+    leader: int, *, is_rescue: bool
+) -> None:
+    def set_to(value: str, until: int) -> Change:
+        def change(snapshot: Snapshot, tick: int) -> Snapshot:
+            known = topic_configs(unclean_leader_election_enable=value)(snapshot, tick)
+            return test_triage.first_of_orders(known, leader=leader if tick <= until else 1)
+
+        return change
+
+    (claim,) = seen(set_to("false", WHEN), set_to("true", WHEN + 3), ticks=40)
+    assert (claim.severity is Severity.INFO) is is_rescue
+    assert any(step.edits for step in claim.next) is not is_rescue
+    assert any("is over: orders/0 had no leader" in step.text for step in claim.next) is is_rescue
 
 
 EXTERNAL = "listener.name.external.max.connections"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from console.answers.triage import exit_code, text_lines
 from console.model import cluster
 from console.model.acl import Acl
-from console.model.codes import ConfigSource
+from console.model.codes import DYNAMIC_GROUP_CONFIG, ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.lag_trend import trend_after
 from console.model.observed_logs import Fall, ObservedLogs
@@ -23,6 +23,7 @@ from console.plan.group_forecast import forecast
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.readers import left_behind
+from console.triage.share_beginnings import share_group_config
 from console.triage.symptoms import Poll, Subject
 from console.triage.trouble import troubles
 from tests.support import samples
@@ -714,10 +715,18 @@ def test_names_that_change_at_each_start_are_no_release() -> None:
 
 
 @pytest.mark.parametrize(
-    ("type_", "ticks", "is_stuck"), [("consumer", 10, True), ("share", 10, False), ("share", 35, True)]
+    ("type_", "lock_ms", "ticks", "is_stuck"),
+    [
+        ("consumer", None, 10, True),
+        ("share", None, 10, False),
+        ("share", None, 35, True),
+        ("share", "15000", 14, False),
+        ("share", "15000", 20, True),
+        ("share", "60000", 35, False),
+    ],
 )
 def test_a_share_group_stands_at_a_record_until_its_deliveries_are_used_up(
-    type_: str, ticks: int, *, is_stuck: bool
+    type_: str, lock_ms: str | None, ticks: int, *, is_stuck: bool
 ) -> None:
     """A share group is stuck only after its deliveries of a record are used up: its start offset moves once the first
     record is done, while members work on later records.
@@ -725,6 +734,9 @@ def test_a_share_group_stands_at_a_record_until_its_deliveries_are_used_up(
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         now = moved(snapshot, {0: (100, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
+        if lock_ms is not None:
+            own = samples.config_set({"share.record.lock.duration.ms": lock_ms}, DYNAMIC_GROUP_CONFIG)
+            now = replace(now, configs={**now.configs, share_group_config("billing"): own})
         return replace(now, groups={"billing": replace(now.groups["billing"], type=type_)})
 
     found = diagnose(watched(change, ticks, before=change(healthy(), 0)))

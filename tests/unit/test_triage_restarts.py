@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from console.model.cluster import LogDir, QuorumReplica, ReplicaSize, ReplicaSizes
 from console.model.config import topic_resource
-from console.model.severity import Severity
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import Observations, after, begin
@@ -359,6 +359,28 @@ def test_a_broker_that_answered_and_heard_nothing_of_controllers_did_not_stop_in
         assert (name, severity) == ("broker-restarting", "info")
     assert watch.poll(40, fenced=3)[-1].causes[0].claim.cause == name
     assert watch.poll(3)[-1].is_calm
+
+
+@pytest.mark.parametrize(("silent_for", "certainty"), [(9, Certainty.LIKELY), (0, Certainty.CERTAIN)])
+def test_a_rack_that_answers_until_it_is_fenced_has_lost_the_controllers(silent_for: int, certainty: Certainty) -> None:
+    """Brokers 2, 4 and 6 are one rack. They fetched the metadata log last so long before they were fenced."""
+    base, fenced_at = healthy(brokers=6, racks=2), 20
+
+    def poll(second: int) -> Poll:
+        now, at = now_ms(0) + 1000 * second, START + second * SECOND
+        last = min(now, now_ms(0) + 1000 * (fenced_at - silent_for))
+        voters = tuple(QuorumReplica(n, 100, 0, now, now) for n in (1, 3, 5))
+        followers = tuple(QuorumReplica(n, 100, 0, last, last) for n in (2, 4, 6))
+        known = with_quorum(base, leader_id=1, voters=voters, observers=followers)
+        known = without_broker(known, (2, 4, 6)) if second >= fenced_at else known
+        return Poll(at, replace(known, read_at=dict.fromkeys(PARTS, at)))
+
+    observations = begin(poll(0))
+    for second in range(1, 40):
+        observations = after(observations, poll(second))
+    (claim,) = [each.claim for each in diagnose(observations).causes if each.claim.cause == "rack-down"]
+    assert (claim.certainty, "while they answered" in claim.title) == (certainty, silent_for == 9)
+    assert ("the controllers" in claim.next[0].text) is (silent_for == 9)
 
 
 def test_a_crash_is_no_way_to_the_controllers_that_is_cut() -> None:

@@ -305,6 +305,19 @@ def test_what_no_reader_misses_was_perhaps_deleted_on_purpose(
     assert ("not read" in " ".join(each.fact for each in claim.evidence)) is (committed == 40)
 
 
+@pytest.mark.parametrize(("policy", "is_table"), [("delete", True), ("compact,delete", False)])
+def test_keys_of_a_table_are_lost_although_its_group_had_read_them(policy: str, *, is_table: bool) -> None:
+    verdict = diagnose(
+        observed(
+            {0: {ORDERS: {"cleanup.policy": "compact"}}, 3: {ORDERS: {"cleanup.policy": policy}}},
+            {4: LogOffsets(50, 900, 900)},
+        )
+    )
+    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
+    assert any("start again from its beginning" in each.fact for each in claim.evidence) is is_table
+    assert (claim.severity is Severity.HIGH) is is_table
+
+
 @pytest.mark.parametrize(("usable", "is_put_back"), [(80, False), (500, True)])
 def test_a_retention_that_rescues_a_full_disk_is_not_put_back(usable: int, *, is_put_back: bool) -> None:
     """The disk is nearly full until the shorter retention frees it."""
@@ -320,6 +333,46 @@ def test_a_retention_that_rescues_a_full_disk_is_not_put_back(usable: int, *, is
     (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
     assert bool(claim.next[0].edits) is is_put_back
     assert ("was nearly full" in claim.next[0].text) is not is_put_back
+
+
+@pytest.mark.parametrize(
+    ("own", "command", "is_of_leader"),
+    [
+        ({config.broker_resource(1): {"log.retention.ms": "5000"}}, "unset broker 1 log.retention.ms", True),
+        ({config.broker_resource(1): {"log.retention.bytes": "4096"}}, "unset broker 1 log.retention.bytes", True),
+        ({config.broker_resource(2): {"log.retention.ms": "5000"}}, "", False),
+        ({config.CLUSTER_DEFAULT: {"log.retention.ms": "5000"}}, "", False),
+        ({config.broker_resource(1): {"log.retention.ms": "5000"}, ORDERS: {"retention.ms": "86400000"}}, "", False),
+    ],
+    ids=["time", "size", "another broker's", "every broker's", "the topic has its own"],
+)
+def test_a_leader_that_alone_keeps_records_for_less_time_deleted_them(
+    own: Own, command: str, *, is_of_leader: bool
+) -> None:
+    """The settings stood before kac was opened; kac reads the topic's values from another broker."""
+    verdict = diagnose(observed({0: own}, CUT))
+    found = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
+    if is_of_leader:
+        (claim,) = found
+        assert (claim.subject.broker, claim.certainty) == (1, Certainty.LIKELY)
+        assert "broker 1, the leader, has log.retention" in " ".join(each.fact for each in claim.evidence)
+        assert [command_of(edit) for edit in claim.next[0].edits] == [command]
+    else:
+        assert not any(claim.subject.broker for claim in found)
+
+
+@pytest.mark.parametrize("usable", [80, 500])
+def test_a_short_retention_that_another_client_sets_on_a_full_disk_may_be_meant(usable: int) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        cut = triage.kept_for(snapshot, 1_000 if tick >= 3 else triage.DAY_MS)
+        dirs = {broker: (samples.held(("orders", 0, 900), total=1_000, usable=usable),) for broker in (1, 2, 3)}
+        return replace(triage.moved(cut, {0: (95, 100)}), log_dirs=dirs)
+
+    verdict = diagnose(triage.watched(change, before=change(triage.healthy(), 0), facts=triage._whole_logs))
+    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "changed-lately"]
+    is_full = usable == 80
+    assert (claim.severity is Severity.INFO) is is_full
+    assert any(step.edits for step in claim.next) is not is_full
 
 
 def test_jumps_that_are_not_kept_are_not_examined_again() -> None:

@@ -118,20 +118,30 @@ def _racks(observations: Observations) -> dict[str, frozenset[int]]:
 
 
 def _rack_down(observations: Observations) -> Iterator[cause.Claim]:
+    lost = _lost_controllers(observations)
     for rack, brokers in _racks(observations).items():
         ids = ", ".join(map(str, sorted(brokers)))
+        is_cut_off = brokers <= lost
         yield cause.Claim(
             cause="rack-down",
             subject=symptoms.Subject(rack=rack),
             severity=_severity(observations, *brokers),
-            certainty=Certainty.CERTAIN,
-            title=f"all brokers of rack {rack} are down",
+            certainty=Certainty.LIKELY if is_cut_off else Certainty.CERTAIN,
+            title=f"all brokers of rack {rack} were fenced while they answered: the controllers do not hear them"
+            if is_cut_off
+            else f"all brokers of rack {rack} are down",
             since=observations.since(symptoms.Symptom(symptoms.BROKER_GONE, symptoms.Subject(broker=min(brokers)))),
             evidence=(
                 cause.Evidence(f"brokers {ids} are fenced, all of rack {rack}; other racks answer", "DescribeCluster"),
             ),
             predicted=_follows(*brokers),
-            next=(cause.Next(f"look at rack {rack}: power, network, its zone"),),
+            next=(
+                cause.Next(
+                    f"look at the network between rack {rack} and the controllers"
+                    if is_cut_off
+                    else f"look at rack {rack}: power, network, its zone"
+                ),
+            ),
         )
 
 
@@ -844,7 +854,7 @@ def _ails(observations: Observations, broker: int) -> str:
         return "a log directory of it failed"
     if any(each.subject.broker == broker for each in observations.of(symptoms.VIEWS_DISAGREE)):
         return "it does not know what the cluster decided"
-    return ""
+    return "it answers slowly" if broker in observations.late else ""
 
 
 def _elects(snapshot: Snapshot) -> bool:
@@ -908,7 +918,7 @@ CAUSES = (
         reads="DescribeCluster, Metadata, refused connections; the brokers' racks",
         takes=(
             "certain: all brokers of a rack of two or more are down, and another rack answers. Before Kafka 4.0 only "
-            "brokers count that kac has seen running"
+            "brokers count that kac has seen running. Likely: they answered until they were fenced"
         ),
     ),
     cause.CauseRule(

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from console.model import changes, codes
-from console.model.broker_keys import listener_base
+from console.model.broker_keys import TOPIC_SYNONYMS, listener_base
 from console.model.cluster import Group, Topic
 from console.model.config import ConfigResource, topic_resource
 from console.model.coordinators import OFFSETS
@@ -32,6 +32,7 @@ from console.plan.edits import CommitOffset
 from console.plan.values import items_of
 from console.triage import cause, dependencies
 from console.triage import symptoms as triage_symptoms
+from console.triage.causes.records import nearly_full
 from console.triage.changed_places import owner_of
 from console.triage.config_changes import HIDDEN
 from console.triage.connection_limits import CONNECTION_LIMITS, NEW_CONNECTIONS
@@ -40,6 +41,7 @@ from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
 from console.triage.judged_changes import KEPT, JudgedChange, Versions
 from console.triage.observations import Interval, Observations
+from console.triage.past import RETENTION
 from console.triage.remembered import remembered, remembered_by
 from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
@@ -1084,7 +1086,8 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     if first.from_file:
         name = _brokers_of(made.parts)
     risks = dict.fromkeys(risk for each in made.parts for risk in each.risks)
-    certainty = _certainty(made, observations.last.snapshot)
+    rescue = _rescue(made, observations)
+    certainty = Certainty.POSSIBLE if rescue else _certainty(made, observations.last.snapshot)
     # A config, a quota or a credential affects many entities: it must not displace the cause that a symptom itself
     # shows.
     is_shown = certainty is Certainty.CERTAIN or bool(made.silent or made.slower)
@@ -1096,13 +1099,14 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     return cause.Claim(
         cause="changed-lately",
         subject=subject,
-        severity=_severity(made, certainty, beside=beside),
+        severity=_severity(made, certainty, rescue, beside=beside),
         certainty=certainty,
         title=f"{name}: {_effect(made, standing)}",
         since=made.at,
         evidence=(
             *dict.fromkeys(cause.Evidence(_said(each), _source(each)) for each in made.parts[:_MOST_SAID]),
             *(cause.Evidence(risk.text, f"the rule {risk.name} of plans") for risk in risks),
+            *((cause.Evidence(f"{rescue}: the change may be meant to help", "events before it"),) if rescue else ()),
             *_why(made, observations.last.snapshot),
             *(
                 cause.Evidence(
@@ -1113,7 +1117,11 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
             ),
         ),
         predicted=_predicted(made.suffers, observations),
-        next=tuple(_ways_back(made, observations)),
+        next=(
+            (cause.Next(f"take it back once that is over: {rescue}"),)
+            if rescue
+            else tuple(_ways_back(made, observations))
+        ),
         beside=beside,
         alone=not made.has_effect or (bool(made.slower) and not made.suffers.hit),
         fills=not made.by_rule,
@@ -1121,7 +1129,34 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     )
 
 
-def _severity(made: _Made, certainty: Certainty, *, beside: bool) -> Severity:
+_RESCUED = timedelta(minutes=10)
+"""Time after an outage within which a change that may end it is taken for a rescue."""
+
+
+def _rescue(made: _Made, observations: Observations) -> str:
+    """Return the trouble that a change with a risk seems to relieve, on purpose; "" if none is known."""
+    for each in made.parts if not made.has_effect else ():
+        about, key = each.place.about, each.place.key
+        topic = about.name if isinstance(about, ConfigResource) and about.type == codes.TOPIC else None
+        if key == topic_risks.UNCLEAN and each.became == "true":
+            for subject, intervals in observations.intervals_of(triage_symptoms.LEADERLESS).items():
+                ended = intervals[-1].ended
+                if topic in (subject.topic, None) and (ended is None or ended > each.after - _RESCUED):
+                    return f"{subject.topic}/{subject.partition} {'has' if ended is None else 'had'} no leader"
+        if key in _RETENTION:
+            known = observations.last.snapshot.topics
+            full = nearly_full(observations, frozenset([topic] if topic is not None else known))
+            if full is not None:
+                return f"{full.dir} of broker {full.broker} is or was nearly full"
+    return ""
+
+
+_RETENTION = frozenset({*RETENTION, *(each.name for key in RETENTION for each in TOPIC_SYNONYMS[key])})
+
+
+def _severity(made: _Made, certainty: Certainty, rescue: str, *, beside: bool) -> Severity:
+    if rescue:
+        return Severity.INFO
     about = made.parts[0].place.about
     if certainty is Certainty.POSSIBLE and isinstance(about, changes.TopicTarget) and not made.has_effect:
         # The reset of a Kafka Streams application that stopped deletes such topics.
@@ -1466,7 +1501,7 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
         case changes.TopicTarget(name=topic):
             return _way_back_of_topic(made, topic, observations.last.snapshot)
         case changes.MoveTarget(topic=topic):
-            return _placed_back(first, topic)
+            return _placed_back(first, topic, observations.last.snapshot)
         case changes.ScramUser(user=user):
             return cause.Next(f"set a password for {user} again: no broker has kept the former one")
         case changes.BrokerTarget(id=number) if first.place.key == ADDRESS:
@@ -1480,12 +1515,15 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
     return None
 
 
-def _placed_back(change: JudgedChange, topic: str) -> cause.Next:
+def _placed_back(change: JudgedChange, topic: str, snapshot: Snapshot) -> cause.Next:
     """Return the step for a topic that has fewer replicas, or all of them in one rack."""
     was, became = (len((each or "").split(",")) for each in (change.was, change.became))
     if became < was:
         return cause.Next("give it the former number of replicas", f"replication topic {topic} {was}")
-    return cause.Next(f"move its replicas back to brokers of several racks, as {change.was}")
+    racks = {str(each.id): each.rack for each in snapshot.cluster.brokers}
+    if len({racks.get(each) for each in (change.was or "").split(",")}) > 1:
+        return cause.Next(f"move its replicas back to brokers of several racks, as {change.was}")
+    return cause.Next(f"move a replica of each partition of {topic} to a broker of another rack")
 
 
 def _way_back_of_topic(made: _Made, topic: str, snapshot: Snapshot) -> cause.Next | None:

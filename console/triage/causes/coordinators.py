@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.severity import Certainty, Severity
 from console.triage import cause, symptoms
 from console.triage.folding import FEW
@@ -27,6 +28,14 @@ def _coordinators(observations: Observations) -> Iterator[cause.Claim]:
             yield _coordinator(observations, some, symptoms.Subject(topic=topic))
 
 
+_UNABLE = {
+    OFFSETS: "its groups can't commit",
+    TRANSACTIONS: "its transactional producers can't begin or end a transaction",
+    SHARES: "its share groups can't read",
+}
+"""Coordinators' topic -> the effect on its clients."""
+
+
 def _coordinator(observations: Observations, some: list[symptoms.Symptom], subject: symptoms.Subject) -> cause.Claim:
     place = f"{subject.topic}/{subject.partition}" if subject.partition is not None else subject.topic
     what = f"{place} has no leader" if len(some) == 1 else f"{len(some)} partitions of {place} have no leader"
@@ -36,7 +45,7 @@ def _coordinator(observations: Observations, some: list[symptoms.Symptom], subje
         subject=subject,
         severity=Severity.CRITICAL,
         certainty=Certainty.CERTAIN,
-        title=f"{what}: its groups can't commit",
+        title=f"{what}: {_UNABLE.get(subject.topic or '', _UNABLE[OFFSETS])}",
         since=earliest(map(observations.since, some)),
         evidence=(cause.Evidence(f"{what}; replicas on {', '.join(map(str, replicas))}", "Metadata"),),
         predicted=(

@@ -10,16 +10,18 @@ from itertools import islice
 from msgspec.structs import replace
 
 from console.model import transactions
+from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.changes import TopicTarget
 from console.model.cluster import Topic, partition_in
-from console.model.config import topic_resource
+from console.model.config import broker_resource, topic_resource
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
 from console.model.numbers import LONG_MAX, first_few, plural, time_of, time_of_day
 from console.model.observed_logs import Place
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
+from console.model.system_topics import COMPACT
 from console.plan.amounts import measured_time
-from console.plan.edits import SetConfig
+from console.plan.edits import SetConfig, UnsetConfig
 from console.triage import cause as triage_cause
 from console.triage import past, symptoms
 from console.triage.changed_places import changed_place, undo
@@ -341,12 +343,14 @@ def _none_hangs(observations: Observations) -> str:
 
 
 def _deleted(observations: Observations) -> Iterator[triage_cause.Claim]:
-    for cause, losses in past.losses_by_change(observations.past).items():
-        if isinstance(cause, str):
-            yield _unexplained_loss(cause, losses)
+    for reason, losses in past.losses_by_reason(observations.past).items():
+        if isinstance(reason, str):
+            yield _unexplained_loss(reason, losses)
+        elif isinstance(reason, past.LeadersLimit):
+            yield _loss_by_leader(observations, reason, losses)
         else:
-            is_past = past.is_mended(cause, losses, observations.past, observations.last.snapshot)
-            yield _loss_by_change(observations, cause, losses, is_past=is_past)
+            is_past = past.is_mended(reason, losses, observations.past, observations.last.snapshot)
+            yield _loss_by_change(observations, reason, losses, is_past=is_past)
 
 
 def _overtaken(observations: Observations) -> Iterator[triage_cause.Claim]:
@@ -445,7 +449,7 @@ def _nearly_overtaken(observations: Observations) -> Iterator[triage_cause.Claim
 def _keep_longer(observations: Observations, topic: str) -> triage_cause.Next:
     """Return the step to keep a topic's records for longer: an edit if only one limit can be the reason."""
     limits = [(key, limit) for key, limit in past.retention_of(topic, observations.last.snapshot).items() if limit]
-    full = _nearly_full(observations, frozenset({topic}))
+    full = nearly_full(observations, frozenset({topic}))
     if full is not None:
         return triage_cause.Next(
             f"make space for more records first: {full.dir} of broker {full.broker} is or was nearly full; until then "
@@ -479,6 +483,48 @@ def _unexplained_loss(topic: str, losses: tuple[past.Loss, ...]) -> triage_cause
     )
 
 
+def _loss_by_leader(
+    observations: Observations, limit: past.LeadersLimit, losses: tuple[past.Loss, ...]
+) -> triage_cause.Claim:
+    topics = sorted({each.jump.topic for each in losses})
+    full = nearly_full(observations, frozenset(topics))
+    return _loss(
+        symptoms.Subject(broker=limit.broker, entity=limit.key),
+        losses,
+        title=f"{first_few(topics)}: {_lost(losses):,} offsets were deleted by {limit.key} of broker {limit.broker}",
+        evidence=(
+            _most_lost(losses),
+            *_not_read(losses),
+            triage_cause.Evidence(losses[0].why, "DescribeConfigs"),
+            triage_cause.Evidence("a request (DeleteRecords) is the other possibility", "brokers' request logs"),
+        ),
+        severity=Severity.HIGH if _is_missed(losses, observations.last.snapshot) else Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        next=(
+            triage_cause.Next(
+                f"make space first: {full.dir} of broker {full.broker} is or was nearly full, and the shorter "
+                "retention frees it"
+            )
+            if full is not None
+            else triage_cause.Next(
+                "give the broker the retention of the others",
+                edits=(UnsetConfig(broker_resource(limit.broker), limit.key),),
+            )
+            if limit.is_dynamic
+            else triage_cause.Next(
+                f"give the broker the retention of the others: take {limit.key} out of its file, and restart it"
+            ),
+        ),
+    )
+
+
+_POLICIES = frozenset({past.RETENTION[2], *(each.name for each in TOPIC_SYNONYMS[past.RETENTION[2]])})
+_KEYS_LOST = triage_cause.Evidence(
+    "the topic was compacted: keys without a newer record are gone for readers that start again from its beginning",
+    "DescribeConfigs",
+)
+
+
 def _loss_by_change(
     observations: Observations, change: past.ConfigChange, losses: tuple[past.Loss, ...], *, is_past: bool
 ) -> triage_cause.Claim:
@@ -490,13 +536,15 @@ def _loss_by_change(
     first = min(losses, key=lambda each: each.jump.at)
     title = f"{first_few(topics)}: {_lost(losses):,} offsets were deleted before their time"
     # If all groups had read the records, probably an operator or a program deleted them on purpose; so too if only
-    # groups had not that no client was seen to use. Readers that commit nothing are unknown.
-    was_read = all(each.unread == {} for each in losses)
+    # groups had not that no client was seen to use. Readers that commit nothing are unknown. Readers of a compacted
+    # topic start again from its beginning, as a table: they miss keys although they had read them once.
+    is_table = change.key in _POLICIES and COMPACT in (change.held or "") and COMPACT not in (change.holds or "")
+    was_read = not is_table and all(each.unread == {} for each in losses)
     is_tiny = any(each.is_tiny for each in losses)
-    is_sure = is_past or was_read or is_tiny or _is_missed(losses, observations.last.snapshot)
+    is_sure = is_past or was_read or is_tiny or is_table or _is_missed(losses, observations.last.snapshot)
     if subject.topic is None:
         title += f" by {change.key} of {name}"
-    full = _nearly_full(observations, frozenset(topics))
+    full = nearly_full(observations, frozenset(topics))
     return _loss(
         replace(subject, change=time_of_day(change.at)),
         losses,
@@ -504,6 +552,7 @@ def _loss_by_change(
         evidence=(
             _most_lost(losses),
             *_not_read(losses),
+            *((_KEYS_LOST,) if is_table else ()),
             triage_cause.Evidence(first.why, "DescribeConfigs"),
             triage_cause.Evidence(
                 f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"
@@ -534,7 +583,7 @@ def _is_missed(losses: tuple[past.Loss, ...], snapshot: Snapshot) -> bool:
     )
 
 
-def _nearly_full(observations: Observations, topics: frozenset[str]) -> symptoms.Subject | None:
+def nearly_full(observations: Observations, topics: frozenset[str]) -> symptoms.Subject | None:
     """Return a log directory that is or was nearly full, of a broker with replicas of these topics; None if there is
     none.
     """

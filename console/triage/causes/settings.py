@@ -4,14 +4,15 @@ be proved by what kac can read: they are listed next to the symptoms that they m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import islice
 from math import ceil
+from operator import itemgetter
 from typing import NamedTuple
 
-from console.model.cluster import Group, PartitionLag, partition_in
+from console.model.cluster import Group, partition_in
 from console.model.codes import CONNECTOR, SCHEMA
 from console.model.config import ConfigResource, broker_resource
 from console.model.lag_trend import LagTrend
@@ -285,13 +286,12 @@ def _limited_group(
     limit = limits.of_group(group)
     if limit is None or limit.client in known:
         return None
-    written = _rates(trend, sizes, lambda each: each.end)
-    broker, much = max(written.items(), key=lambda each: each[1], default=(-1, 0.0))
+    rates = _rates(trend, sizes)
+    broker, much = max(rates.written.items(), key=itemgetter(1), default=(-1, 0.0))
     if much > limit.quota and trend.last.at - trend.base.at >= LONG_ENOUGH:
         what = f"{much:,.0f} bytes/s are written to broker {broker}"
         return _throttled(group.name, since, limit, what, much, has_room=broker not in starving)
-    read = _rates(trend, sizes, lambda each: each.committed)
-    broker, much = max(read.items(), key=lambda each: each[1], default=(-1, 0.0))
+    broker, much = max(rates.read.items(), key=itemgetter(1), default=(-1, 0.0))
     if LIMIT[0] * limit.quota <= much <= LIMIT[1] * limit.quota:
         what = f"it reads about {much:,.0f} bytes/s from broker {broker}"
         return _throttled(group.name, since, limit, what, 0.0, has_room=broker not in starving)
@@ -311,8 +311,9 @@ def limit_of_reading(observations: Observations, group: Group, topic: str, numbe
     if limit is None or partition is None:
         return None
     trend = observations.last.snapshot.lag_trends.get(group.name)
-    rates = _rates(trend, _RecordSizes(observations.last), lambda each: each.end) if trend is not None else {}
-    written = rates.get(partition.leader, 0.0)
+    if trend is None:
+        return None
+    written = _rates(trend, _RecordSizes(observations.last)).written.get(partition.leader, 0.0)
     return limit if written >= LIMIT[0] * limit.quota else None
 
 
@@ -405,28 +406,44 @@ class _RecordSizes:
         return self._known[topic]
 
 
-def _rates(trend: LagTrend, sizes: _RecordSizes, offset: Callable[[PartitionLag], int]) -> Mapping[int, float]:
-    """Return broker -> about how many bytes per second are read from it, or written to it, as the leader, for a group,
-    over the window of its trend. Empty if that is unknown.
-
-    Args:
-        offset: the commit, for what is read; the end of the log, for what is written.
+class _Rates(NamedTuple):
+    """Broker -> about how many bytes per second go through it, as the leader, for a group, over the window of its
+    trend. Both are empty if that is unknown.
     """
-    if trend.last.at <= trend.base.at:
-        return {}
+
+    written: Mapping[int, float]
+    """The bytes that are written to the group's partitions."""
+    read: Mapping[int, float]
+    """The bytes that the group reads."""
+
+
+_UNKNOWN = _Rates({}, {})
+
+
+def _rates(trend: LagTrend, sizes: _RecordSizes) -> _Rates:
     seconds = trend.last.at - trend.base.at
-    before = {(each.topic, each.partition): offset(each) for each in trend.base.lag.partitions}
-    found: dict[int, float] = {}
+    if seconds <= 0:
+        return _UNKNOWN
+    before = {(each.topic, each.partition): each for each in trend.base.lag.partitions}
+    written: dict[int, float] = {}
+    read: dict[int, float] = {}
     for each in trend.last.lag.partitions:
-        was, now = before.get((each.topic, each.partition), -1), offset(each)
-        leader = sizes.leader(each.topic, each.partition) if 0 <= was < now else -1
+        was = before.get((each.topic, each.partition))
+        if was is None:
+            continue
+        came = each.end - was.end if was.end >= 0 else 0
+        taken = each.committed - was.committed if was.committed >= 0 else 0
+        leader = sizes.leader(each.topic, each.partition) if came > 0 or taken > 0 else -1
         if leader < 0:
             continue
         size = sizes.of(each.topic)
         if size is None:
-            return {}
-        found[leader] = found.get(leader, 0.0) + (now - was) * size / seconds
-    return found
+            return _UNKNOWN
+        if came > 0:
+            written[leader] = written.get(leader, 0.0) + came * size / seconds
+        if taken > 0:
+            read[leader] = read.get(leader, 0.0) + taken * size / seconds
+    return _Rates(written, read)
 
 
 def _record_size(poll: triage_symptoms.Poll, topic: str) -> float | None:
