@@ -26,7 +26,7 @@ RECORDS = (SHOWN, HIDDEN, NEVER)
 
 
 class ContextError(Exception):
-    """The reason why a context can't be used, in one line: place, problem and remedy. Never contains a secret."""
+    """Raised if a context can't be used. The message has place, problem and remedy in one line, and never a secret."""
 
     def __init__(self, text: str) -> None:
         super().__init__(clean(text))
@@ -214,8 +214,8 @@ def format_bootstrap(addresses: Addresses) -> str:
 
 
 def address_of(part: str, default_port: int | None = DEFAULT_PORT) -> tuple[str, int]:
-    """Return the host and the port of one address, as `parse_bootstrap` reads it. Raises ValueError. default_port: the
-    port of addresses without a port; None to refuse these addresses.
+    """Return the host and the port of one address, as `parse_bootstrap` reads it. Raises ValueError for an invalid
+    address. default_port: the port of addresses without a port; None to refuse these addresses.
     """
     text = part.strip()
     match = _ADDRESS.fullmatch(text)

@@ -152,7 +152,9 @@ def _dir_edit(move: DirMove) -> MoveReplicaDir:
 
 
 def _patience(new: Proposal, placement: Placement, throttle: int | None) -> timedelta:
-    """Return the time limit of a step: twice the time of its forecast, and an hour."""
+    """Return the time limit of a step: an hour more than twice the time of its forecast, at the throttle, else at
+    10 MB/s (`BYTES_PER_SECOND`).
+    """
     said = forecast(new, placement, throttle or BYTES_PER_SECOND)
     return timedelta(hours=1, seconds=2 * (said.seconds or 0))
 
