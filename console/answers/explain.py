@@ -68,7 +68,7 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
 
 
 def is_denied(results: Iterable[Result]) -> bool:
-    """Return whether a requested operation is denied, unless settings of the brokers allow it."""
+    """Return whether a requested operation is denied; settings that brokers do not report may still allow it."""
     return any(row.get("allowed") is False for result in results for row in rows_of(result))
 
 
@@ -153,7 +153,7 @@ def _acls_data(acls: Iterable[Acl]) -> list[Data]:
 
 
 def _unless(decision: authorizer.Decision) -> list[Data]:
-    """Return the settings that brokers do not report and that could change a decision; none if it allows."""
+    """Return the settings that brokers do not report and that could change a decision; empty for an allowed request."""
     if decision.allowed:
         return []
     return [SUPER_USERS] if decision.allowed is False or decision.has_acls else [SUPER_USERS, authorizer.OPEN]

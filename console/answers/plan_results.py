@@ -281,7 +281,7 @@ def loss_lines(staged: Iterable[Staged]) -> list[str]:
 
 
 def way_back_of(report: ApplyReport) -> str:
-    """Return a text on what a revert of this apply would restore; ``""`` if it could restore nothing."""
+    """Return, as text, the effect of a revert of this apply; ``""`` if it could restore nothing."""
     done = {
         subject(outcome.target)
         for result in report.results
