@@ -61,7 +61,7 @@ def mirror_rows(snapshot: Snapshot) -> Iterator[MirrorRow]:
 def _age_column(
     name: str, title: str, get: Callable[[R], float | None], priority: int, sort_key: str
 ) -> columns.Column[R]:
-    """Return a column of a time that has passed, in seconds in data."""
+    """Return a column of a time that has passed: in seconds in the data, with a unit on the screen."""
 
     def text(row: R) -> str:
         seconds = get(row)

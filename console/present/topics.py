@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 
 class TopicMarks(NamedTuple):
-    """The plan's effect on topics: names to be created, deleted, grown (to), and those with config edits."""
+    """The plan's effect on topics: the names of those that it creates, deletes, gives more partitions (with their new
+    number), and whose configs it changes.
+    """
 
     created: Mapping[str, int]
     deleted: frozenset[str]
