@@ -302,7 +302,9 @@ def _cut(lines: Sequence[Line], asked: Sequence[Line], height: int) -> list[Line
 
 
 class Waiting(ModalScreen[bool | None]):
-    """Waits for the responses to sent requests. True: leave without them; False: stay."""
+    """Waits for the responses to sent requests. Its result is True to leave, without the responses or after the last
+    one; False to stay.
+    """
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [

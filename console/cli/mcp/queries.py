@@ -184,8 +184,8 @@ class Queries:
         """Return the offsets of a topic's partitions, and the time of each partition's newest record; no contents.
 
         Args:
-            at: time, as ``2h`` or ``2026-11-20T14:05``; the answer also has the first offset at or after that time.
-                None: no such offset.
+            at: time, as ``2h`` or ``2026-11-20T14:05``; the answer then also has each partition's first offset at or
+                after that time, null if there is none. None to leave these offsets out.
 
         Raises:
             CommandError: there is no such topic, or the time is invalid.
