@@ -117,8 +117,9 @@ def _asked(operations: Iterable[AclOperation], type_: AclResourceType) -> Iterat
 def _by_address(
     request: authorizer.Request, elsewhere: authorizer.Decision, index: authorizer.AclIndex
 ) -> Iterator[tuple[authorizer.Request, authorizer.Decision, str]]:
-    """Yield the addresses and ranges in ACLs whose decision differs from that of all others. The decision on a range
-    is that of an address in it that no other ACL names.
+    """Yield the request, the decision and the host for each address and range in ACLs on which the decision differs
+    from `elsewhere`, the decision on all other addresses. The decision on a range is that on an address in it that no
+    other ACL names.
     """
     found = index.of(request.principal, request.resource_type, request.resource_name)
     named = {acl.host for acl in found}

@@ -108,7 +108,9 @@ class Context(Struct, frozen=True):
 
     @property
     def principal(self) -> str:
-        """The client's own principal according to the settings. Brokers may map a certificate differently."""
+        """The client's principal, as far as the settings show it: the user name, else the SASL mechanism;
+        ``certificate`` for a client with a key store, whose name brokers make from the certificate; else ``ANONYMOUS``.
+        """
         settings = self.settings
         if settings.sasl is not None:
             return settings.sasl.username or settings.sasl.mechanism

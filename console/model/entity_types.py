@@ -411,7 +411,7 @@ LEVEL_SOURCES = frozenset(each.own_source for each in ENTITY_TYPES if each.has_l
 
 @cache
 def unknown(number: int) -> EntityType:
-    """Return a record for a type of a newer broker: it keeps Kafka's number."""
+    """Return the record of a type that only newer brokers know; its name has Kafka's number."""
     name = f"UNKNOWN({number})"
     return EntityType(name, name, number, name, name, "", (), name, "configs", Lister.UNKNOWN)
 

@@ -307,7 +307,7 @@ def asking_quorum(snapshot: Snapshot, at: datetime) -> Snapshot:
 
 
 def with_quorum(snapshot: Snapshot, quorum: model_cluster.Quorum | None, at: datetime) -> Snapshot:
-    """Return the snapshot with the KRaft quorum; None if the cluster has no quorum."""
+    """Return the snapshot with the KRaft quorum. quorum: None if the cluster has no quorum."""
     return replace(snapshot, quorum=quorum, quorum_asked=None, read_at=_read_at(snapshot, Part.QUORUM, at))
 
 

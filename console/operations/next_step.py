@@ -203,8 +203,8 @@ def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision
 
 
 def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
-    """Return the brokers that may or may not copy between their directories for the operation; none if the operation
-    gives up such brokers.
+    """Return the brokers that may copy between their directories for the operation, but whose directories were not
+    read; empty if the operation gives up such brokers.
     """
     if operation.gives_up:
         return ()

@@ -401,7 +401,7 @@ def quotas_now(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], cluster: s
     its entity.
 
     Args:
-        quotas: the present ones of the cluster.
+        quotas: the present quotas of the cluster.
         cluster: the id of the cluster, for the usages.
     """
     made: dict[Usage, quota.QuotaEntity] = {}

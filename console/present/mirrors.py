@@ -173,7 +173,7 @@ def checkpoint_rows(snapshot: Snapshot) -> Iterator[CheckpointRow]:
 
 
 def sync_rows(snapshot: Snapshot) -> Iterator[SyncRow]:
-    """Yield the offset syncs of all flows whose syncs are here, by flow, topic and partition."""
+    """Yield the offset syncs of all flows whose syncs are in a topic of this cluster, by flow, topic and partition."""
     for row in mirror_rows(snapshot):
         for each, at in row.flow.syncs:
             copy = row.flow.copy_of(each.topic)

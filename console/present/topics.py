@@ -362,7 +362,7 @@ def rows_of_partitions(
     Args:
         moves: the reassignments of any topics.
         rates: the rates of any partitions.
-        tiered: the known offsets in remote storage, of any partitions; None for none.
+        tiered: the known offsets in remote storage, of any partitions; None if no offsets are known.
     """
     by_place = tiered or {}
     moving = {move.partition: move for move in moves if move.topic == topic.name}

@@ -197,7 +197,7 @@ class Bar:
         return self._session.snapshot, next(iter(self._navigator.view.targets()), None)
 
     def highlight(self, text: str) -> Iterable[tuple[int, int, str]]:
-        """Return the coloured words of a command: start, end and style name."""
+        """Return the coloured words of a command: start, end and style name; empty in the other modes."""
         return self._language.highlight(text) if self.line.mode.name == COMMAND else ()
 
     def complete(self, text: str, cursor: int) -> Sequence[Candidate]:
