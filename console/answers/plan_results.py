@@ -45,8 +45,8 @@ def plan_table(
     """Return the staged edits: old → new, the source of each, and the outcome of the last check.
 
     Args:
-        deletions: the deletions by edits of the retention, if read (console.session.plan_facts).
-        facts: facts for the warnings, if read (console.session.plan_facts).
+        deletions: the deletions by edits of the retention (console.session.plan_facts); None if they were not read.
+        facts: facts for the warnings (console.session.plan_facts); None if they were not read.
     """
     gone = deletions or {}
     table = table_of("plan", PLAN, _plan_rows(diff(plan, snapshot), plan, gone), empty="nothing is staged")

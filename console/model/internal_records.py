@@ -105,8 +105,8 @@ def _number(data: bytes) -> int:
 
 
 def _read(half: _Half, data: bytes, start: int, allowance: Allowance) -> bytes:
-    """Return the JSON of a struct that fills some bytes from a position on. Raises NotDecoded if it does not fill them,
-    and if the allowance is spent.
+    """Return the JSON of the struct that the bytes have from a position on to their end. Raises NotDecoded if they are
+    not exactly one such struct, or if the allowance is spent.
     """
     if allowance.spent():
         raise allowance.refusal()
@@ -116,8 +116,8 @@ def _read(half: _Half, data: bytes, start: int, allowance: Allowance) -> bytes:
 
 
 def _fields(half: _Half, data: bytes, start: int) -> dict[str, Any]:
-    """Return the fields of a struct that fills some bytes from a position on. Raises NotDecoded if it does not fill
-    them, and for more than `LARGEST_PAYLOAD` bytes.
+    """Return the fields of the struct that the bytes have from a position on to their end. Raises NotDecoded if they
+    are not exactly one such struct, and for more than `LARGEST_PAYLOAD` bytes.
     """
     if len(data) > LARGEST_PAYLOAD:
         raise NotDecoded(f"more than {LARGEST_PAYLOAD >> 20} MiB are not decoded")

@@ -191,7 +191,9 @@ class Console(KeysInOrder["Context"]):
         yield self.frame.footer
 
     def on_mount(self) -> None:
-        """Subscribe to the session, handle signals, show the first view and begin to read."""
+        """Subscribe to the session, handle signals, show the first view and warnings about the settings, and begin to
+        read.
+        """
         self.set_keymap({action: ",".join(remap.keys) for action, remap in self._remaps.items()})
         self.session.subscribe(self._listen)
         with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread can handle signals

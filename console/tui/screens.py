@@ -59,7 +59,7 @@ class TextView(LineView):
         return index
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the line's number; None if it is past the end."""
+        """Return the line's number, which is its key; None if there is no such line."""
         return key if isinstance(key, int) and 0 <= key < len(self._lines) else None
 
     def spans(self, index: int, width: int) -> Sequence[Span]:

@@ -87,7 +87,7 @@ class Queries:
         return await self._queried(" ".join(["describe", entity, *map(quote, keys)]), Show)
 
     async def effective_quota(self, user: str, client: str, key: str | None) -> Answered:
-        """Return the quota that applies to a user and a client id."""
+        """Return the quota that applies to a user and a client id. key: the only key to return; None for all keys."""
         named = quote(key) if key is not None else ""
         return await self._queried(f"effective user {quote(user)} client {quote(client)} {named}", EffectiveQuota)
 
