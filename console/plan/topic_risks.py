@@ -299,8 +299,8 @@ _UNCLEAN_TEXT = "a replica that is behind may lead, and what it has not got is l
 
 
 def unclean_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `unclean` needs: the numbers of replicas, because a single replica is never behind; none
-    for another key, and for the value false.
+    """Return the facts that `unclean` needs: the numbers of replicas, because a single replica is never behind; no
+    facts for another key, and for the value false.
     """
     if topic_key(edit) != UNCLEAN or (isinstance(edit, edits.SetConfig) and str(edit.value).lower() == "false"):
         return NOTHING

@@ -516,8 +516,8 @@ class LintWatch:
         return self._rules
 
     def _needed(self) -> frozenset[Part]:
-        """Return the needed parts that were read as a whole at one time: in other parts each member has its
-        own time.
+        """Return the parts that the rules need and that are read as a whole, at one time; in other parts each member
+        has its own time.
         """
         if not self._parts:
             parts = (part for rule in self.readable() for part in rule.reads)
