@@ -68,7 +68,7 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
 
 
 def is_denied(results: Iterable[Result]) -> bool:
-    """Return whether a requested operation is denied, unless settings of the brokers allow it."""
+    """Return whether a requested operation is denied; settings that brokers do not report may still allow it."""
     return any(row.get("allowed") is False for result in results for row in rows_of(result))
 
 
@@ -117,8 +117,9 @@ def _asked(operations: Iterable[AclOperation], type_: AclResourceType) -> Iterat
 def _by_address(
     request: authorizer.Request, elsewhere: authorizer.Decision, index: authorizer.AclIndex
 ) -> Iterator[tuple[authorizer.Request, authorizer.Decision, str]]:
-    """Yield the addresses and ranges in ACLs whose decision differs from that of all others. The decision on a range
-    is that of an address in it that no other ACL names.
+    """Yield the request, the decision and the host for each address and range in ACLs on which the decision differs
+    from `elsewhere`, the decision on all other addresses. The decision on a range is that on an address in it that no
+    other ACL names.
     """
     found = index.of(request.principal, request.resource_type, request.resource_name)
     named = {acl.host for acl in found}
@@ -153,7 +154,7 @@ def _acls_data(acls: Iterable[Acl]) -> list[Data]:
 
 
 def _unless(decision: authorizer.Decision) -> list[Data]:
-    """Return the settings that brokers do not report and that could change a decision; none if it allows."""
+    """Return the settings that brokers do not report and that could change a decision; empty for an allowed request."""
     if decision.allowed:
         return []
     return [SUPER_USERS] if decision.allowed is False or decision.has_acls else [SUPER_USERS, authorizer.OPEN]

@@ -45,8 +45,8 @@ def plan_table(
     """Return the staged edits: old → new, the source of each, and the outcome of the last check.
 
     Args:
-        deletions: the deletions by edits of the retention, if read (console.session.plan_facts).
-        facts: facts for the warnings, if read (console.session.plan_facts).
+        deletions: the deletions by edits of the retention (console.session.plan_facts); None if they were not read.
+        facts: facts for the warnings (console.session.plan_facts); None if they were not read.
     """
     gone = deletions or {}
     table = table_of("plan", PLAN, _plan_rows(diff(plan, snapshot), plan, gone), empty="nothing is staged")
@@ -281,7 +281,7 @@ def loss_lines(staged: Iterable[Staged]) -> list[str]:
 
 
 def way_back_of(report: ApplyReport) -> str:
-    """Return a text on what a revert of this apply would restore; ``""`` if it could restore nothing."""
+    """Return, as text, the effect of a revert of this apply; ``""`` if it could restore nothing."""
     done = {
         subject(outcome.target)
         for result in report.results

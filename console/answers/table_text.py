@@ -86,7 +86,9 @@ def _title_words(title: str) -> list[str]:
 
 
 def _narrower(measured: Sequence[int], unbroken: Sequence[int], width: int, least: int) -> set[int]:
-    """Return the next narrower widths of a column, where another cell no longer fits in a line, or can't be folded."""
+    """Return the next narrower widths of a column: those at which another cell no longer fits in a line, or can't be
+    folded.
+    """
     below = {each[place - 1] for each in (measured, unbroken) if (place := bisect_right(each, width - 1))}
     return {narrower for each in (*below, least) if (narrower := max(least, each)) < width}
 

@@ -123,7 +123,7 @@ def verdict_data(verdict: Verdict, lost: str = "", now: datetime | None = None) 
 
     Args:
         lost: the reason why no broker has answered after the verdict; ``""`` while one does.
-        now: time of the object, UTC; None: of the verdict.
+        now: the time of the object, UTC; None for the time of the verdict.
     """
     at = moment(verdict.at)
     return {

@@ -89,8 +89,8 @@ def run_demo(options: argparse.Namespace) -> int:
 def _running(
     options: argparse.Namespace, clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...]
 ) -> Iterator[dict[str, Reached]]:
-    """Run the clusters while the block lasts. Yields cluster's name -> its addresses; those of dedicated controllers as
-    `CONTROLLERS`.
+    """Run the clusters while the block lasts. Yields name of a cluster -> its addresses; the addresses of dedicated
+    controllers have the name `CONTROLLERS`.
     """
     if options.scenario in OWN_PROCESS:
         # Import the modules of the screen while the other process starts.
@@ -135,7 +135,7 @@ def context_of(name: str, bootstrap: str, of: int, connect_urls: Sequence[str] =
 
 
 def _connect(urls: Sequence[str]) -> tuple[ConnectSettings, ...]:
-    """Return the Connect clusters of a context: one with these workers, or none without workers."""
+    """Return the Connect clusters of a context: one with these workers; empty without workers."""
     from console.admin.settings import ConnectSettings
 
     return (ConnectSettings(CONNECT_NAME, tuple(map(_at, urls))),) if urls else ()

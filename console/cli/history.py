@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 FEW = 5
-"""Maximum number of clusters that are shown in a line each; of more, one line shows the oldest."""
+"""Maximum number of clusters that are shown in a line each; if there are more, a single line sums them up."""
 _COUNT = option(natural_number, highest=10**9)
 """The type of options for a number of rows: DuckDB takes no more than a Java long."""
 _NAMES_A_CLUSTER = ("bootstrap_server", "bootstrap_controller", "context", "command_config")

@@ -24,8 +24,8 @@ def with_context(text: str, name: str, entries: Mapping[str, str | bool]) -> str
 
 
 def _toml(value: str | bool) -> str:
-    """Return a value in TOML: in a basic string, printable text only needs two characters escaped. Raises ContextError:
-    the text has control characters.
+    """Return a value in TOML; a text becomes a basic string, in which only two printable characters are escaped. Raises
+    ContextError for a text with control characters.
     """
     if isinstance(value, bool):
         return str(value).lower()

@@ -61,7 +61,9 @@ class Contexts:
         return tuple(self._own.receivers)
 
     def receiver(self, name: str) -> Receiver:
-        """Return a receiver of messages with its secrets fetched. Blocks. Raises ContextError: one line."""
+        """Return a receiver of messages with its secrets fetched, and block meanwhile. Raises ContextError, with a
+        message of one line, if there is no such receiver, its table is invalid, or a secret can't be fetched.
+        """
         from console.contexts.receivers import receiver
 
         table = self._own.receivers.get(name)
@@ -174,7 +176,8 @@ def resolve(
             time.
 
     Raises:
-        ContextError: one line.
+        ContextError: the flags contradict each other, no usable context has the name, or a secret can't be fetched; the
+            message is one line.
     """
     way = None if via is None else _way(via)
     if bootstrap is not None and controllers is not None:
@@ -305,7 +308,7 @@ class Configured:
         return load(self._environ, self._home).all
 
     def get(self, name: str) -> contexts_context.Context:
-        """Return the context of a name. Raise ContextError."""
+        """Return the context of a name. Raises ContextError if `resolve` does."""
         return resolve(load(self._environ, self._home), name=name, unlock=self._unlock, environ=self._environ)
 
 
@@ -324,7 +327,7 @@ class Given:
         return tuple(self._contexts.values())
 
     def get(self, name: str) -> contexts_context.Context:
-        """Return the context of a name. Raise ContextError."""
+        """Return the context of a name. Raises ContextError if there is none."""
         found = self._contexts.get(name)
         if found is None:
             raise contexts_context.ContextError(f"there is no context {name!r} here, only {', '.join(self._contexts)}")

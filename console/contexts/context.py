@@ -26,7 +26,7 @@ RECORDS = (SHOWN, HIDDEN, NEVER)
 
 
 class ContextError(Exception):
-    """The reason why a context can't be used, in one line: place, problem and remedy. Never contains a secret."""
+    """Raised if a context can't be used. The message has place, problem and remedy in one line, and never a secret."""
 
     def __init__(self, text: str) -> None:
         super().__init__(clean(text))
@@ -108,7 +108,9 @@ class Context(Struct, frozen=True):
 
     @property
     def principal(self) -> str:
-        """The client's own principal according to the settings. Brokers may map a certificate differently."""
+        """The client's principal, as far as the settings show it: the user name, else the SASL mechanism;
+        ``certificate`` for a client with a key store, whose name brokers make from the certificate; else ``ANONYMOUS``.
+        """
         settings = self.settings
         if settings.sasl is not None:
             return settings.sasl.username or settings.sasl.mechanism
@@ -214,8 +216,8 @@ def format_bootstrap(addresses: Addresses) -> str:
 
 
 def address_of(part: str, default_port: int | None = DEFAULT_PORT) -> tuple[str, int]:
-    """Return the host and the port of one address, as `parse_bootstrap` reads it. Raises ValueError. default_port: the
-    port of addresses without a port; None to refuse these addresses.
+    """Return the host and the port of one address, as `parse_bootstrap` reads it. Raises ValueError for an invalid
+    address. default_port: the port of addresses without a port; None to refuse these addresses.
     """
     text = part.strip()
     match = _ADDRESS.fullmatch(text)

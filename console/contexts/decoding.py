@@ -67,7 +67,7 @@ class _Reader:
         self._file, self._surroundings = file, surroundings
 
     def rule(self, form: Any) -> DecodeRule:
-        """Return the rule. Raises ContextError."""
+        """Return the rule in a value of TOML. Raises ContextError for a value that is no rule."""
         if isinstance(form, str) and form in NUMBER_TYPES:
             return self._made(form)
         if not isinstance(form, dict) or len(form) != 1 or not form.keys() <= {*_FORMS}:

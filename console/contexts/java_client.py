@@ -72,7 +72,7 @@ NOT_APPLIED = {
 
 
 def near_java_key(key: str) -> str | None:
-    """Return Kafka's key that is similar to an unknown key; None if there is no such key."""
+    """Return the key of `GUARDED` that is similar to an unknown key; None for a known key, and if no key is similar."""
     if key in JAVA_KEYS or key == TOKEN_COMMAND or not key.lower().startswith(("boot", "sas", "sec", "ss")):
         return None
     return near_key(key, GUARDED, cutoff=0.88)
@@ -85,7 +85,9 @@ DEFAULT_STORE_TYPE = "JKS"
 
 
 def tls_settings(values: Values) -> admin_settings.TlsSettings:
-    """Return the TLS settings of these keys. Raise ContextError."""
+    """Return the TLS settings of these keys. Raises ContextError if one of an inline key and its certificate is
+    missing, or a value is invalid.
+    """
     if values.text("ssl.keystore.key") and not values.text("ssl.keystore.certificate.chain"):
         raise values.error("ssl.keystore.key", "it comes with ssl.keystore.certificate.chain, which is missing")
     if values.text("ssl.keystore.certificate.chain") and not values.text("ssl.keystore.key"):
@@ -101,7 +103,7 @@ def tls_settings(values: Values) -> admin_settings.TlsSettings:
 
 
 def _store(values: Values, which: str, inline_key: str) -> admin_settings.Store | None:
-    """Return the store at ``ssl.<which>.location``, or the inline store; None without a store. Raises ContextError:
+    """Return the store at ``ssl.<which>.location``, or the inline store; None without a store. Raises ContextError if
     both are set, or the type of the store is not supported.
     """
     location, certificates = f"ssl.{which}.location", values.text(inline_key)
@@ -356,8 +358,8 @@ _CLIENT_ID, _CLIENT_SECRET = (f"{_CREDENTIALS}client.{each}" for each in ("id", 
 
 
 def bearer_settings(values: Values) -> admin_settings.SaslSettings | None:
-    """Return the source of tokens for a service next to the brokers; None without one. ``ssl.*`` also apply to the
-    token endpoint. Raises ContextError.
+    """Return the source of tokens for a service next to the brokers; None without one. The keys ``ssl.*`` also apply to
+    the token endpoint. Raises ContextError if the endpoint, or the client's id or secret, is missing.
     """
     given = sorted(BEARER_KEYS & set(values))
     if not given:
@@ -384,8 +386,8 @@ def _milliseconds(options: Values, name: str) -> str | None:
 
 
 def _token_command(values: Values) -> dict[str, str]:
-    """Return the options of the command that prints a token. Raises ContextError: it is not a command line, or another
-    user can change the file that names it.
+    """Return the options of the command that prints a token. Raises ContextError if it is not a command line, or
+    another user can change the file that names it.
     """
     text = values.command(TOKEN_COMMAND) or ""
     try:
@@ -434,8 +436,8 @@ def assertion_options(values: Values) -> dict[str, str]:
 
 
 def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]) -> admin_settings.SaslSettings:
-    """Return the unsecured token that Kafka's own login creates without a token endpoint (KIP-255). Raises
-    ContextError: the options have no subject for the token.
+    """Return the unsecured token that Kafka's own login creates without a token endpoint (KIP-255). Raises ContextError
+    if the options have no subject for the token.
     """
     subject = options.text(_UNSECURED_SUBJECT)
     if not subject:
@@ -492,8 +494,8 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> admin
 
 
 def _bootstrap(values: Values, protocol: str) -> tuple[Addresses, bool]:
-    """Return the addresses, and whether they are controllers' (AdminBootstrapAddresses). Raises ContextError: both
-    kinds, or none, are set.
+    """Return the addresses, and whether they are controllers' (AdminBootstrapAddresses). Raises ContextError if both
+    kinds of addresses are set, or neither is.
     """
     servers, controllers = "bootstrap.servers", "bootstrap.controllers"
     key = controllers if values.text(controllers) else servers
@@ -503,8 +505,8 @@ def _bootstrap(values: Values, protocol: str) -> tuple[Addresses, bool]:
 
 
 def addresses_at(values: Values, key: str, protocol: str) -> Addresses:
-    """Return the addresses at a key. Raises ContextError: there is no address, or an address is invalid or contradicts
-    the protocol.
+    """Return the addresses at a key. Raises ContextError if there is no address, or an address is invalid or
+    contradicts the protocol.
     """
     text = values.text(key)
     if not text:

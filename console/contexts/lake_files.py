@@ -64,7 +64,7 @@ def lake_files(where: str) -> Filesystem | None:
 
 
 def _renewed(source: AwsSource) -> S3Keys:
-    """Return the present credentials. Raise StoreError."""
+    """Return the present credentials. Raises StoreError if AWS' chain of sources fails."""
     from console.admin.errors import AdminError
     from console.lake.files import StoreError
     from console.lake.s3 import S3Keys

@@ -104,7 +104,9 @@ def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int | None:
 
 
 def _statement(lines: list[str], start: int) -> tuple[Mapping[str, Any], int]:
-    """Return the value of the statement at a line, and its number of lines: the fewest that are valid TOML."""
+    """Return the value of the statement at a line, and its number of lines: the fewest that are valid TOML. Return
+    ({}, 1) if there are none.
+    """
     import tomllib
 
     for size in range(1, len(lines) - start + 1):
@@ -396,7 +398,9 @@ class _OwnFileReader:
     def _schemas(
         self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]
     ) -> tuple[HttpSettings | None, tuple[str, ...]]:
-        """Return the schema registry, and warnings. of_context: the context's properties, which declare providers."""
+        """Return the schema registry (None without one), and warnings. of_context: the context's properties, which
+        declare providers.
+        """
         tree = table.get("schemas")
         if tree is None:
             return None, ()

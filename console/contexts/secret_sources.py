@@ -169,7 +169,8 @@ def _one_secret(output: bytes, source: str) -> str:
 
 def _of_keyring(target: str, ask: bool, limit: float) -> str:
     """Return a secret from the package keyring if it is installed, else from secret-tool, which finds the secrets that
-    the package has stored with the Secret Service. Raises ValueError.
+    the package has stored with the Secret Service. Raises ValueError if neither is installed, or the
+    keyring does not return the secret.
     """
     service, _, user = target.rpartition(":")
     if not service or not user:
@@ -200,7 +201,9 @@ def _of_keyring(target: str, ask: bool, limit: float) -> str:
 
 
 def _of_kube(target: str, ask: bool, limit: float) -> str:
-    """Return the value of a key of a Secret of Kubernetes, by kubectl. Raises ValueError."""
+    """Return the value of a key of a Secret of Kubernetes, by kubectl. Raises ValueError for a target that is not
+    NAMESPACE/SECRET/KEY, and if kubectl fails.
+    """
     import base64
     import binascii
     import shlex

@@ -167,7 +167,7 @@ class Part:
 
     def seconds(self, key: str, default: float) -> float:
         """Return a duration in seconds, which the file has in Go's format, ``1m30s``; the default if it is missing or
-        0. Raises ContextError.
+        0. Raises ContextError for a text of another format.
         """
         text = self.text(key)
         found = _DURATION.findall(text)

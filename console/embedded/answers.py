@@ -95,7 +95,7 @@ def error_answer(request: Any, messages: Messages, code: int, message: str | Non
 
 
 def error_items(request: Any, messages: Messages) -> tuple[str, str] | None:
-    """Return the names of the item arrays in the response and in the request; None for an API without items."""
+    """Return the names of the item arrays in the response and in the request; None for a request without items."""
     for answered, asked in APIS[messages.api].items:
         if _asked_items(request, asked):
             return answered, asked

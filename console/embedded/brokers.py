@@ -360,8 +360,9 @@ class EmbeddedCluster(Cluster):
         return ",".join(f"{each.host}:{each.port}" for each in self.state.controllers.values())
 
     async def controller_down(self, node: int) -> None:
-        """Crash a controller. If it led, another voter becomes leader, or no node without a majority. Do nothing if it
-        is down."""
+        """Crash a controller. If it led, another voter becomes leader; if the live voters are no majority, the quorum
+        has no leader. Do nothing if it is down.
+        """
         if self.state.controllers[node].alive:
             self.propagation.stopped(node)
             self.loggers.forget(node)

@@ -338,7 +338,9 @@ class Group:
         return ErrorCode.rebalance_in_progress if self.state == GroupState.PREPARING else 0
 
     def leave(self, member_id: str, instance_id: str | None, now: float) -> int:
-        """Remove a member, and return an error code. A static member may give only its instance id."""
+        """Remove a member, and return 0, or the error code for an unknown or fenced member. A static member may give
+        only its instance id.
+        """
         if member_id in self.pending:
             del self.pending[member_id]
             self._try_complete(now)

@@ -69,7 +69,7 @@ class LargeQuotas:
                 yield QuotaEntity((USER, _user(number), *part))
 
     def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
-        """Yield the entities of users alone, or of their clients."""
+        """Yield the entities of users alone, or those of their clients, with their quotas; nothing for other types."""
         if types == {USER}:
             for number in range(self._users):
                 yield QuotaEntity((USER, _user(number))), self._values(number, 0)

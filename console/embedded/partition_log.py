@@ -91,8 +91,8 @@ class PartitionLog:
         return bisect_left(self._batches, offset, key=lambda batch: batch.last_offset)
 
     def since(self, timestamp: int) -> tuple[int, int, int] | None:
-        """Return timestamp, offset and leader epoch of the first record not older than a time, in milliseconds; None if
-        all are older."""
+        """Return timestamp, offset and leader epoch of the first record that is not older than a time, Unix
+        milliseconds; None if all are older."""
         for batch in self._batches:
             if batch.max_timestamp >= timestamp:
                 moment, offset = first_since(batch, timestamp)
@@ -134,11 +134,13 @@ class PartitionLog:
         self._drop(self._place(self.start))
 
     def trim(self, max_bytes: int) -> None:
-        """Drop the oldest batches above this size. The newest stays."""
+        """Drop the oldest batches until at most this many bytes remain. The newest batch stays."""
         self._drop(self._too_many(max_bytes))
 
     def evict(self, max_bytes: int) -> None:
-        """Drop the oldest batches to free memory. If the log has older_bytes, the dropped batches count as on disk."""
+        """Drop the oldest batches until at most this many bytes remain in memory. If the log has older_bytes, the
+        dropped batches count as on disk.
+        """
         count = self._too_many(max_bytes)
         if not self.older_bytes:
             self._drop(count)
@@ -149,7 +151,9 @@ class PartitionLog:
         del self._batches[:count]
 
     def _too_many(self, max_bytes: int) -> int:
-        """Return the number of oldest batches above this size, without the newest."""
+        """Return the number of the oldest batches to drop so that at most this many bytes remain; the newest batch is
+        never one of them.
+        """
         size, count = self.size, 0
         # Keep the newest batch, as Kafka never deletes the active segment.
         while size > max_bytes and count < len(self._batches) - 1:
@@ -158,7 +162,7 @@ class PartitionLog:
         return count
 
     def expire(self, oldest: int) -> None:
-        """Drop the oldest batches while their newest record is older than a time."""
+        """Drop the oldest batches while their newest record is older than a time, Unix milliseconds."""
         place = 0
         while place < len(self._batches) and self._batches[place].max_timestamp < oldest:
             place += 1
@@ -182,7 +186,7 @@ class PartitionLog:
         return min(self.behind.get(replica, self.end), self.end)
 
     def truncate(self, end: int) -> None:
-        """Drop the records from this offset on, which no replica has."""
+        """Drop the batches with records at this offset or later, which the leader of an unclean election lacks."""
         while self._batches and self._batches[-1].last_offset >= end:
             self.size -= len(self._batches.pop().data)
         self._epochs = [each for each in self._epochs if each[1] < end]

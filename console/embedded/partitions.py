@@ -192,7 +192,7 @@ def scenario_bytes(topic: Topic, partition: int) -> int:
 def replica_bytes(state: ClusterState, topic: Topic, partition: int) -> int:
     """Return the size of one replica of a partition in bytes, for DescribeLogDirs.
 
-    A log with a start or older_bytes has its whole size itself.
+    A log with a start or older_bytes counts all bytes itself; for any other, `scenario_bytes` are added.
     """
     log = state.logs.get((topic.name, partition))
     if log is None:

@@ -160,7 +160,7 @@ class BadFilter(ValueError):
 
     Attributes:
         code: Kafka's error code.
-        message: Kafka's message; None for none.
+        message: Kafka's message; None if it sends none.
     """
 
     def __init__(self, code: int, message: str | None) -> None:

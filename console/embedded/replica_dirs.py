@@ -35,7 +35,7 @@ def copy_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> tuple[s
 
 def cordoned_dirs(state: ClusterState, broker: int) -> frozenset[str]:
     """Return a broker's directories that accept no new replicas (KIP-1066), by its config, else by the cluster default:
-    all for ``*``, none if neither is set.
+    all for ``*``; empty if neither is set.
     """
     for resource in (broker_resource(broker), CLUSTER_DEFAULT):
         own = state.configs.get(resource, {}).get("cordoned.log.dirs")

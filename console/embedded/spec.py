@@ -45,7 +45,7 @@ _SCENARIO_MODULES: Mapping[str, str] = {
 }
 _PORTS_EACH = 100
 WITH_CONTROLLERS = frozenset({"quorum", "quorum-lost"})
-"""The scenarios with separate controllers: `_VOTERS`, and an observer."""
+"""The scenarios with separate controllers: `_VOTERS` voters, and an observer."""
 _VOTERS = 3
 RACKS = {1: "zone-a", 2: "zone-b", 3: "zone-c"}
 """Broker id -> the rack of the broker in the scenarios."""

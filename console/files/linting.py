@@ -71,7 +71,7 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False
 
 
 def _with_registry(seen: Seen, wanted: Mapping[ConfigResource, WantedSubject]) -> Seen:
-    """Return the state with a registry that has the earlier versions of files alone."""
+    """Return the state with a registry that has only the earlier versions in the files."""
     snapshot = registry_of_files(seen.snapshot, wanted, seen.at)
     return replace(seen, snapshot=snapshot, absent=seen.absent - {Part.SCHEMAS})
 

@@ -24,7 +24,7 @@ class Obstacle(NamedTuple):
 
 
 def is_that(entry: ConfigEntry | None, value: str) -> bool:
-    """Return whether the value that a broker describes is the value in a file."""
+    """Return whether the value that a broker describes is the value in a file; False for a missing or hidden value."""
     if entry is None or entry.value is None:
         return False
     mine = as_compared(entry.name, entry.type, entry.value)

@@ -84,7 +84,9 @@ class Read:
         return self.places.get((target, key)) or self.places.get((target, "")) or ("", None)
 
     def of_cluster(self, name: str) -> Read:
-        """Return the part of the files that is about a cluster; everything for ``""``."""
+        """Return the part of the files that is for a cluster, and create it if it is missing; for ``""`` return the
+        part for any cluster, which is this object.
+        """
         return self.clusters.setdefault(name, Read()) if name else self
 
     def begin(self, target: Target, name: str, source: str, line: int) -> Iterator[FileProblem]:

@@ -101,8 +101,8 @@ def _texts(names: Iterable[str], problems: list[yaml_places.FileProblem]) -> Ite
 
 
 def take_text(text: str, source: str, read: Read, folder: FilePath | None = None) -> list[yaml_places.FileProblem]:
-    """Add the wanted state of a file, in any form, to `read`. Returns the file's problems. Raises FileProblem: the file
-    can't be read as a whole.
+    """Add the wanted state of a file, in any form, to `read`. Return the file's problems. Raises FileProblem if no part
+    of the file can be read.
 
     Args:
         folder: the folder of the files that the file may name; None for standard input.

@@ -91,7 +91,7 @@ class Neighbours:
 
 
 class _Wrong(Exception):
-    """The value of a key can't be used. key: the key of the subject, ``""`` for the subject itself."""
+    """Raised for a value that can't be used. key: the key of the subject that has it; ``""`` for the subject itself."""
 
     def __init__(self, key: str, why: str, hint: str = "") -> None:
         super().__init__(why)

@@ -86,7 +86,7 @@ class Wanted(Struct, frozen=True):
     partial: frozenset[Target] = frozenset()
     """Entities for which only some keys are listed: their other keys stay as they are."""
     alone: frozenset[Target] = frozenset()
-    """Topics and users that stay unchanged, even if unlisted entities are removed."""
+    """Entities that stay unchanged, even if unlisted entities are removed."""
     refused: Mapping[str, FileProblem] = field(default_factory=dict)
     """Kind (one of `KINDS`) -> a document about that kind that could not be read: the wanted state of the kind is
     unknown, so nothing of the kind is removed."""

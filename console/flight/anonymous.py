@@ -48,7 +48,7 @@ class Anonymous:
 
     def add(self, answer: flight_answer.Answer) -> None:
         """Remove the names from an answer and pass it to the other sink; drop an answer that can't be decoded. Raises
-        OSError.
+        OSError if the other sink does.
         """
         if answer.api_key == flight_answer.HANDSHAKE:
             try:
@@ -81,11 +81,11 @@ class Anonymous:
         self._sink.add(answer._replace(host=host, request=request, body=body, problem=problem))
 
     def flush_changed(self) -> None:
-        """Flush the changed answers of the other sink. Raises OSError."""
+        """Flush the changed answers of the other sink. Raises OSError if that fails."""
         self._sink.flush_changed()
 
     def close(self) -> None:
-        """Close the other sink. Raises OSError."""
+        """Close the other sink. Raises OSError if that fails."""
         self._sink.close()
 
     def _handshake(self, answer: flight_answer.Answer) -> flight_answer.Answer:
@@ -100,7 +100,7 @@ class Anonymous:
         return answer._replace(host=self._names.name(answer.host), request=request, body=body)
 
     def _connect(self, answer: flight_answer.Answer) -> flight_answer.Answer:
-        """Return an answer of Connect's clusters with pseudonyms. Raises ValueError: it can't be decoded."""
+        """Return an answer of Connect's clusters with pseudonyms. Raises ValueError if it can't be decoded."""
         if answer.problem is not None:
             problem = flight_answer.Problem(answer.problem.kind, answer.problem.name, "", "")
             return answer._replace(problem=problem)
@@ -108,7 +108,7 @@ class Anonymous:
 
     def _without_names(self, kafka: Messages, data: bytes, *, is_request: bool) -> bytes:
         """Decode a message and encode it again without names; the last results are cached. Raises MalformedFrame,
-        Unencodable, and the errors of kio.
+        Unencodable, or an error of kio if it can't be decoded or encoded.
         """
         # A cluster sends the same answers every two seconds, and decoding them again would take most of the time.
         known = kafka.key, kafka.version, is_request, data

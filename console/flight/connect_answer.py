@@ -72,7 +72,7 @@ def body_of(answer: Recorded) -> bytes:
 
 
 def read(body: bytes) -> Recorded:
-    """Parse the bytes of a recorded answer. Raises ValueError."""
+    """Parse the bytes of a recorded answer. Raises ValueError for other bytes."""
     return json_as(body, Recorded)
 
 
@@ -106,7 +106,7 @@ GROUP = "consumer.override.group.id"
 
 def without_names(body: bytes, names: Pseudonyms) -> bytes:
     """Return the bytes of an answer with pseudonyms: states, numbers and the kinds of exceptions stay. Raises
-    ValueError.
+    ValueError if they are not a recorded answer.
     """
     answer = read(body)
     configs = {}

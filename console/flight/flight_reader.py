@@ -186,7 +186,7 @@ class FlightReader:
         return map(self.answer, range(start, len(self) if stop is None else min(stop, len(self))))
 
     def _payload(self, number: int) -> bytes:
-        """Return a payload. Raises Damaged and sqlite3.Error."""
+        """Return a payload. Raises Damaged or sqlite3.Error if it can't be read."""
         found = self._cache.get(number)
         if found is not None:
             self._cache.move_to_end(number)
@@ -200,7 +200,9 @@ class FlightReader:
     # -- reading the file ------------------------------------------------------------------------------------------
 
     def _index(self) -> None:
-        """Read headers, questions and the times of answers. Raises RecordError."""
+        """Read headers, questions and the times of answers. Raises RecordError if no header can be read; `damage`
+        describes all other damage.
+        """
         try:
             self._take_headers()
             for question in self._rows("SELECT * FROM questions ORDER BY id", record_file.Question):
@@ -225,7 +227,9 @@ class FlightReader:
             )
 
     def _take_headers(self) -> None:
-        """Read the headers of the parts. Raises RecordError, Damaged and sqlite3.Error."""
+        """Read the headers of the parts. Raises RecordError for an invalid header; Damaged or sqlite3.Error if they
+        can't be read.
+        """
         for _, *row in self._database.execute("SELECT * FROM parts ORDER BY id"):
             said = dict(zip(Header.__struct_fields__, row, strict=True))
             try:
@@ -335,7 +339,7 @@ def _until_damage(answers: Iterator[_Said]) -> Iterator[_Said]:
 
 
 def _repeats(first: int, at_ms: object, cell: object) -> record_file.Repeats:
-    """Decode a cell of repeats. Raises Damaged."""
+    """Decode a cell of repeats. Raises Damaged, with the number of the cell's first answer, if it can't be decoded."""
     try:
         if not isinstance(at_ms, int) or not isinstance(cell, bytes):
             raise record_file.Damaged("they are of another type")

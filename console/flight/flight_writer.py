@@ -24,8 +24,8 @@ _BUSY_SECONDS = 10.0
 
 
 class FlightWriter(Store):
-    """An open file that only its owner can read. Committed answers survive a killed process, and except for the last
-    seconds a power loss. Not thread-safe.
+    """An open file that only its owner can read. Committed answers survive a killed process, and, except for those of
+    the last seconds, a power loss. Not thread-safe.
 
     size: bytes of the file once it is closed; thread-safe.
     """

@@ -152,9 +152,9 @@ class Memory(Store):
         self.forget_missing()
 
     def _make_room(self, now_ms: int) -> None:
-        """Delete the oldest answers until three quarters of the limit are left. If the last answers alone take more,
-        drop the largest of them, beginning with those to questions that no client asks any more, and take no new ones
-        of these for five minutes (`PART_MS`).
+        """Delete the oldest answers until the database takes at most three quarters of the limit. If the last answers
+        alone take more, drop the largest of them, beginning with those to questions that no client asks any more, and
+        take no new answers to these questions for five minutes (`PART_MS`).
         """
         began = self.began_ms or now_ms
         # Delete the older half first, then more: if the cluster became busy, most bytes are from the last minutes.

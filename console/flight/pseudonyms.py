@@ -27,7 +27,7 @@ class Pseudonyms:
     """A map of names to pseudonyms. Equal names get equal pseudonyms."""
 
     def __init__(self, key: bytes | None = None) -> None:
-        """Use this key for the hashes; None: a new key."""
+        """Create a map without names. key: the key of the hashes; None for a new, random one."""
         self._key = secrets.token_bytes(32) if key is None else key
 
     def _hash(self, name: bytes, size: int) -> bytes:

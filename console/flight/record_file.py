@@ -150,7 +150,7 @@ class Changed(NamedTuple):
 
 
 class Repeats(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A cell of `repeats`: columns of equal length."""
+    """A cell of `repeats`: its four columns, which `TABLES` describes, of equal length."""
 
     questions: list[int]
     further: list[int]

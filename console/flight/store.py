@@ -211,7 +211,7 @@ class Store:
         self._has_changes = True
 
     def _ask(self, answer: Answer) -> Known:
-        """Add a new question."""
+        """Add a new question, and return its state."""
         from console.wire.schemas import api_name
 
         api = _PSEUDO.get(answer.api_key) or api_name(answer.api_key) or ""

@@ -264,7 +264,8 @@ class Tape:
     def answer(
         self, key: int, version: int, request: bytes, address: Address | None
     ) -> bytes | flight_answer.Problem | None:
-        """Return the body of the last answer, its problem if it has one, or None if the record has neither.
+        """Return the body of the best recorded answer up to the tape's time (`_best`), or the problem of that answer.
+        If the record has no answer to this request, make one from parts of others; None if that is not possible.
 
         Args:
             key: Kafka's number of the API.

@@ -168,12 +168,14 @@ def note_line(note: Note) -> bytes:
 
 
 def record(line: bytes) -> Numbered | Note:
-    """Return the record in a line. Raises BadLine."""
+    """Return the record in a line. Raises BadLine for a line that is no record."""
     return journal_lines.read_line(line, record_of)
 
 
 def record_of(data: journal_lines.Json) -> Numbered | Note:
-    """Return the record for the JSON of a line. Raises BadLine, KeyError, TypeError, ValueError."""
+    """Return the record for the JSON of a line. Raises BadLine for an unknown kind; KeyError, TypeError or ValueError
+    for data that is not in the journal's form.
+    """
     match journal_lines.line_of(data):
         case journal_lines.IntentLine(change, at, context, who, origin, edits, requests, operation):
             return Numbered(change, Intent(at, context, who, origin, tuple(map(_entry, edits)), requests, operation))

@@ -86,7 +86,7 @@ class Problems:
             raise
 
     def add(self, line: journal_segments.Line, why: journal_lines.BadLine) -> None:
-        """Add a line that is not a record."""
+        """Add a line that is not a record, unless it is the line that was cut."""
         place = line.segment, line.number
         if place == self.cut:
             return
@@ -156,7 +156,7 @@ class JournalFile:
         return self._numbered(lambda number: entries.intent_line(number, intent))
 
     def begin_operation(self, at: datetime, data: journal_lines.Json) -> int:
-        """Write the start of an operation; return its number. Raises JournalError."""
+        """Write the start of an operation; return its number. Raises JournalError if that fails."""
         return self._numbered(
             lambda number: entries.note_line(journal_lines.OperationLine(number, "operation", at, data))
         )
@@ -178,7 +178,7 @@ class JournalFile:
         return number
 
     def note(self, note: entries.Note) -> None:
-        """Write a note. Raises JournalError."""
+        """Write a note. Raises JournalError if that fails."""
         with self._writable(None) as (descriptor, _):
             _write(self.path, descriptor, entries.note_line(note))
 

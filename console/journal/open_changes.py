@@ -61,7 +61,7 @@ class OpenChanges(Generic[Where]):
         self._since = 0
 
     def take(self, line: bytes, where: Where) -> bool:
-        """Take a line; return whether it marks the previous one as ended by hand. Raises BadLine."""
+        """Take a line; return whether it marks the previous one as ended by hand. Raises BadLine if it is no record."""
         record = journal_lines.read_line(line, entries.record_of, self._see)
         match record:
             case journal_lines.Mended():

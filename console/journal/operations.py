@@ -161,7 +161,8 @@ class Holder(NamedTuple):
 class Lease:
     """The lease for working on a cluster's operations. journal: path of its first segment.
 
-    It ends if it is not renewed in time, or with its process if that ran on this host. All calls raise OSError.
+    It ends if it is not renewed in time, or with its process if that ran on this host. All calls raise OSError if its
+    file can't be read or written.
     """
 
     def __init__(self, journal: Path, mine: journal_lines.Origin) -> None:

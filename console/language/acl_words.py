@@ -18,7 +18,7 @@ from console.present.text import clean
 
 ACL_CLUSTER = codes.ACL_TYPES["cluster"]
 ACL_TYPES = {word: type_ for word, type_ in codes.ACL_TYPES.items() if type_ != ACL_CLUSTER}
-"""The types of resources that have names."""
+"""Word of the language -> the type of resource; without the cluster, which has no name."""
 
 OPERATIONS = tuple(name for name in AclOperation.NAMES.values() if name != "ANY")
 

@@ -205,7 +205,7 @@ def optional_version(reader: language_reader.Reader) -> int | None:
 
 
 def pair_count(reader: language_reader.Reader, key: Word, value: Word, highest: int = INT_MAX) -> int:
-    """Return the value of a ``KEY=N``, which is at least 1."""
+    """Return the value of a ``KEY=N``. Raises ParseError unless it is a whole number from 1 to `highest`."""
     number = whole_number(value.text, 1, highest)
     if number is None:
         # An empty value has no width that could be marked: mark the key.

@@ -72,7 +72,7 @@ class Completer:
             selected: the entity of a statement that names no entity.
 
         Returns:
-            At most `LIMIT`; none within a comment. Each replaces all or a part of the word that the cursor is in or
+            At most `LIMIT`; empty within a comment. Each replaces all or a part of the word that the cursor is in or
             after.
         """
         reading = read(text, self.where)

@@ -239,7 +239,7 @@ def globs_of(regex: str) -> tuple[str, ...]:
     Kafka's tools take a comma for ``|`` (TopicFilter).
     """
     found = [_ONE_NAME.fullmatch(each) for each in re.split(r"[|,]", regex)]
-    # If a part of the expression has no glob, return none: the others would find less than the expression.
+    # If a part of the expression has no glob, return no globs: the others would find less than the expression.
     known = [each[1] for each in found if each is not None]
     if len(known) < len(found):
         return ()

@@ -105,7 +105,7 @@ class Name(Node, frozen=True):
 
 
 class Glob(Node, frozen=True):
-    """A pattern for `fnmatch`, with quoted characters literal. None: the unquoted ``<default>``."""
+    """A pattern for `fnmatch`, with quoted characters literal; None for the unquoted ``<default>``."""
 
     pattern: str | None
     span: Span = NOWHERE

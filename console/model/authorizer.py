@@ -37,7 +37,7 @@ IMPLIED_BY: Mapping[AclOperation, frozenset[AclOperation]] = {
     AclOperation.parse("DESCRIBE"): frozenset(_operations("READ", "WRITE", "DELETE", "ALTER")),
     AclOperation.parse("DESCRIBE_CONFIGS"): frozenset(_operations("ALTER_CONFIGS")),
 }
-"""Operations that another operation implies if it is allowed. Denying that other operation denies none of them."""
+"""Operation -> the operations that imply it if an ACL allows them; denying these does not deny it."""
 
 OPERATIONS_OF: Mapping[AclResourceType, tuple[AclOperation, ...]] = {
     AclResourceType.parse(type_): _operations(*names.split())

@@ -41,7 +41,7 @@ ITEMS, VALUES = "[]", "{}"
 
 
 class NotAvro(Exception):
-    """The reason why a text is not an Avro schema, in one line."""
+    """Raised for a text that is not an Avro schema; the message is the reason, in one line."""
 
 
 class AvroField(NamedTuple):
@@ -239,8 +239,9 @@ def problems(reader: AvroSchema, writer: AvroSchema) -> tuple[Problem, ...]:
 class _Resolution:
     """The comparison of a reader's schema with a writer's.
 
-    known: pairs of records -> their problems, with paths from there; empty while they are compared. A record that many
-    fields have is compared once, as Java does: else a chain of 30 records would take 2^30 comparisons.
+    known: pairs of records -> their problems, with paths that begin at the records; empty while they are compared. A
+    record that many fields have is compared once, as in Java: otherwise a chain of 30 records would take 2^30
+    comparisons.
     """
 
     def __init__(self, reader: AvroSchema, writer: AvroSchema) -> None:
@@ -331,7 +332,7 @@ class Break(NamedTuple):
 
 def breaks(level: str, new: AvroSchema, old: Sequence[tuple[int, AvroSchema]]) -> tuple[Break, ...]:
     """Return the problems of a new version by a compatibility level, compared with the newest version first; empty if
-    the level is NONE or there is no other version.
+    it has none, the level is NONE, or there is no other version.
 
     Args:
         level: the compatibility level, as ``BACKWARD_TRANSITIVE``; an unknown one counts as NONE.
@@ -407,8 +408,8 @@ def compare(old: AvroSchema, new: AvroSchema, *, whole: bool = False) -> tuple[D
 
 
 def _meaning(mine: _Seen | None, other: _Seen | None) -> str:
-    """Return the meaning for a reader of a difference that is not a problem. mine: the reader's place; other: the
-    writer's.
+    """Return, as text, how a reader treats a difference that is not a problem. mine: the place in the reader's schema;
+    other: the place in the writer's schema; None if the schema does not have it.
     """
     if mine is None:
         return "skip it"

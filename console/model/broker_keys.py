@@ -160,8 +160,8 @@ def chain(layers: Layers, key: str) -> tuple[Synonym, ...]:
         key: a broker's key.
 
     Returns:
-        By source (`PRECEDENCE`), then by name, beginning with the first under the key's own name, as ConfigHelper does;
-        empty if no source sets that name.
+        The synonyms by source (`PRECEDENCE`), then by name, beginning with the first under the key's own name, as
+        ConfigHelper returns them; empty if no source sets that name.
     """
     from console.model.grouping import grouped
 

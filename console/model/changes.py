@@ -419,7 +419,7 @@ class DeleteShareGroupOffsets(_OfGroup, frozen=True):
 
 
 class DeleteGroups(ChangeRequest, frozen=True):
-    """DeleteGroups for these groups, one request to each coordinator."""
+    """DeleteGroups requests, one to each coordinator of these groups."""
 
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("names", "group")
@@ -428,8 +428,8 @@ class DeleteGroups(ChangeRequest, frozen=True):
 
 
 class DeleteRecords(ChangeRequest, frozen=True):
-    """DeleteRecords, one request to each leader: partition -> the offset before which the broker deletes its records.
-    The protocol has no validate-only for it.
+    """DeleteRecords requests, one to each leader. before: partition -> the offset before which the broker deletes its
+    records. The API has no validate-only mode.
     """
 
     is_loss: ClassVar[bool] = True
@@ -441,8 +441,8 @@ class DeleteRecords(ChangeRequest, frozen=True):
 
 
 class ProduceRecords(ChangeRequest, frozen=True):
-    """Produce, one request to each leader: target -> its records, one batch for each partition. The protocol has no
-    validate-only for it.
+    """Produce requests, one to each leader. batches: target -> its records, which are one batch of its partition. The
+    API has no validate-only mode.
     """
 
     kafka_name: ClassVar[str] = "Produce"

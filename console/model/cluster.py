@@ -21,7 +21,9 @@ from console.model.failure import Failure
 
 
 class ReplicaSize(NamedTuple):
-    """One replica on disk: bytes, and records behind (offset lag)."""
+    """A replica on disk: its size in bytes, its offset lag (records), and whether it is a copy that is on its way into
+    another directory of the broker (a future replica).
+    """
 
     topic: str
     partition: int
@@ -503,7 +505,7 @@ class Group(Struct, frozen=True):
     nodes: tuple[StreamsNode, ...] | None = None
     """The nodes of the topology; None if they were not requested."""
     no_nodes: str = ""
-    """The reason why brokers return no nodes; ``""`` if there is none."""
+    """The reason why brokers return no nodes; ``""`` without one."""
 
     @property
     def is_vacant(self) -> bool:

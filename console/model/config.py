@@ -176,7 +176,9 @@ def number_in(configs: ConfigSet, key: str) -> int | None:
 
 
 def is_tiered(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> bool:
-    """Return whether the brokers copy segments of a topic to remote storage, by its configs, if read (KIP-405)."""
+    """Return whether the brokers copy segments of a topic to remote storage (KIP-405); False if its configs were not
+    read.
+    """
     entry = entry_in(configs, topic_resource(topic), "remote.storage.enable")
     return entry is not None and entry.value == "true"
 

@@ -211,7 +211,9 @@ def connector_in(clusters: Mapping[str, ConnectCluster], name: str) -> Connector
 
 
 def sink_group(connector: str, config: ConfigSet | None) -> str:
-    """Return the consumer group of a sink. connector: without its cluster."""
+    """Return the consumer group of a sink: the one in its config, else Connect's default. connector: the name without
+    the cluster.
+    """
     return value_of(config, "consumer.override.group.id") or f"connect-{connector}"
 
 
@@ -222,7 +224,7 @@ def value_of(config: ConfigSet | None, key: str) -> str:
 
 
 def listed_topics(config: ConfigSet | None) -> tuple[str, ...]:
-    """Return the topics that the config of a sink lists."""
+    """Return the topics that the config of a sink lists; empty if the config is unknown or has a pattern instead."""
     return tuple(filter(None, map(str.strip, value_of(config, TOPICS).split(","))))
 
 
@@ -256,7 +258,8 @@ def plugin_version(plugins: Collection[Plugin], class_name: str) -> str:
 
 
 def is_class(plugin: str, named: str) -> bool:
-    """Return whether a config names a plugin's class: with or without its package and ``Connector`` at its end.
+    """Return whether a config names a plugin's class: by its full name, or without its package, and then with or
+    without ``Connector`` at the end.
 
     Args:
         plugin: the class with its package.

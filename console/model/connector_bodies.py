@@ -37,7 +37,9 @@ def is_body(data: object) -> bool:
 
 
 def of_body(data: Mapping[str, Any]) -> ConnectorText:
-    """Return the connector in the body of a request. Raises ValueError."""
+    """Return the connector in the body of a request. Raises ValueError if it has no config, a value of which a worker
+    takes none, or an unknown initial state.
+    """
     body = data if CLASS in data else data.get("config")
     if not isinstance(body, Mapping):
         raise ValueError("there is no config in it")
@@ -61,7 +63,9 @@ def _text(key: str, value: object) -> str:
 
 
 def of_text(text: str) -> ConnectorText:
-    """Return the connector in the text of a file. Raises ValueError."""
+    """Return the connector in the text of a file. Raises ValueError if the text is neither the JSON nor the properties
+    of a connector.
+    """
     if text.lstrip().startswith("{"):
         data = json_of(text)
         if not is_body(data):
@@ -78,7 +82,9 @@ def of_text(text: str) -> ConnectorText:
 
 
 def offsets_of(text: str) -> tuple[ConnectorOffset, ...]:
-    """Return offsets as ``GET /connectors/NAME/offsets`` returns them, or their list alone. Raises ValueError."""
+    """Parse offsets as ``GET /connectors/NAME/offsets`` returns them, or their list alone. Raises ValueError for
+    another text, and if there are no offsets in it.
+    """
     data = json_of(text)
     found = data.get("offsets") if isinstance(data, dict) else data
     if not isinstance(found, list) or not found:

@@ -180,7 +180,9 @@ def _text(data: bytes | None) -> str:
 
 
 def _number(data: bytes | None, size: int) -> int:
-    """Return a number; -1 if there is none. size: the number of its bytes if it is binary; 0 for text."""
+    """Return the number in a header's value; -1 for None, and for other bytes. size: the number of its bytes if it is
+    binary; 0 for text.
+    """
     if data is None:
         return -1
     if size:

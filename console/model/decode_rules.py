@@ -44,7 +44,9 @@ class DecodeRule(Struct, frozen=True):
 
 
 def number_json(kind: str, data: bytes) -> bytes:
-    """Return the JSON of a number. kind: one of NUMBER_TYPES. Raises NotDecoded if the size differs."""
+    """Return the JSON of a number; a text for NaN and infinities. kind: one of NUMBER_TYPES. Raises NotDecoded if
+    `data` has another size.
+    """
     form = struct.Struct(f">{_LETTERS[kind]}")
     if len(data) != form.size:
         raise NotDecoded(f"it has {len(data)} bytes, and {kind} has {form.size}")

@@ -18,7 +18,9 @@ from console.model.numbers import is_natural
 
 
 class Route(Enum):
-    """The broker that gets a type's requests. No request goes to the controller: brokers forward changes to it."""
+    """The broker or service that gets a type's requests. No request goes to the controller: brokers forward changes to
+    it.
+    """
 
     ANY_BROKER = "any broker"
     NAMED_BROKER = "the broker that the name is the id of"
@@ -142,7 +144,7 @@ class EntityType(NamedTuple):
     has_default: bool = False
     """Whether there is an entry for all entities that have no entry of their own."""
     route: Route = Route.ANY_BROKER
-    """The broker that receives its requests."""
+    """The broker or service that receives its requests."""
     guard: str = "CLUSTER"
     """The resource type of the ACLs that protect its configs."""
     sources: tuple[int, ...] = ()
@@ -409,7 +411,7 @@ LEVEL_SOURCES = frozenset(each.own_source for each in ENTITY_TYPES if each.has_l
 
 @cache
 def unknown(number: int) -> EntityType:
-    """Return a record for a type of a newer broker: it keeps Kafka's number."""
+    """Return the record of a type that only newer brokers know; its name has Kafka's number."""
     name = f"UNKNOWN({number})"
     return EntityType(name, name, number, name, name, "", (), name, "configs", Lister.UNKNOWN)
 

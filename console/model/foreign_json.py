@@ -86,7 +86,9 @@ def _refuse_unbounded(text: bytes, most: int) -> None:
 
 
 def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; raise for duplicate members, which parsers resolve differently."""
+    """Return the object with these members. Raises ValueError for a repeated member, of which each parser takes another
+    value.
+    """
     made = dict(members)
     if len(made) < len(members):
         names = [name for name, _ in members]

@@ -135,7 +135,9 @@ class OwnSample(NamedTuple):
 
 
 class _Moved(NamedTuple):
-    """Bytes a second at one time: by topic, and written to and about read from the partitions that brokers lead."""
+    """Rates in bytes per second at one time: those of topics; and by broker, those at which clients write to the
+    partitions that it leads, and those at which groups read from them, which are estimates.
+    """
 
     topics: Mapping[str, Rate]
     written: Mapping[int, float]
@@ -256,7 +258,7 @@ def _moved(snapshot: Snapshot, totals: RateTotals | None) -> _Moved:
 
 
 def _read_by_groups(snapshot: Snapshot) -> Mapping[int, float]:
-    """Return about how many bytes a second groups read from the partitions that each broker leads.
+    """Return broker -> the estimated bytes per second that groups read from the partitions that it leads.
 
     Brokers do not report it. For a partition it is the write rate, times the ratio of committed to written records.
     Readers without commits, and reads without writes, are not included.
@@ -314,7 +316,9 @@ def _same(found: Values, before: Sequence[Values]) -> Values:
 
 
 def _column(values: Sequence[float]) -> Values:
-    """Return the values packed; if there are more than `MOST_OWN`, the largest, and the others as unknown."""
+    """Return the values packed. If more than 10,000 (`MOST_OWN`) differ from the usual value, keep the largest of
+    these, and all others as unknown.
+    """
     usual = Counter(values).most_common(1)[0][0] if values else nan
     places = [place for place, value in enumerate(values) if value is not usual and value != usual]
     if len(places) > MOST_OWN:

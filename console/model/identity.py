@@ -57,5 +57,5 @@ def uuid_text(uuid: UUID) -> str:
 
 
 def uuid_of(text: str) -> UUID:
-    """Parse the text of an id. Raises ValueError."""
+    """Parse an id as `uuid_text` returns it. Raises ValueError for a text that is not 16 bytes in base64."""
     return UUID(bytes=urlsafe_b64decode(text + "=="))

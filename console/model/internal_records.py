@@ -105,7 +105,9 @@ def _number(data: bytes) -> int:
 
 
 def _read(half: _Half, data: bytes, start: int, allowance: Allowance) -> bytes:
-    """Return the JSON of a struct that fills some bytes from a position on. Raises NotDecoded."""
+    """Return the JSON of the struct that the bytes have from a position on to their end. Raises NotDecoded if they are
+    not exactly one such struct, or if the allowance is spent.
+    """
     if allowance.spent():
         raise allowance.refusal()
     made = msgspec.json.encode(_fields(half, data, start))
@@ -114,7 +116,9 @@ def _read(half: _Half, data: bytes, start: int, allowance: Allowance) -> bytes:
 
 
 def _fields(half: _Half, data: bytes, start: int) -> dict[str, Any]:
-    """Return the fields of a struct that fills some bytes from a position on. Raises NotDecoded."""
+    """Return the fields of the struct that the bytes have from a position on to their end. Raises NotDecoded if they
+    are not exactly one such struct, and for more than `LARGEST_PAYLOAD` bytes.
+    """
     if len(data) > LARGEST_PAYLOAD:
         raise NotDecoded(f"more than {LARGEST_PAYLOAD >> 20} MiB are not decoded")
     try:
@@ -176,7 +180,9 @@ def _mirror_topic(topic: str) -> str:
 
 
 def _fitting(record: Record, part: str, allowance: Allowance) -> Iterator[Decoded]:
-    """Yield a key or a value by the structs that fit it. Any topic may have the name of MirrorMaker's."""
+    """Yield a key or a value as each struct that fits it decodes it; nothing if none fits, because any topic may have
+    the name of one of MirrorMaker's.
+    """
     topic = _mirror_topic(record.topic)
     for half in _mirror_structs()[f"{topic} {part}"] if topic else ():
         try:
@@ -227,7 +233,9 @@ def _is_of_registry(record: Record, part: str) -> bool:
 
 
 def _keytype(record: Record) -> str:
-    """Return the type of a registry's record: SCHEMA, CONFIG, MODE, DELETE_SUBJECT, CLEAR_SUBJECT, NOOP, …"""
+    """Return the type of a registry's record, such as SCHEMA, CONFIG, MODE, DELETE_SUBJECT, CLEAR_SUBJECT or NOOP;
+    ``""`` for another record.
+    """
     named = (_object(record.key or b"") or {}).get("keytype")
     return named if isinstance(named, str) else ""
 

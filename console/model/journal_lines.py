@@ -32,8 +32,8 @@ Json = Mapping[str, Any]
 SUFFIX = ".jsonl"
 _SEGMENT = re.compile(r"(\d{8})\.jsonl")
 LONGEST_LINE = 32 << 20
-"""Maximum size in bytes of a line with its end: kac writes and reads no longer one. A change of 100,000 edits needs
-less."""
+"""Maximum size in bytes of a line with its end: kac neither writes nor reads a longer one. A change of 100,000 edits
+needs less."""
 BEGINNING_BYTES = 4096
 """Number of bytes that are kept of a longer line, to identify it."""
 _PART = 1 << 18

@@ -105,7 +105,9 @@ class MalformedRecordError(ValueError):
 
 
 def uvarint(data: bytes, at: int) -> tuple[int, int]:
-    """Return an unsigned varint of up to 64 bits, and its end. Raises MalformedRecordError, IndexError."""
+    """Return an unsigned varint, and its end. Raises MalformedRecordError if it has more than 64 bits, and IndexError
+    if the data end within it.
+    """
     value = data[at]
     at += 1
     if value < 0x80:
@@ -251,8 +253,8 @@ def _numbers(field: Field, count_of: _Size) -> Read:
 
 
 def _short_size(field: Field, data: bytes, at: int) -> tuple[int, int]:
-    """Return a size of a flexible version, one more in an unsigned varint, and its end; -1 for null, which is 0 there.
-    Raises MalformedRecordError if the field is null and must not be.
+    """Return a size in a flexible version, and its end; -1 for null. The unsigned varint is one more than the size, and
+    0 for null. Raises MalformedRecordError if the field is null and must not be.
     """
     size, at = (data[at], at + 1) if data[at] < 0x80 else uvarint(data, at)
     if not size and not field.nullable:

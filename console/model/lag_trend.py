@@ -129,7 +129,7 @@ class LagTrend(Struct, frozen=True):
 
     @property
     def catch_up(self) -> float | None:
-        """Seconds until the lag is 0 at this rate; None if it does not shrink."""
+        """Seconds until the lag is 0 if it shrinks at the trend's rate; None if it does not shrink, or is 0 already."""
         return time_left(self.last.lag.total, self.rate)
 
     @property

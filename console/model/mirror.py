@@ -315,8 +315,10 @@ def _flow(
 
 
 def _are_of(flow: Flow, syncs: Sequence[OffsetSync], names: Collection[str]) -> bool:
-    """Return whether offset syncs are of a flow to this cluster. Those of the flow back, whose source this cluster is,
-    are in a topic of the same name; the topics that they name are here."""
+    """Return whether offset syncs are of a flow to this cluster: the copies of all topics that they name are here, and
+    one of these topics itself is not. The syncs of the opposite flow, from this cluster, are in a topic of the same
+    name, but name topics of this cluster.
+    """
     copied = all(f"{flow.source}.{each.topic}" in names for each in syncs)
     return copied and any(each.topic not in names for each in syncs)
 

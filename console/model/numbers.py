@@ -84,7 +84,7 @@ def decimal_number(text: str) -> float:
     """Return the decimal number in a text.
 
     Raises:
-        ValueError: `is_decimal` refuses it; the message is for the operator.
+        ValueError: the text is no decimal number (`is_decimal`); the message is for the operator.
     """
     if not is_decimal(text):
         raise ValueError(f"{_quoted(text)} is not a number")

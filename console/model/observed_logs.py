@@ -54,7 +54,7 @@ class Period(NamedTuple):
     end: int
     """The end of the log at that time."""
     pause: float = 0.0
-    """The longest time without new records that ended since."""
+    """The longest time without new records that ended since, in seconds."""
 
 
 class ObservedLog(NamedTuple):
@@ -82,7 +82,9 @@ class ObservedLog(NamedTuple):
 
     @property
     def recent_pause(self) -> float:
-        """The longest pause of the last minutes in which the log was written to."""
+        """The longest pause of the last minutes in which the log was written to, in seconds; that of all reads if there
+        are no periods.
+        """
         return max((each.pause for each in self.periods), default=self.pause)
 
 

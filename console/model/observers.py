@@ -90,8 +90,8 @@ def observed(
 
 
 def _marked(partition: Partition, rules: Rules, racks: Mapping[int, str | None]) -> Partition:
-    """Return a partition with its observers: the last replicas of the list that match a rule, without those in sync,
-    which were promoted.
+    """Return a partition with its observers: for each rule as many of the last replicas that match it as the rule
+    counts, without those in sync, which were promoted.
     """
     found: list[int] = []
     for rule in rules:

@@ -96,7 +96,7 @@ _BY_NAME = {part.value: part for part in Part}
 
 
 def part_named(name: str) -> Part:
-    """Return the part with a name. Raises KeyError."""
+    """Return the part with a name. Raises KeyError if there is none."""
     return _BY_NAME[name]
 
 

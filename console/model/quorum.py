@@ -80,8 +80,9 @@ def known_voters(snapshot: Snapshot) -> KnownVoters | None:
 
 
 def controllers_addresses(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the addresses of the controllers, as ``host:port``, from the configs of the first broker that has them;
-    none from a broker that is also a controller, which can be asked itself."""
+    """Return the addresses of the controllers, as ``host:port``, from the configs of the first broker that has them and
+    is not a controller itself; empty if there is no such broker. kac asks brokers that are controllers directly.
+    """
     for node in snapshot.cluster.brokers:
         roles = _configured(snapshot, node.id, "process.roles")
         found = _configured(snapshot, node.id, _STATIC) or _configured(snapshot, node.id, _SERVERS)

@@ -120,7 +120,7 @@ class QuotaMatch(NamedTuple):
 class QuotaFilter(NamedTuple):
     """A filter for entities: those with all of these components and, if `strict`, no others.
 
-    Without components it matches all entities; without components and strict, none.
+    Without components it matches all entities; if it is strict and has no components, it matches no entity.
     """
 
     components: tuple[QuotaMatch, ...] = ()

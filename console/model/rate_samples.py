@@ -1,5 +1,5 @@
-"""Samples of how many records were written to a group's partitions, and how many it committed: the rates of before a
-lag grew. Pure.
+"""Samples of the numbers of records that were written to a group's partitions, and that the group committed. They give
+the rates before a lag grew. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from console.model.cluster import PartitionLag
 APART, OLDER_APART = 10.0, 30.0
 """Minimum seconds between two samples, and between two that are older than `RECENT`."""
 RECENT, KEPT = 60.0, 300.0
-"""Seconds for which samples are kept, all of them and at all."""
+"""Age in seconds up to which all samples are kept, and the maximum age of a sample."""
 
 
 class Sample(NamedTuple):

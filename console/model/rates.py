@@ -199,7 +199,13 @@ def _there(known: Mapping[Place, Counter], topics: Mapping[str, Topic]) -> dict[
 
 
 class Tally(NamedTuple):
-    """Sums over some partitions: how many they are, how many have known bytes and records a second, and these sums."""
+    """Sums over some partitions.
+
+    Attributes:
+        partitions: the number of partitions.
+        sized, ended: the numbers of partitions with a known rate of bytes, and with a known rate of records.
+        bytes, records: the sums of these rates, per second.
+    """
 
     partitions: int = 0
     sized: int = 0

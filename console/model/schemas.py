@@ -77,8 +77,9 @@ def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Fr
         data: key or value, in Confluent's format: a zero, four bytes of an id, the payload; in Apicurio's, with eight
             bytes; in AWS Glue's: a three, the compression, a UUID; or in Avro's own: two bytes and the schema's
             fingerprint.
-        header: `KEY_HEADER` or `VALUE_HEADER`, which newer serializers write instead of the first five bytes. Of
-            several, the last one is used, as by Confluent's: a client that copies a record may keep its headers.
+        header: `KEY_HEADER` or `VALUE_HEADER`, which newer serializers write instead of the first five bytes. If
+            there are several, the last one is used, as by Confluent's: a client that copies a record may keep its
+            headers.
     """
     if not data:
         return None
@@ -148,7 +149,7 @@ class Allowance:
         self.seconds = MOST_SECONDS
 
     def spent(self) -> str:
-        """Return the exhausted limit as text, ``""`` for none."""
+        """Return, as text, the exhausted limit or the end of the read; ``""`` if decoding can continue."""
         if self.ended:
             return "the look was ended"
         if self.values <= 0:
@@ -218,7 +219,9 @@ class Schema(Struct, frozen=True):
     """Takes JSON; returns the payload. Raises `NotDecoded`."""
 
     def framed(self, document: bytes) -> bytes:
-        """Return JSON as a key or a value in Confluent's form: a zero, the id, and the payload. Raises NotDecoded."""
+        """Return JSON as a key or a value in Confluent's form: a zero, the id, and the payload. Raises NotDecoded if
+        the schema can't encode it.
+        """
         return b"\x00" + self.key.id.to_bytes(4, "big") + self.encode(document)
 
     def is_of(self, topic: str) -> bool:
@@ -261,7 +264,9 @@ def kind_of(text: str, told: str | None) -> str:
 
 
 class NotDecoded(Exception):
-    """The reason why a schema can't decode contents, or can't be used: one line for the operator, made printable."""
+    """Raised if a schema can't decode contents, or can't be used; the message is one printable line for the
+    operator.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__("".join(each for each in text[:LONGEST_REASON] if each.isprintable()))

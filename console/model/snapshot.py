@@ -307,7 +307,7 @@ def asking_quorum(snapshot: Snapshot, at: datetime) -> Snapshot:
 
 
 def with_quorum(snapshot: Snapshot, quorum: model_cluster.Quorum | None, at: datetime) -> Snapshot:
-    """Return the snapshot with the KRaft quorum; None if the cluster has no quorum."""
+    """Return the snapshot with the KRaft quorum. quorum: None if the cluster has no quorum."""
     return replace(snapshot, quorum=quorum, quorum_asked=None, read_at=_read_at(snapshot, Part.QUORUM, at))
 
 
@@ -554,8 +554,8 @@ def with_quotas_of(
 def _concerned(
     known: Mapping[quota.QuotaEntity, quota.QuotaValues], filters: Sequence[quota.QuotaFilter]
 ) -> list[quota.QuotaEntity]:
-    """Return the known entities that a filter matches. It compares the names first: of 200,000 entities few have one of
-    them."""
+    """Return the known entities that at least one of the filters matches. It compares the names first, because few of
+    200,000 entities have one of them."""
     matches = [match for wanted in filters for match in wanted.components]
     names = {match.name if match.match == quota.Match.EXACT else None for match in matches}
     by_name = all(wanted.components for wanted in filters) and all(m.match != quota.Match.ANY_NAME for m in matches)

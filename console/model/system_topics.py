@@ -165,7 +165,7 @@ _NAMED = (
     _named(r"_redpanda\..+|_redpanda_e2e_probe", _REDPANDA),
 )
 _ANY_NAMED = re.compile(rf"\A(?:{'|'.join(f'(?:{each.pattern.pattern})' for each in _NAMED)})")
-"""Matches any of the names: of 100,000 topics, few match."""
+"""Matches any of the names, which few of 100,000 topics have."""
 
 
 def system_topic(

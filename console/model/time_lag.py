@@ -58,7 +58,7 @@ class Written(NamedTuple):
     """The first offset that may have a record; lower ones are markers of transactions, or were compacted away."""
 
     def says_of(self, committed: int) -> bool:
-        """Return whether the time is that of the record at a committed offset."""
+        """Return whether the time, or the refusal, applies to the record at a committed offset."""
         return self.refused or self.offset == committed
 
 
@@ -108,7 +108,7 @@ def _thinned(seen: EndsSeen) -> EndsSeen:
 
 
 def waits_since(seen: EndsSeen, offset: int) -> float | None:
-    """Return when the record at an offset was written, Unix seconds, interpolated between two polls.
+    """Return the time at which the record at an offset was written, Unix seconds, interpolated between two polls.
 
     Returns:
         None if the record existed at the first poll; the time of the last poll if it did not exist then.

@@ -251,7 +251,7 @@ class Counting:
     """Counts the records of a topic, in any order of its partitions; within a partition by offset."""
 
     def __init__(self, topic: str, at: datetime, sample: float = 0.0, since_ms: int = -1) -> None:
-        """Begin to count. Raises ImportError: the extra is missing."""
+        """Begin to count. Raises ImportError if the extra `analyze` is missing."""
         import datasketches
 
         self._facts = TopicAnalysis(topic, at, sample=sample, since_ms=since_ms)
@@ -414,7 +414,7 @@ class Counting:
         return Analysed(facts, tuple(_begin_of(each[0]) for each in items), tuple(name for name, _ in named))
 
     def _unread(self, progress: Progress) -> Mapping[int, _Partition]:
-        """Return the partitions of the search, without records."""
+        """Return number -> an empty count for each partition of the search."""
         return {each.partition: _Partition() for each in progress.scanned}
 
 

@@ -24,7 +24,7 @@ _TOPIC, _WRITE = AclResourceType.parse("TOPIC"), AclOperation.parse("WRITE")
 
 
 class TopicUse(NamedTuple):
-    """A use of a topic: who reads or writes it, and how sure that is."""
+    """A use of a topic: its user, and the certainty of the use."""
 
     what: str
     """The kind of use: `READS`, `WRITES`, `KEEPS` or `DESCRIBES`."""

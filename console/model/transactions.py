@@ -98,7 +98,9 @@ class StableOffsets(NamedTuple):
 
     @property
     def waiting(self) -> int:
-        """The number of records between the two: written, but not readable with read_committed."""
+        """The number of records between the last stable offset and the high watermark: written, but not readable with
+        read_committed.
+        """
         return max(0, self.end - self.stable)
 
 

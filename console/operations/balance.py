@@ -33,10 +33,13 @@ def balanced(placement: Placement) -> list[tuple[int, ...]]:
 
 
 class _Arc(NamedTuple):
-    """A move of a replica, of the partition at index `place` of the placement, to another broker."""
+    """An arc of the graph: the move of a replica, of the partition at index `place` of the placement, to another
+    broker; or an arc to or from the hub, with -1 as `place`.
+    """
 
     cost: int
-    """The number of bytes to copy, plus 1."""
+    """The bytes of the replica plus 1 if the move adds a copy, the negative of that if it saves one, otherwise 0. For
+    an arc of the hub, the cost of one replica more or fewer on its broker."""
     place: int
     source: int
     to: int
@@ -148,7 +151,7 @@ class _Flow:
         return False
 
     def _arcs(self) -> list[_Arc]:
-        """Return the cheapest replica between each two brokers, and the cost of one more or one less on each broker."""
+        """Return the cheapest move between each two brokers, and the arcs between each broker and the hub."""
         best: dict[tuple[int, int], _Arc] = {}
         for arc in self._possible():
             place = arc.source, arc.to

@@ -152,7 +152,9 @@ def _dir_edit(move: DirMove) -> MoveReplicaDir:
 
 
 def _patience(new: Proposal, placement: Placement, throttle: int | None) -> timedelta:
-    """Return the time limit of a step: twice the time of its forecast, and an hour."""
+    """Return the time limit of a step: an hour more than twice the time of its forecast, at the throttle, else at
+    10 MB/s (`BYTES_PER_SECOND`).
+    """
     said = forecast(new, placement, throttle or BYTES_PER_SECOND)
     return timedelta(hours=1, seconds=2 * (said.seconds or 0))
 
@@ -201,8 +203,8 @@ def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision
 
 
 def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
-    """Return the brokers that may or may not copy between their directories for the operation; none if the operation
-    gives up such brokers.
+    """Return the brokers that may copy between their directories for the operation, but whose directories were not
+    read; empty if the operation gives up such brokers.
     """
     if operation.gives_up:
         return ()

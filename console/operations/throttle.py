@@ -58,8 +58,8 @@ def throttle_edits(moves: Iterable[Relocation], dirs: Iterable[DirMove], rate: i
 
 
 def _wanted(moves: Iterable[Relocation], dirs: Iterable[DirMove]) -> tuple[Sequence[Rated], tuple[Items, Items]]:
-    """Return the brokers that copy or are copied from, with the keys of their rates; and the lists of replicas, read
-    and copied.
+    """Return the brokers that copy or are copied from, with the keys of their rates; and, by topic, the replicas before
+    the moves, from which others may copy, and the new replicas.
     """
     read: dict[str, list[str]] = {}
     copied: dict[str, list[str]] = {}

@@ -28,10 +28,12 @@ MOST_NARROWER = 2_000
 """Maximum number of resources with narrower ACLs that are evaluated one by one, for all principals and edits of a
 plan."""
 FEWEST = 20
-"""Minimum share of that number for each principal and edit."""
+"""Minimum number of such resources that are evaluated for each principal and edit, whatever their number."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
 _LAST = "\U0010ffff"
-"""The end of a name that no other ACL has: the greatest character, which sorts after every name with the prefix."""
+"""The greatest character: a prefix with it is a name that no other ACL has, and sorts after all names with the
+prefix.
+"""
 
 
 class Move(NamedTuple):
@@ -191,10 +193,10 @@ def moves(
 def _hosts_moved(
     acl: Acl, request: authorizer.Request, held: authorizer.AclIndex, left: authorizer.AclIndex
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the addresses from which `held` allows a request and `left` does not; None if there are none.
+    """Return the addresses from which `held` allows a request and `left` does not; None if there is no such address.
 
     Returns:
-        The addresses, empty for all addresses; and if it is empty, the addresses that are exceptions.
+        (addresses, exceptions). Empty addresses stand for all addresses but the exceptions.
     """
 
     def moves_from(host: str | None) -> bool:

@@ -17,8 +17,9 @@ _GROUPED = 1e21
 
 
 def number(value: float) -> str:
-    """Return a number without a needless fraction: ``2.0`` is ``2``; thousands are grouped. Numbers beyond Kafka's
-    range, infinity and NaN are written as in Python: ``1e+300``, ``inf``, ``nan``.
+    """Return a number as text: ``2.0`` as ``2``, fractions with two decimals, or below 1 with four significant digits;
+    thousands are grouped. Numbers from 10^21 on, infinity and NaN are written as in Python: ``1e+300``, ``inf``,
+    ``nan``.
     """
     if not abs(value) < _GROUPED:
         return f"{value:.4g}"
@@ -26,8 +27,9 @@ def number(value: float) -> str:
 
 
 def scaled(value: float, units: tuple[tuple[str, int], ...], base: str, suffix: str = "") -> str:
-    """Return `value` in the largest unit in which it is a whole number below 1,000, else in the largest that fits: with
-    two decimals if they are exact, else with ``≈``.
+    """Return `value` in the largest unit in which it is a whole number below 1,000; otherwise in the largest unit that
+    is not above it, with up to two decimals if they are exact, else rounded, with ``≈``. A value below all units is
+    given in `base`.
     """
     if not abs(value) < _GROUPED:
         return f"{number(value)} {base}{suffix}"
@@ -82,7 +84,7 @@ def measured_rate(key: str, value: float, limit: float | None = None) -> str:
     """
     sign = "-" if value < 0 else ""
     figures, space, unit = quota(key, float(f"{abs(value):.3g}"), limit).removeprefix("≈ ").partition(" ")
-    if "." in figures:  # three digits of a byte count may become more in KiB
+    if "." in figures:  # a number of bytes with three digits may have more digits in KiB
         figures = f"{float(figures.replace(',', '')):.3g}"
     return sign + figures + space + unit
 
@@ -116,8 +118,8 @@ def byte_count(count: int) -> str:
 
 
 def size(count: int) -> str:
-    """Return measured bytes for a column, in three figures without ``≈``: ``1.2 TiB``, ``900 GiB``; ``–`` below 0
-    (unknown).
+    """Return measured bytes for a column, rounded without ``≈``: with one decimal below 10 of a unit (``1.2 TiB``),
+    otherwise whole (``900 GiB``); ``–`` below 0 (unknown).
     """
     if count < 0:
         return "–"

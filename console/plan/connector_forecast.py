@@ -41,7 +41,7 @@ def _group_of(name: str, config: dict[str, MaybeSecret]) -> str:
 
 
 def creation_effects(edit: edits.CreateConnector, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the effects of a creation: for a config with topics, the offset at which the sink begins; and the
+    """Return the effects of a creation: for a config with topics, the offsets at which the sink begins; and the
     rebalance.
     """
     config = dict(edit.config)
@@ -86,7 +86,11 @@ def steering_effects(edit: edits.Steering, snapshot: Snapshot) -> tuple[str, ...
 
 
 def offset_effects(name: str, offsets: Sequence[connect.ConnectorOffset] | None, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the effect of other offsets, a line each: the records that a connector reads again, or never."""
+    """Return a line for each effect of changed offsets: the records that the connector reads again, or never.
+
+    Args:
+        offsets: the new offsets; None if all are deleted.
+    """
     found = connect.connector_in(snapshot.connect, name)
     is_sink = found is not None and found.kind == connect.SINK
     if offsets is None or all(offset is None for _, offset in offsets):
@@ -108,7 +112,7 @@ def offset_effects(name: str, offsets: Sequence[connect.ConnectorOffset] | None,
 
 
 def _place(partition: object) -> tuple[str, str]:
-    """Return the topic and the partition of a sink's offset. A number may be text in JSON."""
+    """Return the topic and the partition of a sink's offset, both as text: JSON may have the number in either form."""
     found = partition if isinstance(partition, dict) else {}
     return str(found.get("kafka_topic")), str(found.get("kafka_partition"))
 

@@ -49,7 +49,9 @@ def _partitions(topic: str, numbers: Iterable[int]) -> str:
 
 
 def _share_commands(group: str, staged: Iterable[Staged]) -> Iterator[Command]:
-    """Yield the commands of kafka-share-groups, which can reset only to the start or end of a log, not to an offset."""
+    """Yield the commands of kafka-share-groups, which can reset only to the start or end of a log. For any other
+    offset, yield a note in place of a command.
+    """
     begin = _tool(True, "--reset-offsets", group)
     places: dict[tuple[str, str], list[int]] = {}
     for each in staged:

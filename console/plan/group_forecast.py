@@ -45,7 +45,7 @@ def has_members(group: str, members: Sequence[str]) -> str:
 
 def forecast(was: GroupOffset, offset: int) -> tuple[int, int]:
     """Return the numbers of a partition's offsets that are read again and that are never read, if the group continues
-    at `offset` instead of at its committed one.
+    at `offset` instead of at its committed one; (0, 0) if it has none.
 
     An upper bound for records: compacted records and transaction markers also have offsets.
     """

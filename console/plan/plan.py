@@ -124,8 +124,8 @@ class StageReport:
     added: tuple[Staged, ...] = ()
     """The edits as the plan contains them, with parsed values."""
     replaced: tuple[Staged, ...] = ()
-    """The formerly staged edits of slots, which were replaced. If the replacement restores the present value, it is in
-    `dropped`."""
+    """The formerly staged edits of slots, which were replaced. A new edit that restores the present value replaces one
+    too, and is itself in `dropped`."""
     dropped: tuple[Dropped, ...] = ()
     refused: tuple[Refusal, ...] = ()
 

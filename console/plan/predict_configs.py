@@ -66,7 +66,9 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
 
 
 def _own_after(resource: config.ConfigResource, edits: Edits, snapshot: Snapshot, before: Inheritance) -> _Own:
-    """Return the broker's override of each key that the edits change; None if it is deleted."""
+    """Return, for each key that the edits change, the override of a broker or of the cluster default; None if it is
+    deleted. A hidden override has the value None.
+    """
     configs = snapshot.configs.get(resource)
     after: _Own = {}
     for edit in edits.get(resource, ()):

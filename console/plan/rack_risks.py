@@ -20,7 +20,9 @@ def racks(brokers: Collection[Broker]) -> Mapping[int, str]:
 
 
 def one_rack(replicas: Sequence[int], of: Mapping[int, str]) -> str | None:
-    """Return the rack that has all of several replicas; None if there is more than one, or a rack is unknown."""
+    """Return the rack that has all of several replicas; None for fewer than two replicas, for replicas in several
+    racks, and if a rack is unknown.
+    """
     found = {of.get(each) for each in replicas}
     return next(iter(found)) if len(replicas) > 1 and len(found) == 1 else None
 

@@ -1,6 +1,6 @@
-"""Warnings about what brokers refuse of producers: records without keys in a compacted topic, batches above a new
-limit, and records whose times are outside of a limit. The first two use the newest batches of some partitions; without
-these, the text says so, or there is no warning.
+"""Warnings about records that brokers will refuse from producers: records without keys in a compacted topic, batches
+above a new limit, and records whose times are outside of a limit. The first two use the newest batches of some
+partitions; without these, the text says so, or there is no warning.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def message_size(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def falls(old: str | None, new: str | None, *, is_known: bool) -> bool:
-    """Return whether a limit becomes lower. is_known: whether the result is False if the former value is unknown; else
-    it is True then.
+    """Return whether a limit becomes lower; False if the new limit is unknown. If only the former limit is unknown,
+    return `not is_known`.
     """
     was, becomes = long_number(old), long_number(new)
     if becomes is None:
@@ -139,7 +139,9 @@ def short_times_needs(edit: edits.ConfigEdit) -> RiskNeeds:
 
 
 def short_times(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning if brokers will refuse records that are some minutes late, or early."""
+    """Yield a warning for a time limit that an edit lowers to less than an hour (`_SHORT_MS`): brokers will refuse
+    records that are later, or earlier, than that.
+    """
     key = topic_risks.topic_key(edit)
     if key not in TIME_LIMITS:
         return

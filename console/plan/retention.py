@@ -185,8 +185,8 @@ def _by_size(size: int, cut: RetentionCut) -> Range:
 
 
 def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
-    """Return the number of bytes before an offset of a log from `start` to `end`, an estimate from offsets: no API
-    shows it.
+    """Return an estimate of the bytes before an offset, for a log of `size` bytes with the offsets `start` to `end`: no
+    API shows them.
 
     The range is three standard deviations wide for record sizes that deviate as far as their mean, and 10 % wider for
     sizes that change over time.

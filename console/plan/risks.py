@@ -33,10 +33,10 @@ def risks(
         staged: all edits that are applied together: a warning is about the cluster after all of them.
         snapshot: a snapshot with the parts in `risk_needs`; unread parts count as unknown, not as harmless.
         facts: facts that are read only for warnings; without them sizes and readers are unknown.
-        after: the cluster after the edits, if they were made already; None: it is predicted.
+        after: the cluster after the edits, if they were made already; None to predict it.
 
     Returns:
-        The warnings of each edit in the order of `risk_rules.NAMES`. `settle.ApplyOptions` has the accepted ones.
+        The warnings of each edit in the order of `risk_rules.NAMES`. `reconcile.ApplyOptions` has the accepted ones.
     """
     all_ = tuple(staged)
     # Predict only when a rule first needs the result: some plans have no such rules.

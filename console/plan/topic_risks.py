@@ -67,7 +67,9 @@ def topic_key(edit: edits.Edit) -> str:
 
 
 def key_of_topics(resource: ConfigResource, key: str) -> str:
-    """Return the topic's key that a key of a topic or a broker is, or is the default of; ``""`` for any other."""
+    """Return the key of topics that a key decides: a topic's key itself, or the key that inherits a broker's key;
+    ``""`` for any other key.
+    """
     if resource.type == TOPIC:
         return key
     return _TOPIC_KEYS.get(key, "") if resource.type == BROKER else ""
@@ -297,8 +299,8 @@ _UNCLEAN_TEXT = "a replica that is behind may lead, and what it has not got is l
 
 
 def unclean_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `unclean` needs: the numbers of replicas, because a single replica is never behind; none
-    for another key, and for the value false.
+    """Return the facts that `unclean` needs: the numbers of replicas, because a single replica is never behind; no
+    facts for another key, and for the value false.
     """
     if topic_key(edit) != UNCLEAN or (isinstance(edit, edits.SetConfig) and str(edit.value).lower() == "false"):
         return NOTHING
@@ -391,7 +393,7 @@ class _Limit(NamedTuple):
 
 def retention_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     """Return the facts that warnings about retention need: policy, limits and sizes of topics; none for another key,
-    and for a limit far above zero.
+    and for a limit that is neither zero nor tiny.
     """
     key = topic_key(edit)
     if key not in KEEPING + LOCAL:

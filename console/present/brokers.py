@@ -24,7 +24,8 @@ from console.present.names import DEFAULT, NOTHING
 from console.present.text import Cell, Line, clean
 
 MOST_VOTERS = 9
-"""Maximum number of voters that a line names; of more voters, it has the number and names those that are behind."""
+"""Maximum number of voters that a line names; if there are more, it has their number and names those that are behind.
+"""
 
 
 class BrokerLoad(NamedTuple):
@@ -200,7 +201,7 @@ def _where(row: BrokerRow) -> Cell:
 
 
 def _full_in(row: BrokerRow) -> Cell:
-    """Return the time until a disk is full; blank if no disk fills."""
+    """Return the time until a disk of the broker is full, as text; blank if no disk fills."""
     from console.model.disk_trend import SOON
 
     is_soon = row.full_in is not None and row.full_in < SOON
@@ -371,9 +372,10 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
 
 
 def quorum_line(snapshot: Snapshot, *, is_led: bool = True) -> Line:
-    """Return a line on the active controller, its epoch and the voters' lag; empty if neither is known.
+    """Return a line on the active controller, its epoch and the voters' lag.
 
-    In ZooKeeper mode it names the controller; if the quorum could not be read, it has the reason.
+    In ZooKeeper mode it names the controller; if the quorum could not be read, it has the reason. It is empty if the
+    quorum was not read yet.
 
     Args:
         is_led: False if brokers have not known a leader for a while; controllers report it themselves.

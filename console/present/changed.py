@@ -20,7 +20,7 @@ Subject = ConfigResource | QuotaEntity | Acl | tuple[str, str]
 
 
 class Change(NamedTuple):
-    """A key of an entity whose value or source changed; ``""`` for the entity itself."""
+    """A key of an entity whose value or source changed; the key is ``""`` if the entity itself changed."""
 
     subject: Subject
     key: str
@@ -88,7 +88,10 @@ class Changed:
             self.version = object()
 
     def when(self, subject: Subject, key: str | None = None) -> datetime | None:
-        """Return when a key, or any key of a subject if `key` is None, was last seen to change; None for never."""
+        """Return the time at which a key, or any key of a subject if `key` is None, was last seen to change.
+
+        None if no change was seen since the marks were last cleared.
+        """
         return self._subjects.get(subject) if key is None else self._keys.get(Change(subject, key))
 
     def clear(self) -> None:

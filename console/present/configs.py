@@ -274,7 +274,7 @@ ENTITIES: columns.Columns[EntityRow] = columns.Columns(
 
 def set_lines(target: ConfigResource, snapshot: Snapshot, staged: Mapping[str, DiffLine]) -> list[Line]:
     """Return a line for each key that an entity sets itself or that is staged for it; a note if there are no such keys.
-    Of loggers, count the most frequent level, and list only loggers with other levels.
+    For loggers, count the most frequent level, and list only loggers with other levels.
 
     Args:
         staged: the staged lines of the entity (`staged_lines`).

@@ -86,7 +86,7 @@ def health(
     Args:
         snapshot: the snapshot of the verdict.
         muted: cause id -> the end of its mute.
-        at: time of the look, UTC; None: of the verdict.
+        at: time of the look, UTC; None for the time of the verdict.
     """
     counts = TopicCounts().after(snapshot.topics)
     nodes = snapshot.cluster.brokers or snapshot.cluster.controllers
@@ -203,7 +203,7 @@ def _verdict_cell(row: FleetRow) -> Cell:
 
 
 def _healths(count: Callable[[Health], int | None]) -> Callable[[FleetRow], int | None]:
-    """Return a column's value: a count of the cluster, None without a look at it."""
+    """Return the function that gets a column's value from a row: a count, None if the cluster was not looked at."""
     return lambda row: None if row.health is None else count(row.health)
 
 

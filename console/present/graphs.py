@@ -148,7 +148,7 @@ class Chart(NamedTuple):
 
 
 def title_cells(width: int) -> int:
-    """Return the cells of the titles of a chart of this width."""
+    """Return the number of cells for the titles of a chart of this width in cells."""
     return next(cells for least, cells in TITLES if width >= least)
 
 

@@ -39,7 +39,7 @@ def state_meaning(state: str) -> str:
 
 
 def lag_total(lag: cluster.GroupLag | None) -> str:
-    """Return a group's lag in records; ``–`` if it is unknown, with a ``?`` if a part of it is."""
+    """Return a group's lag in records as text: ``–`` if it is unknown, with a ``?`` if a part of it is unknown."""
     return "".join(text for text, _ in _lag_spans(lag))
 
 

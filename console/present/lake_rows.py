@@ -67,7 +67,7 @@ def dated(change: Change, first_poll: datetime | None, zone: tzinfo | None = Non
 
     Args:
         first_poll: the time of the first poll of the cluster, as for `of_change`.
-        zone: the time zone of the times; None: this host's.
+        zone: the time zone of the times; None for this host's.
     """
     return Dated(change, change_texts(change, first_poll, lambda at: _full(at, zone)), zone)
 
@@ -212,7 +212,7 @@ START = "start"
 
 
 def drift_columns(scope: str, peers: Sequence[str]) -> columns.Columns[DriftRow]:
-    """Return a letter for the severity, the key, the majority's value, then a column for each peer with its deviations.
+    """Return the columns of differences: the severity, the key, the majority's value, then each peer's deviations.
 
     Args:
         scope: the scope of the rows, or `START`.
@@ -257,7 +257,7 @@ def drifted_columns(zone: tzinfo | None) -> columns.Columns[Drifted]:
     """Return the columns of the command line, with a row for each entity that differs.
 
     Args:
-        zone: the time zone of the times; None: this host's.
+        zone: the time zone of the times; None for this host's.
     """
     return columns.Columns(
         columns.Column("severity", columns.TOLD),
@@ -401,7 +401,7 @@ def quotas_now(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], cluster: s
     its entity.
 
     Args:
-        quotas: the present ones of the cluster.
+        quotas: the present quotas of the cluster.
         cluster: the id of the cluster, for the usages.
     """
     made: dict[Usage, quota.QuotaEntity] = {}

@@ -61,7 +61,7 @@ def mirror_rows(snapshot: Snapshot) -> Iterator[MirrorRow]:
 def _age_column(
     name: str, title: str, get: Callable[[R], float | None], priority: int, sort_key: str
 ) -> columns.Column[R]:
-    """Return a column of a time that has passed, in seconds in data."""
+    """Return a column of a time that has passed: in seconds in the data, with a unit on the screen."""
 
     def text(row: R) -> str:
         seconds = get(row)
@@ -173,7 +173,7 @@ def checkpoint_rows(snapshot: Snapshot) -> Iterator[CheckpointRow]:
 
 
 def sync_rows(snapshot: Snapshot) -> Iterator[SyncRow]:
-    """Yield the offset syncs of all flows whose syncs are here, by flow, topic and partition."""
+    """Yield the offset syncs of all flows whose syncs are in a topic of this cluster, by flow, topic and partition."""
     for row in mirror_rows(snapshot):
         for each, at in row.flow.syncs:
             copy = row.flow.copy_of(each.topic)

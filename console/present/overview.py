@@ -160,7 +160,7 @@ def _highest(
 
 
 def _together(what: str, known: Iterable[Mapping[int, float]]) -> Mapping[int, float]:
-    """Return the combined value of several at each slot: the sum of rates, otherwise the highest."""
+    """Return the combined value of several measures at each slot: the sum of rates, otherwise the highest value."""
     found: dict[int, float] = {}
     for each in known:
         for slot, value in each.items():

@@ -190,7 +190,9 @@ def _whole(line: DiffLine) -> str:
 
 
 def _meant(line: DiffLine, meaning: PlanMeaning) -> list[Span]:
-    """Return the lines below an edit only at its own line: the configs of a new topic are lines of one edit."""
+    """Return the lines below an edit (`PlanMeaning.below`) if this is its own line; empty for the edit's other lines,
+    such as the configs of a new topic.
+    """
     edit = line.staged.edit
     return meaning.below(edit) if line.key == edit.key else []
 

@@ -28,7 +28,7 @@ class QuorumRow(NamedTuple):
 
 def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
     """Return the leader, then the other voters, then the observers. Without a description of the quorum, return the
-    voters that are known otherwise; none if there are none. is_led: whether the quorum has a leader, as for
+    voters that are known otherwise; empty if no voter is known. is_led: whether the quorum has a leader, as for
     `console.present.brokers.quorum_line`.
     """
     quorum = snapshot.quorum

@@ -116,7 +116,7 @@ def index_in(ordered: Sequence[QuotaEntity], entity: QuotaEntity) -> int | None:
 
 
 def _settle(ordered: list[QuotaEntity], entity: QuotaEntity, there: bool) -> None:
-    """Insert an entity into an ordered list, or remove it."""
+    """Insert an entity into an ordered list if it is `there` and the list lacks it; remove it if it is not `there`."""
     index = index_in(ordered, entity)
     if there and index is None:
         insort(ordered, entity, key=place_in_order)

@@ -138,8 +138,8 @@ def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
 
 
 def _indented(data: bytes) -> bytes:
-    """Return JSON with each member in its own line; unchanged if it is invalid, has more than `LARGEST_PRETTY` bytes,
-    or is deeper than `DEEPEST_PRETTY` levels.
+    """Return JSON with each member in its own line; only its first `IN_FULL` bytes, unchanged, if it is invalid, has
+    more than `LARGEST_PRETTY` bytes, or is deeper than `DEEPEST_PRETTY` levels.
     """
     if len(data) > LARGEST_PRETTY or deeper_than(data, DEEPEST_PRETTY):
         return data[:IN_FULL]
@@ -166,7 +166,9 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _fitting(text: str, width: int) -> int:
-    """Return the number of a text's characters that fit into a width of cells, at least one."""
+    """Return the place at which to cut a text so that its beginning fits into a width of cells: at least 1, so that
+    the text gets shorter; it may be beyond the end of a short text.
+    """
     if text.isascii():
         return width
     at = min(len(text), width)

@@ -17,7 +17,7 @@ from console.present.text import Cell, Line, clean, fit, in_columns
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 WIDEST_BAR = 40
 MOST_PARTITIONS = 30
-"""Maximum number of partitions with a line; of more, the fullest and the emptiest have one."""
+"""Maximum number of partitions with a line; if there are more, the fullest and the emptiest have one."""
 LONGEST_NAME = 60
 """Number of cells for a key or the name of a header."""
 RANK_TITLES = ("50 %", "90 %", "99 %", "99.9 %")

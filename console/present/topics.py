@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 
 class TopicMarks(NamedTuple):
-    """The plan's effect on topics: names to be created, deleted, grown (to), and those with config edits."""
+    """The plan's effect on topics: the names of those that it creates, deletes, gives more partitions (with their new
+    number), and whose configs it changes.
+    """
 
     created: Mapping[str, int]
     deleted: frozenset[str]
@@ -360,7 +362,7 @@ def rows_of_partitions(
     Args:
         moves: the reassignments of any topics.
         rates: the rates of any partitions.
-        tiered: the known offsets in remote storage, of any partitions; None for none.
+        tiered: the known offsets in remote storage, of any partitions; None if no offsets are known.
     """
     by_place = tiered or {}
     moving = {move.partition: move for move in moves if move.topic == topic.name}

@@ -115,15 +115,17 @@ def origin(key: str, side: EffectiveValue, source: str) -> str:
 
 
 def side_human(target: Target, key: str, side: EffectiveValue) -> str:
-    """Return the human form of one side of a line of the diff; ``""`` without one."""
+    """Return the human form of one side of a line of the diff; ``""`` if it has none, is unknown or is hidden, and for
+    ACLs and quotas.
+    """
     if side.known and not side.hidden and isinstance(side.value, str) and not isinstance(target, Acl | QuotaEntity):
         return config_value(key, side.value)
     return ""
 
 
 def deletion_text(deletion: Deletion) -> str:
-    """Return the size of a deletion on all replicas: ``310–330 GiB are deleted within minutes``; less exact if a part
-    is unknown."""
+    """Return the size of a deletion on all replicas: ``310–330 GiB are deleted within minutes``; with ``at least`` if
+    some partitions are unknown, and only the reason if all are."""
     if deletion.partitions == 0 and deletion.why is not None:
         return f"how much is deleted is not known: {failure_text(deletion.why)}"
     of = f"; {deletion.partitions:,} of {plural(deletion.partitions + deletion.unknown, 'partition')} looked at"

@@ -92,10 +92,10 @@ class Console(KeysInOrder["Context"]):
         """Create the app; it reads nothing before its first frame is drawn.
 
         Args:
-            history: file of former commands; None: no history.
-            contexts: the contexts that the operator can switch to; None: the configured ones.
+            history: file of former commands; None to keep no history.
+            contexts: the contexts that the operator can switch to; None for the configured ones.
             lake: value of ``--lake``, which overrides the configured one; None without the option.
-            prefetched: the first reads, which begin when the first frame is drawn; None: they are ordinary reads.
+            prefetched: the first reads, which begin when the first frame is drawn; None for ordinary first reads.
         """
         super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))
         settings = settings or ConsoleSettings()
@@ -191,7 +191,9 @@ class Console(KeysInOrder["Context"]):
         yield self.frame.footer
 
     def on_mount(self) -> None:
-        """Subscribe to the session, handle signals, show the first view and begin to read."""
+        """Subscribe to the session, handle signals, show the first view and warnings about the settings, and begin to
+        read.
+        """
         self.set_keymap({action: ",".join(remap.keys) for action, remap in self._remaps.items()})
         self.session.subscribe(self._listen)
         with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread can handle signals
@@ -241,8 +243,8 @@ class Console(KeysInOrder["Context"]):
     def is_busy(self, event: events.Event) -> bool:
         """Return whether a key typed ahead has to wait for the work that earlier keys began.
 
-        This is a command, a view that is still being read, or names that a completion needs. It is not a question,
-        which the key may answer.
+        Such work is a command, a view that is still being read, or names that a completion needs; a question is not,
+        since the key may answer it.
         """
         if "applying" in self.__dict__ and self.applying.busy:
             return True

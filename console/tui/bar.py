@@ -60,7 +60,7 @@ def palette_candidates(keys: Iterable[Key], text: str, reason: Callable[[Key], s
 
 
 def palette_choice(keys: Sequence[Key], text: str, reason: Callable[[Key], str]) -> Key | None:
-    """Return the action with that label, else the first match; None without a match."""
+    """Return the action whose label is the text, else the first match; None without a match."""
     exact = next((key for key in keys if key.label == text.strip()), None)
     if exact is not None:
         return exact
@@ -118,7 +118,7 @@ class Bar:
         Args:
             app: has the screen for the line, and runs its workers.
             contexts: the contexts that the operator can switch to.
-            history: file of former commands; None: no history. Entries added to it contain no secrets.
+            history: file of former commands; None to keep no history. Entries added to it contain no secrets.
             act: runs the action of a key, by the action's id.
             execute: executes commands. Returns an error of the language, whose position the bar shows in the text; None
                 on success. Other errors go to the message line.
@@ -197,7 +197,7 @@ class Bar:
         return self._session.snapshot, next(iter(self._navigator.view.targets()), None)
 
     def highlight(self, text: str) -> Iterable[tuple[int, int, str]]:
-        """Return the coloured words of a command: start, end and style name."""
+        """Return the coloured words of a command: start, end and style name; empty in the other modes."""
         return self._language.highlight(text) if self.line.mode.name == COMMAND else ()
 
     def complete(self, text: str, cursor: int) -> Sequence[Candidate]:

@@ -59,7 +59,7 @@ class Editing:
         """Stage edits, and report the staged edits or the reason of a refusal.
 
         Args:
-            lasts_ms: time from the apply to the reversal of the edits, milliseconds; None: no reversal.
+            lasts_ms: time from the apply to the reversal of the edits, milliseconds; None if they are not reversed.
             left_out: names of marked rows that are hidden, and so not edited.
             spared: names of Kafka's internal topics, which are not deleted with others.
             kept: the end of the report, about files with the records that are passed over; ``""`` without any.
@@ -73,12 +73,13 @@ class Editing:
         self.message.say(text + spared_text(spared) + left_out_text(left_out) + kept, meaning)
 
     def begin_set(self, entities: Sequence[Subject], key: str = "", left_out: Sequence[str] = ()) -> None:
-        """Open the command bar with ``set`` for entities; do nothing without entities and hidden marked rows.
+        """Open the command bar with ``set`` for entities; do nothing if there are neither entities nor hidden marked
+        rows.
 
         Args:
             entities: one entity, which is written into the command; or the marked ones, to which a command without an
                 entity applies.
-            key: the config or quota; ``""``: the operator types it.
+            key: the config or quota; ``""`` if the operator types it.
             left_out: names of marked rows that are hidden, and so not edited.
         """
         from console.language.quoting import quote

@@ -29,7 +29,7 @@ def read_in_editor(app: App[Any], name: str, text: str) -> str:
         text: the text to show; changes to it are not kept.
 
     Returns:
-        The line for the operator.
+        The message for the operator: the reason why no editor was started, or that the file is deleted.
     """
     try:
         words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or FALLBACK)

@@ -64,7 +64,9 @@ def _stage(editing: Editing, edits: Sequence[ElectPreferred], left_out: Sequence
 
 
 def elect_one(editing: Editing, topic: Topic, partition: Partition) -> None:
-    """Stage the election of a partition's preferred leader, or begin the command of an unclean one, as `elect_in`."""
+    """Stage the election of a partition's preferred leader, or begin the command of an unclean one, as `elect_in`; if
+    the preferred replica leads already, only say so.
+    """
     if partition.leader < 0 and why_not_preferred(partition):
         editing.begin(unclean_text(topic.name, partition.number))
     elif needs_preferred(partition):

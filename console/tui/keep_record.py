@@ -22,7 +22,7 @@ async def keep_record(
         context: the name of the context.
         cluster_id: the id of the cluster.
         say: shows a text and its meaning on the message line.
-        path: path of the file; ``""``: a new file in the state folder.
+        path: path of the file; ``""`` for a new file in the state folder.
     """
     try:
         say(clean(await write_record(recorder, context, cluster_id, path), 400), "")

@@ -34,7 +34,7 @@ async def look_back(app: App[Any], recorder: Recorder | None, context: str, clus
         at: an aware time; a time before the record stands for its beginning.
 
     Returns:
-        The line for the operator.
+        The message for the operator: the reason why nothing was shown, or how the replay ended.
     """
     if recorder is None:
         return "nothing is recorded here, so nothing can be replayed"

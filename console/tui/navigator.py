@@ -131,8 +131,8 @@ class Navigator:
         """Show the history of an entity.
 
         Args:
-            about: the entity; None: the whole cluster.
-            text: the filter; None: keep the current one.
+            about: the entity; None for the whole cluster.
+            text: the filter; None to keep the current one.
 
         Raises:
             ValueError: the filter is invalid. The history is shown nevertheless.
@@ -142,7 +142,7 @@ class Navigator:
             self.view.take_filter(text)
 
     async def show_transactions(self, topic: str | None) -> None:
-        """Show the open transactions of a topic; topic None: of all topics."""
+        """Show the open transactions of a topic, or of all topics if `topic` is None."""
         about = topic_resource(topic) if topic is not None else None
         await self.goto(places.view_place(keymap.TRANSACTIONS)._replace(about=about))
 

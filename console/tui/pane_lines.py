@@ -144,8 +144,8 @@ class PaneLines:
                 yield lines.key_at(index), {"": text}
 
     def tell(self) -> None:
-        """Print the title of the pane, and its first rows with numbers; for the overview its graphs, and before the
-        data are read, the reason.
+        """Print the title of the pane, and its first rows with numbers; for the overview its graphs. Before the data
+        are read, print the reason why there are no rows.
         """
         view, place = self._navigator.view, self._navigator.place
         title = keymap.VIEWS[view.NAME][0]

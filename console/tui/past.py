@@ -109,7 +109,7 @@ class Journal:
             start(self._app, partial(self._read, say=True), group="past", name="past")
 
     def tell(self, at_work: str) -> None:
-        """Show the state of the operation that this console runs; ``""``: none."""
+        """Show the state of the operation that this console runs; ``""`` if it runs none."""
         if at_work != self._at_work:
             self._at_work = at_work
             self._changed()

@@ -397,7 +397,9 @@ class Plain:
             self._voice.say(_prompt(top))
 
     def _tell_bar(self) -> None:
-        """Write the question of an opened input line; only the line of a secret stays open."""
+        """Write what an opened input line asks for: a secret, or the rest of a command; only the line of a secret stays
+        open.
+        """
         line = self._bar().line
         if not line.is_open or self._question is line:
             return

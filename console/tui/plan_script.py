@@ -23,7 +23,7 @@ def script_lines(plan: Plan, most: int | None = None) -> list[Line]:
     """Return the plan as commands of the language, to copy into a script.
 
     Args:
-        most: the number of commands, from the first; None: all.
+        most: the number of commands, from the first; None for all.
     """
     # Don't cut commands: without its end, a command would be another one.
     return [[(clean(line, len(line) + 1), "")] for line in script(plan, most).split("\n")]

@@ -78,7 +78,7 @@ class FirstReads:
 
         Args:
             app: the app, which runs its workers.
-            prefetched: the first reads; None: they are ordinary reads.
+            prefetched: the first reads; None for ordinary first reads.
         """
         self._app, self._cluster, self._prefetched = app, cluster, prefetched
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SHOWN_EVERY = 0.25
 """Minimum seconds between two changes of the rows during a search."""
 SHARE = 4
-"""Factor of the time that making the rows took last: the minimum time until they are made again."""
+"""Making the rows again waits at least this many times as long as making them took the last time."""
 SOON = 0.5
 """Seconds for which a read of the view waits for the end of its search, so that keys typed ahead find its rows."""
 LIVE = 50

@@ -201,7 +201,7 @@ class ReplayConsole(Console):
         """Create the console on a record.
 
         Args:
-            at_ms: time to show first, milliseconds since 1970; None: the first poll that brokers answered.
+            at_ms: time to show first, milliseconds since 1970; None for the first poll that brokers answered.
         """
         self.record = open_record(replay)
         # Don't refresh: the data of a record change only with the time shown, and `_show` then reads everything again.

@@ -59,7 +59,7 @@ class TextView(LineView):
         return index
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the line's number; None if it is past the end."""
+        """Return the line's number, which is its key; None if there is no such line."""
         return key if isinstance(key, int) and 0 <= key < len(self._lines) else None
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
@@ -302,7 +302,9 @@ def _cut(lines: Sequence[Line], asked: Sequence[Line], height: int) -> list[Line
 
 
 class Waiting(ModalScreen[bool | None]):
-    """Waits for the responses to sent requests. True: leave without them; False: stay."""
+    """Waits for the responses to sent requests. Its result is True to leave, without the responses or after the last
+    one; False to stay.
+    """
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [

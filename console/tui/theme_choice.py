@@ -22,7 +22,7 @@ class ThemeChoice:
         """Create the choice; `show` applies the theme.
 
         Args:
-            chosen: theme of the settings; None: the terminal's background decides.
+            chosen: theme of the settings; None if the terminal's background decides.
         """
         self._app, self._chosen, self._message = app, chosen, message
         self._is_light = background.from_environment(os.environ)

@@ -30,7 +30,9 @@ class SilentDriver(HeadlessDriver):
 
     @property
     def can_suspend(self) -> bool:
-        """True: another program, such as an editor, can have the terminal, because kac reads no line before `next`."""
+        """Whether another program, such as an editor, can have the terminal: True if standard input and output are a
+        terminal, since kac reads no line before `next`.
+        """
         return os.isatty(0) and os.isatty(1)
 
     def suspend_application_mode(self) -> None:

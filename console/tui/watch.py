@@ -142,7 +142,7 @@ class Watch:
         return alarms(self.verdict, self.muted) if self.verdict is not None else 0
 
     async def mute(self, causes: Collection[str], until: datetime | None) -> None:
-        """Mute causes until a time (UTC); until None: count them again."""
+        """Mute causes until a time (UTC), or count them again if `until` is None."""
         rest = {name: when for name, when in self.muted.items() if name not in causes}
         self.muted = rest if until is None else {**rest, **dict.fromkeys(causes, until)}
         self._show()
@@ -516,8 +516,8 @@ class LintWatch:
         return self._rules
 
     def _needed(self) -> frozenset[Part]:
-        """Return the needed parts that were read as a whole at one time: in other parts each member has its
-        own time.
+        """Return the parts that the rules need and that are read as a whole, at one time; in other parts each member
+        has its own time.
         """
         if not self._parts:
             parts = (part for rule in self.readable() for part in rule.reads)

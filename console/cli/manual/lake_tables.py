@@ -39,8 +39,8 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _key(table: Table) -> Iterator[str]:
-    """Yield the line on the key; none if the key has structs. It promises one row for each key only in silver and gold,
-    because rows as kac read them may repeat a key.
+    """Yield the line on the key. It promises one row for each key only in silver and gold, because rows as kac read
+    them may repeat a key; in other layers, there is no line for a key with structs.
     """
     if table.layer in ("silver", "gold"):
         yield f"One row for each {_names(table.key)}."

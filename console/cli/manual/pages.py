@@ -151,7 +151,9 @@ def commands() -> tuple[Command, ...]:
 
 
 def help_of(command: Command) -> CommandHelp:
-    """Return a command's options, none if the command has its own parser; imports its module."""
+    """Return a command with its options; without any if it has its own parser, except for `kac configs`. Imports the
+    command's module.
+    """
     if command.name == "configs":
         from console.cli.kafka_configs.command_line import EXAMPLES
 

@@ -87,7 +87,7 @@ class Queries:
         return await self._queried(" ".join(["describe", entity, *map(quote, keys)]), Show)
 
     async def effective_quota(self, user: str, client: str, key: str | None) -> Answered:
-        """Return the quota that applies to a user and a client id."""
+        """Return the quota that applies to a user and a client id. key: the only key to return; None for all keys."""
         named = quote(key) if key is not None else ""
         return await self._queried(f"effective user {quote(user)} client {quote(client)} {named}", EffectiveQuota)
 
@@ -184,8 +184,8 @@ class Queries:
         """Return the offsets of a topic's partitions, and the time of each partition's newest record; no contents.
 
         Args:
-            at: time, as ``2h`` or ``2026-11-20T14:05``; the answer also has the first offset at or after that time.
-                None: no such offset.
+            at: time, as ``2h`` or ``2026-11-20T14:05``; the answer then also has each partition's first offset at or
+                after that time, null if there is none. None to leave these offsets out.
 
         Raises:
             CommandError: there is no such topic, or the time is invalid.

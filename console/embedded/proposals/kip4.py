@@ -73,8 +73,8 @@ def _planned(item: kip4.CreateTopicRequest, context: RequestContext, planner: Pl
 
 
 def _placement_refusal(item: kip4.CreateTopicRequest, context: RequestContext) -> int:
-    """Check that the request has either counts or an assignment, each valid. Return the error code, 0 if so. An
-    assignment may name brokers that are down.
+    """Return 0 if the request has either valid counts or a valid assignment, else the error code. An assignment may
+    name brokers that are down.
     """
     counted = (item.num_partitions, item.replication_factor) != (kip4.NOT_GIVEN, kip4.NOT_GIVEN)
     if counted == bool(item.replica_assignment):

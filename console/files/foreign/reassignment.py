@@ -56,7 +56,7 @@ FORM = DocumentForm("kafka-reassign-partitions' JSON", _owns, _take)
 
 def _partition(node: Node) -> tuple[str, int, tuple[int, ...], tuple[str, ...]]:
     """Return the topic, the number, the replicas, and the log directory of each replica; no directories if the file has
-    none. Raises FileProblem.
+    none. Raises FileProblem for an invalid value.
     """
     found = node.fields(("topic", "partition", "replicas"), ("log_dirs",))
     topic, number = shown(found["topic"]), count(0, _MOST)(found["partition"])

@@ -54,7 +54,7 @@ def _features(snapshot: Snapshot) -> list[Candidate]:
 
 
 def _levels(snapshot: Snapshot, feature: str) -> list[Candidate]:
-    """Return the highest levels that all nodes support, the highest first; none if they are unknown."""
+    """Return the highest levels that all nodes support, the highest first; empty if they are unknown."""
     from console.language.candidates import LIMIT
     from console.present.features import feature_rows
 

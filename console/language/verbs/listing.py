@@ -20,7 +20,8 @@ KINDS = tuple(present_kinds.KINDS)
 """The kinds that can be listed."""
 
 GROUPS, LAG_SECONDS, SIZE = "groups", "lag_seconds", "size"
-"""Columns that need additional requests: of topics, of groups and topics, and of topics."""
+"""Columns of a list that need additional requests: the readers and the size of topics, and the lag in seconds of groups
+and topics."""
 
 SINGLY = 100
 """Maximum number of names that are read one by one; for more, everything is read."""

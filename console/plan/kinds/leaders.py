@@ -110,7 +110,9 @@ _NO_WAY_BACK = "no way back is needed: leaders can be elected again at any time"
 
 
 def _leaders_line(seen: plan_staged.Draft) -> tuple[plan_edits.Edit | None, str]:
-    """Return the plan's first election, and a line with the effect of all elections on the brokers."""
+    """Return the plan's first election of a preferred leader (None without one), and a line with the numbers of leaders
+    of each broker before and after all of them.
+    """
     before = model_elections.leaders_by_broker(seen.snapshot.topics.values())
     delta: Counter[int] = Counter()
     elections = [each.edit for each in seen.staged if isinstance(each.edit, plan_edits.ElectPreferred)]

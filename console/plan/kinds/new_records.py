@@ -42,7 +42,7 @@ def _of_topic(topic: str, staged: Sequence[plan_staged.Staged]) -> list[WriteRec
 
 
 def _is_first(edit: WriteRecords, staged: Sequence[plan_staged.Staged]) -> bool:
-    """Return whether an edit is the topic's first edit in the plan: only that one has the lines about all of them."""
+    """Return whether an edit is the plan's first batch for its topic: only that one has the lines about all of them."""
     return next(iter(_of_topic(edit.topic, staged)), None) is edit
 
 

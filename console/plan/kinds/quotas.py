@@ -135,8 +135,8 @@ class StrongerQuotas:
 
 
 def _meeting(name: _Name) -> tuple[_Name, ...]:
-    """Return the names of entities that may apply to the same client as an entity of this name: the name itself, the
-    default and no name; for the default and for no name all names (`_ANY`).
+    """Return the names of entities that may apply to the same client as an entity of this name: for a name, the name
+    itself, the default and no name; for the default, and for no name, all names (`_ANY`).
     """
     return (name, None, _ABSENT) if isinstance(name, str) else (_ANY,)
 

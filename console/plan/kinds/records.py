@@ -33,7 +33,7 @@ NAMED = 3
 
 def _by_request(policy: str, documentation: str | None) -> bool:
     """Return whether brokers delete records by request with this cleanup.policy. With an empty policy they do since
-    4.2, and the key's documentation says so; if it was not read, the brokers decide.
+    4.2, and the key's documentation says so; True if it was not read: the brokers then decide.
     """
     if items := set(items_of(policy)) - {""}:
         return "delete" in items

@@ -28,7 +28,7 @@ from console.plan.risk_rules import LOG_DIR_SPACE, Judged, RiskRule
 
 
 def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir, ReplicaSize]]:
-    """Yield the directories with the replica or with a copy of it."""
+    """Yield each directory with the replica or with a copy of it, and the size that it has there."""
     for each in dirs:
         for replica in each.replicas.of((edit.topic,)):
             if replica.partition == edit.partition:
@@ -181,7 +181,9 @@ class _MoveReplicaDirKind(EditKind):
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: MoveReplicaDir, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the directory of the replica; None if the broker has no replica."""
+        """Return the directory of the replica; None if the broker has no replica, UNREAD if its directories were not
+        read.
+        """
         snapshot = seen.snapshot
         if not seen.read(Part.LOG_DIRS) or edit.broker not in snapshot.log_dirs:
             return plan_staged.UNREAD

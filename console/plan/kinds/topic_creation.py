@@ -49,8 +49,8 @@ _MOST_TWINS = 256
 
 
 def twins(name: str) -> list[str] | None:
-    """Return the names that collide with this one in brokers' metrics (Topic.hasCollision); None if they would be too
-    many to list.
+    """Return the other names that collide with this one in brokers' metrics (Topic.hasCollision); None if, with the
+    name itself, there are more than 256 (`_MOST_TWINS`).
     """
     parts = re.split(r"[._]", name)
     if 2 ** (len(parts) - 1) > _MOST_TWINS:
@@ -144,8 +144,8 @@ config may claim any number."""
 
 
 def _with_created(snapshot: Snapshot, edits: Sequence[CreateTopic]) -> Snapshot:
-    """Return the snapshot with the new topics, each without overrides; another topic provides the keys, or a broker
-    those that topics inherit."""
+    """Return the snapshot with the new topics, each without overrides. Their keys are those of another topic, or those
+    that topics inherit from a broker; without configs of either, the new topics have none."""
     topics = {**snapshot.topics, **{e.topic.name: Topic(e.topic.name, _partitions(e.topic, snapshot)) for e in edits}}
     bare = _bare(snapshot)
     if bare is None:

@@ -157,7 +157,7 @@ class TopicKind(edit_kind.EditKind):
         return Topic(kept.name, partitions, topic_id=kept.id)
 
     def current(self, edit: TopicEdit, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the topic; None if it does not exist."""
+        """Return the topic; None if it does not exist, UNREAD if that is unknown."""
         return seen.found(seen.snapshot.topics.get(edit.target.name), Part.TOPICS)
 
     def moved(self, _edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:

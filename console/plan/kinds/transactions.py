@@ -41,7 +41,9 @@ def _poll(edit: EndTransaction, snapshot: Snapshot) -> Transactions | None:
 
 
 def _waiting(edit: EndTransaction, snapshot: Snapshot, stable: int) -> list[str]:
-    """Return the groups whose committed offset is the last stable one, among those whose lag was read."""
+    """Return the groups that have committed the last stable offset and still have lag, among those whose lag was
+    read.
+    """
     return sorted(
         name
         for name, lag in snapshot.lags.items()

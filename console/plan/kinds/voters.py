@@ -325,7 +325,7 @@ class _VoterKind(edit_kind.EditKind):
     batch = VOTERS
 
     def current(self, edit: VoterEdit, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the voter; None if the quorum has no voter of this id and directory."""
+        """Return the voter; None if the quorum has no voter of this id and directory, UNREAD if it was not read."""
         quorum = seen.snapshot.quorum
         return plan_staged.UNREAD if quorum is None else _voter(quorum, edit.target)
 

@@ -120,8 +120,7 @@ class AclsView(DetailsView[AclRow]):
         self.show_text(acl_text(binding), lambda width: wrap_all(lines, width, LABEL))
 
     def details(self, row: AclRow) -> list[Line]:
-        """Return the operations that the ACL allows or denies, once computed: with many ACLs a thread needs a
-        moment."""
+        """Return the operations that the ACL allows or denies; only the ACL itself until a thread has computed them."""
         about, lines = self._explanation
         if about != (row.acl, self.snapshot.acls):
             start(self, partial(self._learn, row.acl), group="explanation", name="explanation", exclusive=True)

@@ -163,7 +163,7 @@ class GraphedView(TableView[Row]):
         self.receivers = (self, TimeCursor(self, tools))
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the subject of the graphs: a topic, a group, or a broker's id; None: draw no graphs."""
+        """Return the subject of the graphs: a topic, a group, or a broker's id; None to draw no graphs."""
         return None
 
     def readers(self) -> Collection[str]:
@@ -207,7 +207,7 @@ class Graphs:
         self._view = view
 
     def left(self, width: int, height: int) -> DrawnLines:
-        """Return the graphs below a table that stands next to its details; none if fewer than `LEAST_LEFT` lines are
+        """Return the graphs below a table that stands next to its details; empty if fewer than `LEAST_LEFT` lines are
         free there.
 
         Args:
@@ -219,7 +219,7 @@ class Graphs:
         return [*([(titled(about, width), None)] if about is not None else []), *found] if found else ()
 
     def below(self, width: int, room: int) -> Sequence[Line]:
-        """Return the graphs below the details; none if they are drawn below the table."""
+        """Return the graphs below the details; empty if they are drawn below the table."""
         view = self._view
         return [] if view.is_left_drawn else [line for line, _ in view.own_graphs(width, room)]
 

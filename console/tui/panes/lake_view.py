@@ -95,7 +95,9 @@ class LakeView(DetailsView[Row]):
         return self._is_known and bool(self._lake.problem)
 
     def note(self) -> Line:
-        """Return the way a lake would add rows, or the reason why it can't be read."""
+        """Return the rows that a lake would add, if there is none; the reason why the lake can't be read, if it can't;
+        else the note of any view.
+        """
         if not self.is_without:
             return super().note()
         lake = self._lake

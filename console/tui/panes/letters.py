@@ -202,7 +202,7 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         return [*line, *masking_note(masked=self.masked, has_mask=False)]
 
     def note(self) -> Line:
-        """Return the progress, the reason why it ended, or the letters that would stay."""
+        """Return the progress of the reading, the reason why it ended early, or the letters that would stay."""
         if self._reading.is_running:
             count = self._reading.found.count if self._reading.found is not None else 0
             return [(f"{count:,} letters are read…; Esc stops", "pending")]
@@ -232,7 +232,9 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         return f"{self.topic}-{partition} offset {offset}"
 
     def _condition(self, row: dead_letters.PileRow) -> str | None:
-        """Return the condition for the letters of a row; None, with a message, without one."""
+        """Return the condition that selects the letters of a row; None, with a message, if their exception is hidden or
+        no condition selects exactly these letters.
+        """
         assert self._reading.found is not None
         if self.masked:
             self._message.say("its exception is hidden, and the command would show it: s shows it", "muted")

@@ -35,7 +35,7 @@ class MirrorsView(DetailsView[mirrors.MirrorRow]):
         return known.mirrors, known.read_at.get(Part.MIRRORS), known.log_ranges, known.connect
 
     async def read(self) -> None:
-        """Read the records of the flows; their topics are known by then."""
+        """Read the records of the flows, and before them the topics if these were not read yet."""
         if Part.TOPICS not in self.snapshot.read_at:
             await self.session.read_topics()
         await super().read()

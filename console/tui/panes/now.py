@@ -227,7 +227,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return present_triage.counts(watch.verdict, watch.muted) if watch.verdict is not None else [("now", "strong")]
 
     def status(self) -> Line:
-        """Return the time for which triage has observed the cluster; if the cluster does not answer, the time of the
+        """Return the time since which triage has observed the cluster; if the cluster does not answer, the time of the
         last observation. Empty before the first poll.
         """
         watch = self.cluster.triage
@@ -270,9 +270,9 @@ class NowView(DetailsView[present_triage.CauseRow]):
         )
 
     def _chosen(self) -> present_triage.CauseRow | None:
-        """Return the row under the cursor; None if the operator did not choose it.
+        """Return the row under the cursor; None without rows, or if the operator did not choose the row.
 
-        The message line says so once; the next key applies to the row.
+        In the second case the message line says so once; the next key applies to the row.
         """
         row = self.row()
         if row is not None and monotonic() - self._came_at < UNREAD:

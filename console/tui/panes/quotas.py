@@ -341,7 +341,7 @@ class QuotasView(View):
         return key if isinstance(key, quota.QuotaEntity) else None
 
     def copied(self) -> str:
-        """Return the entity in the syntax of commands."""
+        """Return the entity under the cursor in the syntax of commands; ``""`` on any other line."""
         entity = self.target()
         return subject_text(entity) if entity else ""
 

@@ -221,7 +221,7 @@ class ShownRows(View, Generic[Row]):
         return False
 
     def target_of(self, _row: Row) -> ConfigResource | QuotaEntity | None:
-        """Return the entity of a row; None if its rows are not entities."""
+        """Return the entity of a row; None, the default, for a row that stands for no entity."""
         return None
 
     def copied_of(self, _row: Row) -> str:

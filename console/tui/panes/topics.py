@@ -238,7 +238,7 @@ class TopicsView(DetailsView[Topic]):
         ]
 
     def _contents(self, topic: str) -> list[Line]:
-        """Return a line on the last analysis of a topic; none without one."""
+        """Return a line on the last analysis of a topic, below a heading; empty without an analysis."""
         facts = self.snapshot.analyses.get(topic)
         if facts is None:
             return []

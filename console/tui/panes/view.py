@@ -239,7 +239,7 @@ class View(Widget):
         return [] if target is None else [target]
 
     def left_out(self) -> list[str]:
-        """Return the names of marked rows that a command skips because they are hidden; none by default."""
+        """Return the names of marked rows that a command skips because they are hidden; empty by default."""
         return []
 
     def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
