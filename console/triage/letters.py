@@ -1,7 +1,8 @@
-"""Topics of dead letters, by their names, and those that suddenly get many records. Pure."""
+"""Topics of dead letters and of retries, by their names, and those that suddenly get many records. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -42,6 +43,35 @@ def original_of(topic: str) -> str | None:
             if lower.startswith(f"{word}{apart}") and len(topic) > len(word) + 1:
                 return topic[len(word) + 1 :]
     return None
+
+
+_RETRY = re.compile(
+    r"(?P<topic>.+)[-_.]retry(?:-topic)?(?:[-_.](?P<number>[0-9]{1,9}))?|retry[-_.](?P<after>.+)", re.IGNORECASE
+)
+SHORTEST_DELAY_MS = 1_000
+"""The smallest number at the end of a retry topic's name that is a delay in milliseconds, as Spring Kafka gives it: a
+smaller one counts the retries."""
+UNKNOWN_DELAY = 450.0
+"""Seconds that a retry topic may delay its records if its name has no delay."""
+
+
+class Retry(NamedTuple):
+    """A topic whose records are read again after a delay."""
+
+    original: str
+    """The topic whose records it has."""
+    delay: float
+    """The seconds for which its reader pauses, as far as the name has them; else `UNKNOWN_DELAY`."""
+
+
+@lru_cache(10_000)
+def retry_of(topic: str) -> Retry | None:
+    """Return what a retry topic is for, judged by its name; None for a name of another form."""
+    found = _RETRY.fullmatch(topic)
+    if found is None:
+        return None
+    number = int(found["number"] or 0)
+    return Retry(found["topic"] or found["after"], number / 1000 if number >= SHORTEST_DELAY_MS else UNKNOWN_DELAY)
 
 
 class Letters(NamedTuple):

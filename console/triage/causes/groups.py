@@ -19,12 +19,17 @@ from console.triage.causes.slow_groups import examined
 from console.triage.causes.upgraded import LOOK, upgraded
 from console.triage.events import ID
 from console.triage.folding import FEW, one_of
-from console.triage.memberships import Left
+from console.triage.letters import retry_of
+from console.triage.memberships import Departure, Left
 from console.triage.observations import Interval, Observations
 from console.triage.readers import Leftovers, Reading, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedAmong
+from console.triage.share_beginnings import SHARE
 from console.triage.waiting import is_held, waits
 
+LONGEST_BATCH = 310.0
+"""Seconds for which a member may work on a batch and commit nothing: the default of max.poll.interval.ms, with a
+margin. One that works for longer is put out of its group."""
 OFTEN, NEAR = 3, timedelta(minutes=2)
 """The number of rebalances that counts as high, and the recent period in which they are counted: a group that was calm
 for longer is well. A deployment causes as many, because each member leaves and joins."""
@@ -312,9 +317,28 @@ def _outlasted(observations: Observations, reading: Reading) -> int:
         return 0
     (place,) = trend.stuck
     since = trend.last.at - trend.partitions[place].still
+    if _are_replaced(observations.past.members.departures.get(reading.group.name, ()), place, since):
+        return 0
     intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=reading.group.name)), ())
     later = sum(each.began.timestamp() > since for each in intervals)
     return later if later >= OFTEN and any(other != place for other in trend.moving) else 0
+
+
+def _are_replaced(departures: Sequence[Departure], place: Place, since: float) -> bool:
+    """Return whether members left that did not have a partition, as in a deployment: then the record at which it stands
+    ended none of them. since: the time since which it stands, Unix seconds.
+    """
+    return any(each.held is not None and place not in each.held for each in departures if each.at.timestamp() > since)
+
+
+def _may_work(group: Group, trend: LagTrend, row: PartitionLag, still: float) -> bool:
+    """Return whether a member may work on a long batch, which it commits at its end: no rhythm of its commits was
+    seen, and brokers would not have put it out yet.
+    """
+    mine = [
+        trend.standing[each.topic, each.partition] for each in trend.last.lag.partitions if each.member == row.member
+    ]
+    return group.type != SHARE and still < LONGEST_BATCH and all(each.interval is None for each in mine)
 
 
 def _of_whole_members(rows: Mapping[Place, PartitionLag], stuck: frozenset[Place]) -> list[list[PartitionLag]]:
@@ -342,6 +366,7 @@ def _stuck_at(
     limit = limit_of_reading(observations, group, topic, partition)  # a throttled group looks stuck too
     still = trend.partitions[topic, partition].still
     other = "other partitions of the group move" if beside else f"member {row.member} has it"
+    works = one and not beside and _may_work(group, trend, row, still)
     if not one:
         other = f"all {len(trend.stuck):,} partitions of the group that lag stand still"
     return cause.Claim(
@@ -349,7 +374,7 @@ def _stuck_at(
         subject=subject,
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY
-        if limit is None and one and not (suspect is not None and suspect.by_rule)
+        if limit is None and one and not works and not (suspect is not None and suspect.by_rule)
         else Certainty.POSSIBLE,
         title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
         since=_ago(observations, trend, still),
@@ -376,11 +401,17 @@ def _stuck_at(
             *cause.predict(symptoms.COMMIT_STANDS_STILL, subject=subject),
             *cause.predict(symptoms.LAG_GROWS, *((symptoms.REBALANCING,) if outlasted else ()), group=group.name),
         ),
-        next=tuple(_steps_of_stuck(row, group.name, suspect, outlasted if one else None)),
+        next=cause.given(
+            _LOOK_AGAIN if works else None, *_steps_of_stuck(row, group.name, suspect, outlasted if one else None)
+        ),
         fold=("stands still", "stand still"),
     )
 
 
+_LOOK_AGAIN = cause.Next(
+    "look again in 5 minutes: kac saw no whole pause between its commits, and a long batch is committed at its end; "
+    "brokers put a member out that does not poll for max.poll.interval.ms"
+)
 _LOOK_BEHIND = cause.Next(
     "look at the log of its consumer: if this record alone breaks it, skip it (the verb skip). "
     "If a schema, a database or a state that is being restored is missing, the record is good"
@@ -406,7 +437,7 @@ def _steps_of_stuck(
             f"look at the change before it ({suspect.name}) and at the consumers' logs: if brokers refuse what they "
             "ask for, skip no record"
         )
-    elif outlasted:  # members end at it
+    elif outlasted and retry_of(row.topic) is None:  # members end at it, and do not pause for a retry
         yield cause.Next("skip it", f"skip group {group} topic {row.topic} partition {row.partition}")
     elif outlasted is not None:
         yield _LOOK_BEHIND
@@ -687,7 +718,7 @@ def _one_for_each(group: Group) -> cause.Evidence | None:
     """
     held = [len(each.assignment) for each in group.members or ()]
     partitions = sum(held)
-    if group.type == "share" or partitions < ALONE or max(held) > 1:
+    if group.type == SHARE or partitions < ALONE or max(held) > 1:
         return None
     idle = held.count(0)
     rest = f", and {plural(idle, 'more member')} nothing to read" if idle else ""
@@ -956,8 +987,9 @@ CAUSES = (
         hides=_waits_for_commits,
         reads="OffsetFetch and ListOffsets over time",
         takes=(
-            "likely: one partition stands still while others move; possible if several stand still, or if a quota may "
-            "delay the client"
+            "likely: one partition stands still while others move; possible if several stand still, if a quota may "
+            "delay the client, and for 310 s if it is the only one and kac saw no rhythm of its member's commits. In a "
+            "retry topic after twice the delay in its name, or 15 minutes"
         ),
     ),
     cause.CauseRule(
