@@ -7,15 +7,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from console.model.cluster import Group, Topic
-from console.model.lag_trend import LagTrend, place
+from console.model.cluster import Group, GroupMember, Topic
+from console.model.lag_trend import LagTrend, Place, place
+from console.model.numbers import first_few
 from console.model.rate_samples import rates_between
+from console.triage.folding import FEW
+from console.triage.share_beginnings import SHARE
 
 MOST_OF, AT_MOST, FEWEST = 0.8, 0.5, 4
 """The minimum share of the growth of a lag that is in one part; the maximum share of the new records and of the
 partitions in that part, as a part with most of them has most of any lag; and the minimum number of partitions."""
-MEAN_TIMES = 3.0
-"""Factor of the mean number of partitions of a member; one with more has an uneven assignment."""
+MEAN_TIMES, TWO = 3.0, 2
+"""Factor of the mean number of partitions of a member; one with more has an uneven assignment. And the fewest
+partitions of a member that another one, which has none and subscribes to the same topics, could take some of."""
+UNEVEN_TIMES, UNEVEN_BY = 2.0, 3
+"""Factor of the fewest partitions that a member with the same topics has, and the fewest partitions more than that: no
+assignor that balances leaves so many to one."""
+SOME, OF_MANY = 0.25, 8
+"""The maximum share of a group's partitions that are named one by one, and the minimum number of all."""
 WRITES_TIMES, READS_SHARE, STEADY = 2.5, 0.5, 1.5
 """The minimum factor by which the writes rose, the maximum share to which the reads fell, and the maximum factor by
 which the other one changed."""
@@ -31,9 +40,9 @@ class Part(NamedTuple):
     """A part of a group's partitions."""
 
     kind: str
-    """``member``, ``host``, ``leader`` or ``topic``."""
+    """``member``, ``host``, ``leader``, ``topic`` or ``partition``."""
     name: str
-    """The client id and host of the member, the host, the broker's number, or the topic."""
+    """The client id and host of the member, the host, the broker's number, the topic, or the partitions."""
     share: float
     """Its share of the growth of the lag, from 0 to 1."""
     partitions: int
@@ -78,7 +87,32 @@ def growing_part(group: Group, trend: LagTrend, topics: Mapping[str, Topic]) -> 
         for (kind, name), mine in parts.items()
         if mine.partitions <= AT_MOST * whole.partitions and mine.came <= AT_MOST * whole.came
     ]
-    return min((each for each in found if each.share >= MOST_OF), key=lambda each: each.partitions, default=None)
+    part = min((each for each in found if each.share >= MOST_OF), key=lambda each: each.partitions, default=None)
+    return part if part is not None else _few_partitions(trend, whole)
+
+
+def _few_partitions(trend: LagTrend, whole: _Sums) -> Part | None:
+    """Return the few partitions with most of the growth, and at most half of the new records; None if there are none.
+
+    Args:
+        whole: the sums of all partitions.
+    """
+    if whole.partitions < OF_MANY:
+        return None
+    before = {place(each): each.end for each in trend.base.lag.partitions}
+    rows = [each for each in trend.last.lag.partitions if before.get(place(each), -1) >= 0]
+    rates = {place(each): known.rate or 0.0 for each in rows if (known := trend.partitions.get(place(each)))}
+    came = {place(each): max(0, each.end - before[place(each)]) for each in rows}
+    chosen: list[Place] = []
+    for each in sorted(rates, key=lambda where: -rates[where])[: int(SOME * whole.partitions)]:
+        chosen.append(each)
+        if sum(rates[one] for one in chosen) >= MOST_OF * whole.grows:
+            break
+    share = sum(rates[each] for each in chosen) / whole.grows
+    if share < MOST_OF or sum(came[each] for each in chosen) > AT_MOST * whole.came:
+        return None
+    names = first_few([f"{topic}/{number}" for topic, number in sorted(chosen)], FEW)
+    return Part("partition", names, share, len(chosen), whole.partitions)
 
 
 _NO_SUMS = _Sums()
@@ -126,20 +160,51 @@ def loaded_member(group: Group) -> Loaded | None:
     """Return the member that has most of a group's partitions while others have none; None if there is none."""
     held = [(len(each.assignment), each) for each in group.members or ()]
     count, idle = sum(number for number, _ in held), [each for number, each in held if not number]
-    if count < FEWEST or group.type == "share":
+    if count < TWO or group.type == SHARE or not idle:
         return None
     most, member = max(held, key=lambda each: each[0])
-    if most < MOST_OF * count or most * len(held) < MEAN_TIMES * count or not idle:
+    helps = any(_could_read(each, member) for each in idle)
+    # A member that has all partitions of few leaves none to another one only if that one may not take them.
+    is_few = count < FEWEST or most * len(held) < MEAN_TIMES * count
+    if most < max(TWO, MOST_OF * count) or (is_few and not helps):
         return None
-    topics = {topic for topic, _ in member.assignment}
-    return Loaded(
-        f"{member.client_id}@{member.host.removeprefix('/')}",
-        most,
-        count,
-        len(idle),
-        len(held),
-        any(topics <= {*each.topics} for each in idle),
-    )
+    return Loaded(_name(member), most, count, len(idle), len(held), helps)
+
+
+def _name(member: GroupMember) -> str:
+    return f"{member.client_id}@{member.host.removeprefix('/')}"
+
+
+def _could_read(other: GroupMember, member: GroupMember) -> bool:
+    """Return whether a member subscribes to all topics of which another one has partitions."""
+    return {topic for topic, _ in member.assignment} <= {*other.topics}
+
+
+class Uneven(NamedTuple):
+    """A member that has far more partitions than one that could take some of them."""
+
+    name: str
+    """Its client id and host."""
+    partitions: int
+    of: int
+    """The number of the group's partitions."""
+    fewest: int
+    """The partitions of the member with the fewest."""
+
+
+def uneven_member(group: Group) -> Uneven | None:
+    """Return the member with the most partitions, if one that subscribes to the same topics has far fewer; None if
+    there is none. The other one has some, too: `loaded_member` finds members with all partitions. Kafka Streams leaves
+    tasks where their state is, so its groups are left out.
+    """
+    held = [(len(each.assignment), each) for each in group.members or () if each.assignment]
+    if len(held) < TWO or group.type in (SHARE, "streams") or group.assignor == "stream":
+        return None
+    most, member = max(held, key=lambda each: each[0])
+    fewest = min((number for number, each in held if _could_read(each, member)), default=most)
+    if most < UNEVEN_TIMES * fewest or most - fewest < UNEVEN_BY:
+        return None
+    return Uneven(_name(member), most, sum(number for number, _ in held), fewest)
 
 
 class Changed(NamedTuple):

@@ -20,7 +20,7 @@ from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
-from console.triage.lag_shares import loaded_member
+from console.triage.lag_shares import loaded_member, uneven_member
 from tests.support import connectors, samples
 from tests.unit.test_triage import healthy, moved, watched
 
@@ -250,7 +250,7 @@ def test_a_group_that_was_not_read_again_is_not_examined_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("type_", "assignor", "is_step"),
+    ("type_", "assignor", "is_range"),
     [
         pytest.param("classic", "range", True, id="range"),
         pytest.param("classic", "stream", False, id="Kafka Streams"),
@@ -258,17 +258,20 @@ def test_a_group_that_was_not_read_again_is_not_examined_again() -> None:
         pytest.param("consumer", "range", False, id="an assignor of the brokers"),
     ],
 )
-def test_a_member_with_all_partitions_is_told(type_: str, assignor: str, *, is_step: bool) -> None:
-    """Only members of classic groups with the range assignor have a step: two rolling restarts."""
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_member_with_all_partitions_is_told(count: int, type_: str, assignor: str, *, is_range: bool) -> None:
+    """Only classic groups with the range assignor have its step: two rolling restarts."""
 
     def rows(tick: int) -> list[tuple[int, int, str]]:
-        return [(100 + 10 * tick, 100 + 50 * tick, "app-1") for _ in range(4)]
+        return [(100 + 10 * tick, 100 + 50 * tick, "app-1") for _ in range(count)]
 
-    (claim,) = slow(rows, 20, topics=("a", "b", "c", "d"), type_=type_, assignor=assignor)
-    assert "app-1@10.0.0.1 has 4 of its 4 partitions" in claim.title
-    assert any(each.fact.endswith(f"(assignor {assignor}); 2 of its 3 members have none") for each in claim.evidence)
-    assert any("assignment.strategy" in each.text for each in claim.next) is is_step
-    if is_step:
+    (claim,) = slow(rows, 20, topics=tuple("abcd"[:count]), type_=type_, assignor=assignor)
+    assert claim.title.endswith(
+        f"app-1@10.0.0.1 has all {count} partitions, 2 of its 3 members have none (assignor {assignor})"
+    )
+    assert any("assignment.strategy" in each.text for each in claim.next) is is_range
+    assert claim.next[0].text.startswith("restart its members") is not is_range
+    if is_range:
         assert "first [cooperative-sticky, range] on all members, then without range" in claim.next[0].text
 
 
@@ -279,6 +282,46 @@ def test_members_that_have_no_partition_may_subscribe_to_other_topics() -> None:
         loaded = loaded_member(cluster.Group("g", "Stable", "classic", "consumer", members=(held, *idle)))
         assert loaded is not None
         assert loaded.helps is helps
+
+
+def member_of(name: str, count: int, *, topics: tuple[str, ...] = ("t",)) -> cluster.GroupMember:
+    """A member with so many partitions of the first of its topics."""
+    return cluster.GroupMember(name, name, "/h", tuple((topics[0], n) for n in range(count)), topics=topics)
+
+
+@pytest.mark.parametrize(
+    ("held", "is_loaded"),
+    [((2, 0), True), ((5, 0), True), ((1, 0), False), ((1, 1, 1, 0, 0, 0), False), ((3, 1, 0), False)],
+)
+def test_members_in_reserve_leave_partitions_to_others(held: tuple[int, ...], *, is_loaded: bool) -> None:
+    members = tuple(member_of(f"m{n}", count) for n, count in enumerate(held))
+    assert (loaded_member(cluster.Group("g", "Stable", "classic", members=members)) is not None) is is_loaded
+    others = (members[0], *(replace(each, topics=("other",)) for each in members[1:]))
+    assert loaded_member(cluster.Group("g", "Stable", "classic", members=others)) is None
+
+
+@pytest.mark.parametrize(
+    ("held", "is_uneven"),
+    [((60, 30, 30), True), ((4, 1), True), ((40, 40, 40), False), ((3, 2, 2), False), ((3, 1), False), ((9, 0), False)],
+)
+def test_a_member_with_far_more_partitions_than_another(held: tuple[int, ...], *, is_uneven: bool) -> None:
+    members = tuple(member_of(f"m{n}", count) for n, count in enumerate(held))
+    assert (uneven_member(cluster.Group("g", "Stable", "classic", members=members)) is not None) is is_uneven
+    others = (members[0], *(replace(each, topics=("other",)) for each in members[1:]))
+    assert uneven_member(cluster.Group("g", "Stable", "classic", members=others)) is None
+
+
+@pytest.mark.parametrize(("behind", "is_told"), [({3, 8}, True), ({1, 3, 8, 10}, False)])
+def test_a_few_partitions_with_the_growth_are_told(behind: set[int], *, is_told: bool) -> None:
+    """Two of twelve partitions grow, of different members and leaders."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        rows = {n: (100 + (5 if n in behind else 50) * tick, 100 + 50 * tick) for n in range(12)}
+        return moved(snapshot, rows)
+
+    found = diagnose(watched(change, 20, before=change(healthy(), 0))).causes
+    (claim,) = [each.claim for each in found if each.claim.cause == "consumer-slow"]
+    assert ("100% of the growth is in orders/3, orders/8" in claim.title) is is_told
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from console.triage import cause
 from console.triage.connector_sources import SourceChange
 from console.triage.folding import FEW
 from console.triage.group_beginnings import CLASSIC
-from console.triage.lag_shares import Changed, Loaded, growing_part, loaded_member, what_changed
+from console.triage.lag_shares import Changed, Loaded, growing_part, loaded_member, uneven_member, what_changed
 from console.triage.past import Past
 from console.triage.readers import Reading
 from console.triage.remembered import RememberedAmong
@@ -42,17 +42,23 @@ _SPREAD = cause.Next(
     "on all members, then without range, which gives the first member the first partitions of each topic, and so all "
     "topics of one partition. librdkafka's clients can't mix these two: [roundrobin, range] there"
 )
+_ASSIGN = cause.Next(
+    "restart its members one by one, so that the partitions are assigned anew, or give all of them another assignor: "
+    "kac sees no reason for this assignment"
+)
 _STEPS = {
     "member": "look at {}: its CPU limit, its log, its way to what it calls; the other members keep up",
     "host": "look at the host {}: its load and its network; the members on other hosts keep up",
     "leader": "look at the way from the consumers to broker {}, and at its load",
     "topic": "look at the work of the consumers on a record of {}; its other topics keep up",
+    "partition": "look at the records of {}, and at the consumers' fetches of them; the other partitions keep up",
 }
 _PLACES = {
     "member": "at member {}",
     "host": "at the members on {}",
     "leader": "in partitions that broker {} leads",
     "topic": "in topic {}",
+    "partition": "in {}",
 }
 
 
@@ -129,7 +135,7 @@ def _place_of_growth(group: Group, trend: LagTrend, topics: Mapping[str, Topic])
         return _load(group, loaded)
     part = growing_part(group, trend, topics)
     if part is None:
-        return None
+        return _uneven(group)
     fact = cause.Evidence(
         f"{part.share:.0%} of the growth is in {part.partitions} of {part.of} partitions, which get at most half of "
         "the new records",
@@ -144,11 +150,27 @@ def _load(group: Group, loaded: Loaded) -> _Found:
     partition.assignment.strategy; Kafka Streams sets its own.
     """
     how = f" (assignor {group.assignor})" if group.assignor else ""
-    has = f"{loaded.name} has {loaded.partitions} of its {loaded.of} partitions"
+    which = f"all {loaded.of}" if loaded.partitions == loaded.of else f"{loaded.partitions} of its {loaded.of}"
     none = "has none" if loaded.idle == 1 else "have none"
-    fact = cause.Evidence(f"{has}{how}; {loaded.idle} of its {loaded.members} members {none}", "DescribeGroups")
-    spreads = group.type == CLASSIC and group.assignor == _RANGE and loaded.helps
-    return _Found(has, (fact,), _SPREAD if spreads else None)
+    says = f"{loaded.name} has {which} partitions, {loaded.idle} of its {loaded.members} members {none}{how}"
+    fact = cause.Evidence(
+        f"{loaded.name} has {which} partitions{how}; {loaded.idle} of its {loaded.members} members {none}",
+        "DescribeGroups",
+    )
+    is_range = group.type == CLASSIC and group.assignor == _RANGE
+    return _Found(says, (fact,), None if not loaded.helps else _SPREAD if is_range else _ASSIGN)
+
+
+def _uneven(group: Group) -> _Found | None:
+    """Return the member that has far more partitions than another one; None if there is none."""
+    uneven = uneven_member(group)
+    if uneven is None:
+        return None
+    how = f" (assignor {group.assignor})" if group.assignor else ""
+    says = f"{uneven.name} has {uneven.partitions} of its {uneven.of} partitions, another member {uneven.fewest}{how}"
+    fact = cause.Evidence(f"{says}; both subscribe to the same topics", "DescribeGroups")
+    is_range = group.type == CLASSIC and group.assignor == _RANGE
+    return _Found(says, (fact,), _SPREAD if is_range else _ASSIGN)
 
 
 class _Reached(NamedTuple):
