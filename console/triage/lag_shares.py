@@ -1,17 +1,20 @@
-"""The part of a group whose lag grows: a member, a host, a leader or a topic; and whether the writes or the reads
-changed before. Pure.
+"""The part of a group whose lag grows: a member, a host, a leader or a topic; whether the writes or the reads changed
+before; and how often it commits. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from console.model.cluster import Group, GroupMember, Topic
+from console.model.coordinators import OFFSETS, partition_of
 from console.model.lag_trend import LagTrend, Place, place
 from console.model.numbers import first_few
 from console.model.rate_samples import rates_between
+from console.model.rates import Rates
 from console.triage.folding import FEW
+from console.triage.remembered import remembered
 from console.triage.share_beginnings import SHARE
 
 MOST_OF, AT_MOST, FEWEST = 0.8, 0.5, 4
@@ -32,6 +35,10 @@ BEFORE, NOW, SETTLES = 20.0, 18.0, 15.0
 """Seconds: the minimum for the rates of before, and of now; the time until a growing lag is seen."""
 EVER_BEFORE = 300.0
 """Seconds before the growth for which samples count."""
+COMMITS_LEAST, COMMITS_SHARE, OTHERS_SHARE = 50.0, 0.7, 0.25
+"""The minimum commits a second, and their minimum share of the records read, of a group that commits about after each
+record: auto.commit of 100 partitions makes 20 a second. And the maximum of the records that other groups read, as a
+share of the commits, at which the commits are not theirs."""
 COMMITS = 10.0
 """Maximum seconds between two commits of a group whose rate of reading can be measured."""
 
@@ -205,6 +212,70 @@ def uneven_member(group: Group) -> Uneven | None:
     if most < UNEVEN_TIMES * fewest or most - fewest < UNEVEN_BY:
         return None
     return Uneven(_name(member), most, sum(number for number, _ in held), fewest)
+
+
+class Commits(NamedTuple):
+    """A group that commits about after each record."""
+
+    a_second: float
+    """The commits of a partition, a second: the records that its partition of the offsets' topic gets."""
+    read: float
+    """The records a second that the group reads, as its commits show them."""
+    place: Place
+    """The partition of the offsets' topic."""
+    others: Sequence[str] = ()
+    """Other groups with their offsets there that may commit so often instead."""
+
+
+def commits_of(
+    names: Iterable[str],
+    groups: Mapping[str, Group],
+    trends: Mapping[str, LagTrend],
+    rates: Rates,
+    offsets: Topic | None,
+) -> Mapping[str, Commits]:
+    """Return the groups that commit about after each record, of those with these names. Each commit of a partition is a
+    record of the offsets' topic.
+
+    Args:
+        offsets: the offsets' topic; None if it is not visible.
+    """
+    found: dict[str, Commits] = {}
+    count = len(offsets.partitions) if offsets is not None else 0
+    for name in names if count else ():
+        number, trend = partition_of(name, count), trends.get(name)
+        a_second = rates.of(OFFSETS, number).records
+        if trend is None or a_second is None or a_second < COMMITS_LEAST:
+            continue
+        mine = _read_rate(trend)
+        if a_second < COMMITS_SHARE * mine:
+            continue
+        beside = {
+            each: rate
+            for each in _groups_in(groups, number, count)
+            if each != name and each in trends and (rate := _read_rate(trends[each])) > 0
+        }
+        # Nobody gains by more commits than records: what others read little can't be their commits.
+        others = tuple(sorted(beside)) if sum(beside.values()) > OTHERS_SHARE * a_second else ()
+        if mine > 0:
+            found[name] = Commits(a_second, mine, (OFFSETS, number), others)
+    return found
+
+
+@remembered
+def _groups_in(groups: Mapping[str, Group], number: int, count: int) -> Sequence[str]:
+    """Return the groups whose offsets are in a partition of the offsets' topic. count: of its partitions."""
+    return [name for name in groups if partition_of(name, count) == number]
+
+
+def _read_rate(trend: LagTrend) -> float:
+    """Return the records a second that a group committed over the trend."""
+    seconds = trend.last.at - trend.base.at
+    if seconds <= 0 or not trend.moving:
+        return 0.0
+    before = {place(each): each.committed for each in trend.base.lag.partitions if each.committed >= 0}
+    moved = (each.committed - before.get(place(each), each.committed) for each in trend.last.lag.partitions)
+    return sum(max(0, each) for each in moved) / seconds
 
 
 class Changed(NamedTuple):

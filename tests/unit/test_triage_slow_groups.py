@@ -15,7 +15,9 @@ from console.model import cluster
 from console.model.codes import ConfigSource
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.connect import SOURCE, ConnectCluster
+from console.model.coordinators import OFFSETS
 from console.model.rate_samples import APART, KEPT, Sample, rates_between, sampled
+from console.model.rates import Counter, Rates
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
@@ -322,6 +324,42 @@ def test_a_few_partitions_with_the_growth_are_told(behind: set[int], *, is_told:
     found = diagnose(watched(change, 20, before=change(healthy(), 0))).causes
     (claim,) = [each.claim for each in found if each.claim.cause == "consumer-slow"]
     assert ("100% of the growth is in orders/3, orders/8" in claim.title) is is_told
+
+
+@pytest.mark.parametrize(
+    ("commits", "other", "says"),
+    [
+        pytest.param(200, 0, "it commits 200 times a second", id="after each record"),
+        pytest.param(45, 0, None, id="not often"),
+        pytest.param(80, 0, None, id="often, and for few of its records"),
+        pytest.param(200, 20, "it commits 200 times a second", id="another group reads little"),
+        pytest.param(200, 300, "it or other commits 200 times a second", id="another group reads as much"),
+    ],
+)
+def test_a_group_that_commits_after_each_record_is_told(commits: int, other: int, says: str | None) -> None:
+    """The group reads 200 records a second. commits: the records of its partition of the offsets' topic, a second.
+    other: the records a second that another group reads, whose offsets are there, too.
+    """
+    offsets = cluster.Topic(OFFSETS, (cluster.Partition(0, 1, (1,), (1,)),), internal=True)
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        now = moved(snapshot, {0: (100 + 1_000 * tick, 100 + 1_500 * tick)})
+        row = cluster.PartitionLag("orders", 1, 5 * other * tick, 5 * other * tick, 0, "m")
+        member = cluster.GroupMember("m", "m", "/h", (("orders", 1),))
+        group = cluster.Group("other", "Stable", "consumer", coordinator=1, members=(member,))
+        counter = Counter(0.0, 0, 0.0, 0, 15.0, 15 * commits)
+        return replace(
+            now,
+            topics={**now.topics, OFFSETS: offsets},
+            groups={**now.groups, "other": group},
+            lags={**now.lags, "other": cluster.GroupLag((row,))},
+            rates=Rates(ends={(OFFSETS, 0): counter}),
+        )
+
+    found = diagnose(watched(change, 20, before=change(healthy(), 0))).causes
+    (claim,) = [each.claim for each in found if each.claim.cause == "consumer-slow"]
+    assert (says is not None and says in claim.title) is ("commits" in claim.title) is (says is not None)
+    assert any(each.text.startswith("commit less often") for each in claim.next) is (says is not None)
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------

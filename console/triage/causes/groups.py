@@ -1000,7 +1000,8 @@ CAUSES = (
             "likely: the group commits, but more slowly than records arrive. Information while records wait for less "
             "than 10 s; possible for a minute if 2.5 times as many records arrive as before. Names the member, host, "
             "leader, topic or few partitions with 80 % of the growth, and a member that has most partitions while "
-            "another one with the same topics has none, or far fewer"
+            "another one with the same topics has none, or far fewer. Says if it commits about after each record: 50 "
+            "times a second or more"
         ),
     ),
     cause.CauseRule(

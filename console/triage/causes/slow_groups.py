@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from console.model.cluster import Group, Topic
 from console.model.config import ConfigResource, ConfigSet, text_in, topic_resource
+from console.model.coordinators import OFFSETS
 from console.model.lag_trend import LagTrend, Place
 from console.model.numbers import first_few, long_number, time_of_day
 from console.model.severity import Certainty
@@ -20,7 +21,16 @@ from console.triage import cause
 from console.triage.connector_sources import SourceChange
 from console.triage.folding import FEW
 from console.triage.group_beginnings import CLASSIC
-from console.triage.lag_shares import Changed, Loaded, growing_part, loaded_member, uneven_member, what_changed
+from console.triage.lag_shares import (
+    Changed,
+    Commits,
+    Loaded,
+    commits_of,
+    growing_part,
+    loaded_member,
+    uneven_member,
+    what_changed,
+)
 from console.triage.past import Past
 from console.triage.readers import Reading
 from console.triage.remembered import RememberedAmong
@@ -35,6 +45,10 @@ CREATED = timedelta(minutes=5)
 _LOOK_AT_WRITERS = cause.Next(
     "look at what writes to its topics: a replay, retries, a new producer or connector. Its consumers read no slower "
     "than before"
+)
+_SELDOM = cause.Next(
+    "commit less often: after a batch, or every 1 to 5 s (enable.auto.commit and auto.commit.interval.ms, or a commit "
+    "outside of the loop over the records). Each commit is a request and a record, and a synchronous one waits for it"
 )
 _RANGE = "range"
 _SPREAD = cause.Next(
@@ -89,12 +103,15 @@ def examined(
     if not claims:
         return claims
     mine = {name: readings.get(name) for name in claims}
-    return _each_examined.of(claims, mine, common=(snapshot.topics, snapshot.configs, past.sources, watched))
+    offsets = snapshot.topics.get(OFFSETS)
+    commits = commits_of(claims, snapshot.groups, snapshot.lag_trends, snapshot.rates, offsets)
+    return _each_examined.of(claims, mine, commits, common=(snapshot.topics, snapshot.configs, past.sources, watched))
 
 
 def _examined(
     claim: cause.Claim,
     reading: Reading | None,
+    commits: Commits | None,
     topics: Mapping[str, Topic],
     configs: Mapping[ConfigResource, ConfigSet],
     sources: Sequence[SourceChange],
@@ -107,6 +124,7 @@ def _examined(
     changed, reached = what_changed(trend, began.timestamp()), _reached(trend, configs)
     found = cause.given(
         _change(changed, trend, sources, began) if changed is not None else None,
+        _often(commits) if commits is not None else None,
         _place_of_growth(group, trend, topics),
         _end_of_retention(reached) if reached is not None else None,
     )
@@ -171,6 +189,17 @@ def _uneven(group: Group) -> _Found | None:
     fact = cause.Evidence(f"{says}; both subscribe to the same topics", "DescribeGroups")
     is_range = group.type == CLASSIC and group.assignor == _RANGE
     return _Found(says, (fact,), _SPREAD if is_range else _ASSIGN)
+
+
+def _often(commits: Commits) -> _Found:
+    """Return how often a group commits."""
+    who = f"it or {first_few(commits.others, FEW)}" if commits.others else "it"
+    fact = cause.Evidence(
+        f"{commits.place[0]}/{commits.place[1]}, which has its offsets, gets {commits.a_second:,.0f} records/s, one "
+        f"for each commit of a partition; the group reads {commits.read:,.0f} records/s",
+        "ListOffsets, OffsetFetch",
+    )
+    return _Found(f"{who} commits {commits.a_second:,.0f} times a second, about after each record", (fact,), _SELDOM)
 
 
 class _Reached(NamedTuple):
