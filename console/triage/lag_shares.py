@@ -5,14 +5,16 @@ before; and how often it commits. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from console.model.cluster import Group, GroupMember, Topic
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.lag_trend import LagTrend, Place, place
 from console.model.numbers import first_few
-from console.model.rate_samples import rates_between
-from console.model.rates import Rates
+from console.model.rate_samples import Rates, rates_between
+from console.model.rates import Rates as WriteRates
+from console.triage.facts import Former
 from console.triage.folding import FEW
 from console.triage.remembered import remembered
 from console.triage.share_beginnings import SHARE
@@ -35,6 +37,12 @@ BEFORE, NOW, SETTLES = 20.0, 18.0, 15.0
 """Seconds: the minimum for the rates of before, and of now; the time until a growing lag is seen."""
 EVER_BEFORE = 300.0
 """Seconds before the growth for which samples count."""
+FORMER_SECONDS, FORMER_RECORDS, BURSTS = 10.0, 10, 2.0
+"""The minimum seconds and records of the writes of before, by the times of the records; and the factor of their mean
+rate that no part of that time may exceed, because records that come in bursts tell nothing about a rise."""
+LEAST_SEEN, MOST_SEEN = 0.25, 2.0
+"""The limits of the last rate by the times of the records, as multiples of the one that kac saw; the rise may be within
+the last seconds."""
 COMMITS_LEAST, COMMITS_SHARE, OTHERS_SHARE = 50.0, 0.7, 0.25
 """The minimum commits a second, and their minimum share of the records read, of a group that commits about after each
 record: auto.commit of 100 partitions makes 20 a second. And the maximum of the records that other groups read, as a
@@ -231,7 +239,7 @@ def commits_of(
     names: Iterable[str],
     groups: Mapping[str, Group],
     trends: Mapping[str, LagTrend],
-    rates: Rates,
+    rates: WriteRates,
     offsets: Topic | None,
 ) -> Mapping[str, Commits]:
     """Return the groups that commit about after each record, of those with these names. Each commit of a partition is a
@@ -286,19 +294,24 @@ class Changed(NamedTuple):
     was: float
     """The records a second of before."""
     now: float
+    since: float | None = None
+    """The time of the change by the times of the records, Unix seconds; None if kac saw it."""
 
 
-def what_changed(trend: LagTrend, since: float) -> Changed | None:
+def what_changed(trend: LagTrend, since: float, ends: Ends = ()) -> Changed | None:
     """Return whether the writes rose, or the reads fell, when a lag began to grow; None if that is unknown, or both
     changed.
 
     Args:
         since: the time at which the growth was first seen, Unix seconds.
+        ends: the result of `former_ends`, for a group that grew before kac could see its rates.
     """
     before = rates_between(trend.samples, since - EVER_BEFORE, since - SETTLES, BEFORE)
     now = rates_between(trend.samples, trend.last.at - 2 * NOW, trend.last.at, NOW)
-    if before is None or now is None:
+    if now is None:
         return None
+    if before is None:
+        return _rise(ends, now)
     if now.written >= max(1.0, WRITES_TIMES * before.written) and now.read * STEADY >= before.read:
         return Changed(True, before.written, now.written)
     if (
@@ -307,6 +320,51 @@ def what_changed(trend: LagTrend, since: float) -> Changed | None:
         and min(_intervals(trend), default=COMMITS + 1) <= COMMITS
     ):
         return Changed(False, before.read, now.read)
+    return None
+
+
+Ends = Sequence[tuple[float, int]]
+"""Times in Unix seconds, each with the sum of the ends of some logs at that time, the earliest first."""
+
+
+def former_ends(trend: LagTrend, former: Mapping[Place, Former]) -> Ends:
+    """Return the sums of the ends of the logs that a group reads, at the times at which all of them are known, as of
+    before the growth of its lag.
+    """
+    places = [place(each) for each in trend.last.lag.partitions if each.committed >= 0]
+    mine = [former[each] for each in places if each in former]
+    if not mine or len(mine) < len(places) or len({each.at for each in mine}) > 1:
+        return ()
+    by_time: dict[float, list[int]] = {mine[0].at: [each.end for each in mine]}
+    for each in mine:
+        for when, end in each.ends:
+            by_time.setdefault(when, []).append(end)
+    return tuple((when, sum(ends)) for when, ends in sorted(by_time.items()) if len(ends) == len(mine))
+
+
+def _rise(ends: Ends, now: Rates) -> Changed | None:
+    """Return the rise of the writes by the times of the records; None if there is none, or they came in bursts.
+
+    Args:
+        now: the present rates, as kac saw them.
+    """
+    slopes = [(later - end) / (at - when) for (when, end), (at, later) in pairwise(ends)]
+    # The records' own times may not be those of their writes: then the last of these rates is not the one that kac saw.
+    if len(slopes) < 2 or min(slopes) < 0 or not LEAST_SEEN * now.written <= slopes[-1] <= MOST_SEEN * now.written:
+        return None
+    first_at, first_end = ends[0]
+    for number in range(len(slopes) - 1, 0, -1):
+        at, end = ends[number]
+        if at - first_at < FORMER_SECONDS or end - first_end < FORMER_RECORDS:
+            return None
+        was = (end - first_end) / (at - first_at)
+        # The interval after this time has the rise, so that its own rate is between both.
+        if (
+            max(slopes[:number]) <= BURSTS * was
+            and min(slopes[number + 1 :], default=now.written) >= WRITES_TIMES * was
+        ):
+            is_risen = now.written >= max(1.0, WRITES_TIMES * was) and now.read * STEADY >= was
+            return Changed(True, was, now.written, at) if is_risen else None
     return None
 
 

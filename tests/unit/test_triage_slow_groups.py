@@ -16,15 +16,18 @@ from console.model.codes import ConfigSource
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.connect import SOURCE, ConnectCluster
 from console.model.coordinators import OFFSETS
+from console.model.observed_logs import LogOffsets
 from console.model.rate_samples import APART, KEPT, Sample, rates_between, sampled
 from console.model.rates import Counter, Rates
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
+from console.session.slow_polls import FORMER, former_of
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
+from console.triage.facts import Facts, Former
 from console.triage.lag_shares import loaded_member, uneven_member
 from tests.support import connectors, samples
-from tests.unit.test_triage import healthy, moved, watched
+from tests.unit.test_triage import START, healthy, moved, watched
 
 BEGINS = 10
 """The tick at which something changes, 50 s after the first poll."""
@@ -39,6 +42,7 @@ def slow(
     assignor: str = "",
     connect: Callable[[int], Mapping[str, ConnectCluster]] = lambda _: {},
     configs: Mapping[ConfigResource, ConfigSet] | None = None,
+    facts: Facts | None = None,
 ) -> list[Claim]:
     """The rows of a slow group.
 
@@ -75,7 +79,8 @@ def slow(
             topics={**snapshot.topics, **more},
         )
 
-    found = diagnose(watched(change, ticks, before=change(healthy(), 0))).causes
+    observations = watched(change, ticks, before=change(healthy(), 0), facts=lambda _: facts or Facts())
+    found = diagnose(observations).causes
     return [each.claim for each in found if each.claim.cause == "consumer-slow"]
 
 
@@ -102,6 +107,56 @@ def test_more_writes_are_told_and_may_be_a_burst_for_a_minute() -> None:
     assert any("and 60 before" in each.fact for each in claim.evidence)
     (early,) = slow(rows, BEGINS + 10)
     assert early.certainty is Certainty.POSSIBLE
+
+
+@pytest.mark.parametrize(
+    ("former", "says"),
+    [
+        pytest.param(
+            lambda x: 80 * x if x > -30 else 6 * (x + 30) - 2_400, "13.3 times as many are written", id="rise"
+        ),
+        pytest.param(lambda x: 80 * x, None, id="as many"),
+        pytest.param(lambda x: 80 * x if x > -30 else -2_400, None, id="a new topic"),
+        pytest.param(lambda x: 80 * x if x > -30 else 70 * (x + 30) - 2_400, None, id="a little more"),
+        pytest.param(
+            lambda x: 80 * x if x > -30 else 6 * (x + 30) - 2_400 - 4_000 * (x < -200), None, id="there was a burst"
+        ),
+        pytest.param(lambda x: 80 * x if x > -30 else 40 * (x + 30) - 2_400, None, id="it reads less than came before"),
+        pytest.param(lambda _: 80 * 20, None, id="the times of the records are older"),
+    ],
+)
+def test_a_rise_from_before_the_console_is_told_by_the_times_of_the_records(
+    former: Callable[[float], float], says: str | None
+) -> None:
+    """The rise was 30 s before the first poll: 80 records a second are written to each partition, and 10 are read.
+
+    Args:
+        former: seconds since the first poll -> the end of a log then, 20 s after it at the latest.
+    """
+
+    def rows(tick: int) -> list[tuple[int, int, str]]:
+        return [(50_000 + 50 * tick, 100_000 + 400 * tick, f"app-{1 + n % 3}") for n in range(6)]
+
+    began = START.timestamp()
+    times = [20.0 - each for each in FORMER]
+    ends = tuple((began + x, 100_000 + round(former(x))) for x in times)
+    known = Former(began + 20, 101_600, ends)
+    facts = Facts(former={("orders", n): known for n in range(6)})
+    configs = {topic_resource("orders"): samples.config_set({"cleanup.policy": "compact"}, ConfigSource(1))}
+    found = {ticks: slow(rows, ticks, facts=facts, configs=configs)[0] for ticks in (7, 20)}
+    assert ("are written since" in found[20].title) is (says is not None)
+    if says is not None:
+        assert says in found[20].title
+        assert "is a table written again?" in found[20].title
+        assert "what writes to its topics" in found[20].next[0].text
+        assert found[20].certainty is Certainty.LIKELY
+
+
+@pytest.mark.parametrize("start", [0, 40])
+def test_nothing_is_known_of_a_log_before_its_first_record(start: int) -> None:
+    offsets = {1_000: start, 2_000: 70, 3_000: -1}
+    assert former_of(LogOffsets(start, 100, 100), 4.0, offsets) == Former(4.0, 100, ((2.0, 70), (3.0, 100)))
+    assert former_of(LogOffsets(100, 100, 100), 4.0, {1_000: -1}).ends == ((1.0, 100),)
 
 
 def test_a_source_that_was_created_when_the_writes_rose_is_told() -> None:

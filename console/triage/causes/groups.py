@@ -591,7 +591,8 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
         for claim in found
         if claim.severity is Severity.HIGH and claim.certainty is Certainty.LIKELY and claim.next is not _LOOK_AT_KEYS
     }
-    looked = examined(at_work, symptoms.readings(snapshot), snapshot, observations.past, observations.began)
+    former = observations.last.facts.former
+    looked = examined(at_work, symptoms.readings(snapshot), snapshot, former, observations.past, observations.began)
     yield from (looked.get(claim.subject.group or "", claim) for claim in found)
 
 
@@ -998,10 +999,10 @@ CAUSES = (
         reads="OffsetFetch and ListOffsets over time",
         takes=(
             "likely: the group commits, but more slowly than records arrive. Information while records wait for less "
-            "than 10 s; possible for a minute if 2.5 times as many records arrive as before. Names the member, host, "
-            "leader, topic or few partitions with 80 % of the growth, and a member that has most partitions while "
-            "another one with the same topics has none, or far fewer. Says if it commits about after each record: 50 "
-            "times a second or more"
+            "than 10 s; possible for a minute if 2.5 times as many records arrive as before, by the times of the "
+            "records if kac was not there. Names the member, host, leader, topic or few partitions with 80 % of the "
+            "growth, and a member that has most partitions while another one with the same topics has none, or far "
+            "fewer. Says if it commits about after each record, 50 times a second or more"
         ),
     ),
     cause.CauseRule(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import NamedTuple
 
@@ -19,13 +19,16 @@ from console.model.snapshot import Snapshot
 from console.plan.amounts import measured_time
 from console.triage import cause
 from console.triage.connector_sources import SourceChange
+from console.triage.facts import Former
 from console.triage.folding import FEW
 from console.triage.group_beginnings import CLASSIC
 from console.triage.lag_shares import (
     Changed,
     Commits,
+    Ends,
     Loaded,
     commits_of,
+    former_ends,
     growing_part,
     loaded_member,
     uneven_member,
@@ -90,6 +93,7 @@ def examined(
     claims: Mapping[str, cause.Claim],
     readings: Mapping[str, Reading],
     snapshot: Snapshot,
+    former: Mapping[Place, Former],
     past: Past,
     watched: datetime,
 ) -> Mapping[str, cause.Claim]:
@@ -98,6 +102,7 @@ def examined(
 
     Args:
         claims: group -> the claim without these.
+        former: the former ends of logs, as far as they were read.
         watched: time of the first poll, UTC.
     """
     if not claims:
@@ -105,13 +110,21 @@ def examined(
     mine = {name: readings.get(name) for name in claims}
     offsets = snapshot.topics.get(OFFSETS)
     commits = commits_of(claims, snapshot.groups, snapshot.lag_trends, snapshot.rates, offsets)
-    return _each_examined.of(claims, mine, commits, common=(snapshot.topics, snapshot.configs, past.sources, watched))
+    ends = {
+        name: former_ends(each.trend, former)
+        for name, each in mine.items()
+        if former and each is not None and each.trend is not None
+    }
+    return _each_examined.of(
+        claims, mine, commits, ends, common=(snapshot.topics, snapshot.configs, past.sources, watched)
+    )
 
 
 def _examined(
     claim: cause.Claim,
     reading: Reading | None,
     commits: Commits | None,
+    ends: Ends | None,
     topics: Mapping[str, Topic],
     configs: Mapping[ConfigResource, ConfigSet],
     sources: Sequence[SourceChange],
@@ -121,9 +134,11 @@ def _examined(
         return claim
     group, trend = reading.group, reading.trend
     began = claim.since or watched
-    changed, reached = what_changed(trend, began.timestamp()), _reached(trend, configs)
+    changed, reached = what_changed(trend, began.timestamp(), ends or ()), _reached(trend, configs)
+    if changed is not None and changed.since is not None:
+        began = datetime.fromtimestamp(changed.since, UTC)
     found = cause.given(
-        _change(changed, trend, sources, began) if changed is not None else None,
+        _change(changed, trend, configs, sources, began) if changed is not None else None,
         _often(commits) if commits is not None else None,
         _place_of_growth(group, trend, topics),
         _end_of_retention(reached) if reached is not None else None,
@@ -250,13 +265,20 @@ def _end_of_retention(reached: _Reached) -> _Found:
     return _Found(f"retention deletes its next records {when}", (fact,), step)
 
 
-def _change(changed: Changed, trend: LagTrend, sources: Sequence[SourceChange], began: datetime) -> _Found:
+def _change(
+    changed: Changed,
+    trend: LagTrend,
+    configs: Mapping[ConfigResource, ConfigSet],
+    sources: Sequence[SourceChange],
+    began: datetime,
+) -> _Found:
     """Return the rate that changed when the lag began to grow."""
     what = "written" if changed.writes else "read"
-    rest = "the group reads no slower than before" if changed.writes else "about as many are written as before"
+    kept_up = "than before" if changed.since is None else "than was written before"
+    rest = f"the group reads no slower {kept_up}" if changed.writes else "about as many are written as before"
     fact = cause.Evidence(
         f"{changed.now:,.0f} records/s are {what}, and {changed.was:,.0f} before {time_of_day(began)}; {rest}",
-        "OffsetFetch, ListOffsets over time",
+        "OffsetFetch, ListOffsets over time" if changed.since is None else "ListOffsets by the times of the records",
     )
     since = f" since {time_of_day(began)}"
     if not changed.writes:
@@ -264,7 +286,14 @@ def _change(changed: Changed, trend: LagTrend, sources: Sequence[SourceChange], 
     times = f"{changed.now / changed.was:,.1f} times as many" if changed.was >= 1 else f"{changed.now:,.0f} records/s"
     topics = {each.topic for each in trend.last.lag.partitions}
     facts = (fact, *_new_sources(sources, topics, began))
-    return _Found(f"{times} are written{since}", facts, _LOOK_AT_WRITERS)
+    compacted = all(_is_compacted(each, configs) for each in topics)
+    again = ", to a compacted topic: is a table written again?" if compacted else ""
+    return _Found(f"{times} are written{since}{again}", facts, _LOOK_AT_WRITERS)
+
+
+def _is_compacted(topic: str, configs: Mapping[ConfigResource, ConfigSet]) -> bool:
+    mine = configs.get(topic_resource(topic))
+    return mine is not None and text_in(mine, "cleanup.policy") == "compact"
 
 
 def _new_sources(sources: Sequence[SourceChange], topics: Set[str], began: datetime) -> Iterator[cause.Evidence]:
