@@ -278,12 +278,26 @@ def _groups_in(groups: Mapping[str, Group], number: int, count: int) -> Sequence
 
 def _read_rate(trend: LagTrend) -> float:
     """Return the records a second that a group committed over the trend."""
+    rates = present_rates(trend) if trend.moving else None
+    return rates.read if rates is not None else 0.0
+
+
+def present_rates(trend: LagTrend) -> Rates | None:
+    """Return the records a second that were written to a group's partitions over the trend, and committed; None if it
+    has a single poll.
+    """
     seconds = trend.last.at - trend.base.at
-    if seconds <= 0 or not trend.moving:
-        return 0.0
-    before = {place(each): each.committed for each in trend.base.lag.partitions if each.committed >= 0}
-    moved = (each.committed - before.get(place(each), each.committed) for each in trend.last.lag.partitions)
-    return sum(max(0, each) for each in moved) / seconds
+    if seconds <= 0:
+        return None
+    before = {place(each): each for each in trend.base.lag.partitions if each.committed >= 0}
+    both = [(was, each) for each in trend.last.lag.partitions if (was := before.get(place(each))) is not None]
+    written = sum(max(0, each.end - was.end) for was, each in both)
+    return Rates(written / seconds, sum(max(0, each.committed - was.committed) for was, each in both) / seconds)
+
+
+def former_rates(trend: LagTrend, since: float) -> Rates | None:
+    """Return the rates before the growth of a lag; None if kac did not see them. since: as in `what_changed`."""
+    return rates_between(trend.samples, since - EVER_BEFORE, since - SETTLES, BEFORE)
 
 
 class Changed(NamedTuple):
@@ -306,7 +320,7 @@ def what_changed(trend: LagTrend, since: float, ends: Ends = ()) -> Changed | No
         since: the time at which the growth was first seen, Unix seconds.
         ends: the result of `former_ends`, for a group that grew before kac could see its rates.
     """
-    before = rates_between(trend.samples, since - EVER_BEFORE, since - SETTLES, BEFORE)
+    before = former_rates(trend, since)
     now = rates_between(trend.samples, trend.last.at - 2 * NOW, trend.last.at, NOW)
     if now is None:
         return None

@@ -159,6 +159,27 @@ def test_nothing_is_known_of_a_log_before_its_first_record(start: int) -> None:
     assert former_of(LogOffsets(100, 100, 100), 4.0, {1_000: -1}).ends == ((1.0, 100),)
 
 
+@pytest.mark.parametrize(
+    ("writes", "reads", "says"),
+    [
+        (
+            since_then(50, 400),
+            since_then(50, 60),
+            "480 records/s arrive in 6 partitions, and 3 members read 72; before ",
+        ),
+        (since_then(50, 400), since_then(50, 60), " 60 arrived and 60 were read: more arrive"),
+        (lambda _: 50, since_then(50, 10), " 60 arrived and 60 were read: it reads less"),
+        (lambda _: 50, lambda _: 10, "60 records/s arrive in 6 partitions, and 3 members read 12"),
+    ],
+)
+def test_the_rates_of_a_slow_group_are_one_line(
+    writes: Callable[[int], int], reads: Callable[[int], int], says: str
+) -> None:
+    (claim,) = slow(at_rates(writes, reads), BEGINS + 20)
+    assert says in claim.evidence[1].fact
+    assert ("before" in claim.evidence[1].fact) is (reads(1) == 50)
+
+
 def test_a_source_that_was_created_when_the_writes_rose_is_told() -> None:
     pg = connectors.connector("pg", kind=SOURCE)
     made = [

@@ -586,14 +586,14 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
     if len(found) > EXAMINED:
         yield from found
         return
-    at_work = {
-        claim.subject.group or "": claim
+    at_work = frozenset(
+        claim.subject.group or ""
         for claim in found
         if claim.severity is Severity.HIGH and claim.certainty is Certainty.LIKELY and claim.next is not _LOOK_AT_KEYS
-    }
-    former = observations.last.facts.former
-    looked = examined(at_work, symptoms.readings(snapshot), snapshot, former, observations.past, observations.began)
-    yield from (looked.get(claim.subject.group or "", claim) for claim in found)
+    )
+    known, former = symptoms.readings(snapshot), observations.last.facts.former
+    mine = {claim.subject.group or "": claim for claim in found}
+    yield from examined(mine, known, snapshot, former, observations.past, observations.began, at_work).values()
 
 
 def _slow_group(

@@ -13,7 +13,7 @@ from console.model.cluster import Group, Topic
 from console.model.config import ConfigResource, ConfigSet, text_in, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.lag_trend import LagTrend, Place
-from console.model.numbers import first_few, long_number, time_of_day
+from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.plan.amounts import measured_time
@@ -23,14 +23,17 @@ from console.triage.facts import Former
 from console.triage.folding import FEW
 from console.triage.group_beginnings import CLASSIC
 from console.triage.lag_shares import (
+    STEADY,
     Changed,
     Commits,
     Ends,
     Loaded,
     commits_of,
     former_ends,
+    former_rates,
     growing_part,
     loaded_member,
+    present_rates,
     uneven_member,
     what_changed,
 )
@@ -96,14 +99,16 @@ def examined(
     former: Mapping[Place, Former],
     past: Past,
     watched: datetime,
+    at_work: frozenset[str],
 ) -> Mapping[str, cause.Claim]:
-    """Return group -> the claim that it is slow, with what changed when that began, and with the part of the group
-    whose lag grows, as far as they are known.
+    """Return group -> the claim that it is slow, with its rates, what changed when that began, and the part of the
+    group whose lag grows, as far as they are known.
 
     Args:
         claims: group -> the claim without these.
         former: the former ends of logs, as far as they were read.
         watched: time of the first poll, UTC.
+        at_work: the groups that certainly lag, and of which no claim has the place yet; the others get only the rates.
     """
     if not claims:
         return claims
@@ -115,14 +120,14 @@ def examined(
         for name, each in mine.items()
         if former and each is not None and each.trend is not None
     }
-    return _each_examined.of(
-        claims, mine, commits, ends, common=(snapshot.topics, snapshot.configs, past.sources, watched)
-    )
+    common = snapshot.topics, snapshot.configs, past.sources, watched
+    return _each_examined.of(claims, mine, at_work, commits, ends, common=common)
 
 
 def _examined(
     claim: cause.Claim,
     reading: Reading | None,
+    is_at_work: bool,
     commits: Commits | None,
     ends: Ends | None,
     topics: Mapping[str, Topic],
@@ -134,6 +139,9 @@ def _examined(
         return claim
     group, trend = reading.group, reading.trend
     began = claim.since or watched
+    claim = _with_rates(claim, group, trend, began)
+    if not is_at_work:
+        return claim
     changed, reached = what_changed(trend, began.timestamp(), ends or ()), _reached(trend, configs)
     if changed is not None and changed.since is not None:
         began = datetime.fromtimestamp(changed.since, UTC)
@@ -154,6 +162,24 @@ def _examined(
         evidence=(*claim.evidence, *(fact for each in found for fact in each.facts)),
         next=(*cause.given(*(each.step for each in reversed(found))), *claim.next),
     )
+
+
+def _with_rates(claim: cause.Claim, group: Group, trend: LagTrend, began: datetime) -> cause.Claim:
+    """Return a claim with what arrives and what is read, and what differs from before."""
+    now, before = present_rates(trend), former_rates(trend, began.timestamp())
+    if now is None:
+        return claim
+    count = len(group.members or ())
+    who = f"{plural(count, 'member')} {'reads' if count == 1 else 'read'}" if count else "a client reads"
+    said = f"{now.written:,.0f} records/s arrive in {plural(len(trend.last.lag.partitions), 'partition')}, and {who}"
+    said = f"{said} {now.read:,.0f}"
+    if before is not None:
+        more, less = now.written > STEADY * before.written, now.read * STEADY < before.read
+        what = "more arrive" if more and not less else "it reads less" if less and not more else ""
+        said = f"{said}; before {time_of_day(began)}, {before.written:,.0f} arrived and {before.read:,.0f} were read"
+        said = f"{said}: {what}" if what else said
+    first, *rest = claim.evidence
+    return replace(claim, evidence=(first, cause.Evidence(said, "OffsetFetch, ListOffsets over time"), *rest))
 
 
 _each_examined: RememberedAmong[str, cause.Claim] = RememberedAmong(_examined)
