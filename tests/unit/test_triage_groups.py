@@ -792,3 +792,39 @@ def test_no_record_is_skipped_after_a_deployment_over_a_paused_partition(*, is_d
     causes = [each.claim for each in diagnose(watched(change, 25, before=change(healthy(), 0))).causes]
     skips = [step for claim in causes for step in claim.next if step.command.startswith("skip ")]
     assert bool(skips) is not is_deployment
+
+
+@pytest.mark.parametrize(
+    ("commits", "leaves", "certainty"),
+    [
+        pytest.param(False, True, (Severity.HIGH, Certainty.LIKELY), id="no commit between"),
+        pytest.param(True, True, (Severity.INFO, Certainty.POSSIBLE), id="it commits between"),
+        pytest.param(False, False, (Severity.INFO, Certainty.POSSIBLE), id="members only come"),
+    ],
+)
+def test_rebalances_without_a_commit_between_are_no_deployment(
+    commits: bool, leaves: bool, certainty: tuple[Severity, Certainty]
+) -> None:
+    """Ticks of 5 s. Each sixth one a member leaves and joins with a new id."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        state = "PreparingRebalance" if tick % 6 == 5 else "Stable"
+        at = 100 + (tick if commits else 0)
+        ids = ["m1", f"m2-{tick // 6}"] if leaves else ["m1", *(f"m2-{n}" for n in range(tick // 6))]
+        members = tuple(
+            cluster.GroupMember(each, each.partition("-")[0], "/h", (("orders", n),)) for n, each in enumerate(ids)
+        )
+        rows = tuple(
+            cluster.PartitionLag("orders", n, at, 150 + 50 * tick, 150 + 50 * tick - at, ids[n])
+            for n in range(2 if leaves else 1)
+        )
+        group = cluster.Group("g", state, "consumer", coordinator=1, members=members)
+        return replace(snapshot, groups={"g": group}, lags={"g": cluster.GroupLag(rows)})
+
+    causes = [each.claim for each in diagnose(watched(change, 20, before=change(healthy(), 0))).causes]
+    (claim,) = [each for each in causes if each.cause == "group-rebalancing"]
+    assert (claim.severity, claim.certainty) == certainty
+    is_found = claim.severity is Severity.HIGH
+    assert ("commits nothing since" in claim.title) is is_found
+    assert any("m2@h left 3 times" in each.fact for each in claim.evidence) is is_found
+    assert ("max.poll.records" in claim.next[0].text) is is_found

@@ -68,6 +68,12 @@ OF_SINK, TASK_OF = "connect-", "connector-consumer-"
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """The rebalancing time within the last minute from which on a group reads almost nothing."""
 
+FRUITLESS, CYCLES, YOUNG = 30.0, 3.0, timedelta(seconds=60)
+"""The minimum seconds without a commit in which rebalances were fruitless, as seconds and as intervals of the group's
+commits; and the age of a group whose members still start."""
+LOOPS = 2
+"""Minimum number of departures of members in that time; and of one client on a host that begins again and again."""
+
 EXAMINED = 20
 """Maximum number of slow groups that are examined further."""
 
@@ -283,7 +289,8 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
         if trend is None:
             continue
         outlasted = _outlasted(observations, reading)
-        if _rebalances(observations, group.name) is not None and not outlasted:
+        is_restless = _rebalances(observations, group.name) is not None or _fruitless(observations, reading) is not None
+        if is_restless and not outlasted:
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
         # A partition whose commit is at the last stable offset waits for a transaction: it is not stuck.
@@ -750,28 +757,34 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
     for subject, intervals in observations.intervals_of(symptoms.REBALANCING).items():
         group = subject.group or ""
         known, certainty = observations.last.snapshot.groups.get(group), _rebalances(observations, group)
-        if known is None or certainty is None:
-            continue
         reading = symptoms.readings(observations.last.snapshot).get(group)
+        fruitless = _fruitless(observations, reading) if reading is not None else None
+        if known is None or (certainty is None and fruitless is None):
+            continue
         if reading is not None and not known.is_vacant and _outlasted(observations, reading):
             continue  # the claim of its stuck partition mentions the rebalances
+        if fruitless is not None and certainty is not Certainty.CERTAIN:
+            certainty = Certainty.LIKELY if fruitless.loops else Certainty.POSSIBLE
         how = "again and again" if intervals[1:] else "for long"
         members, services = len(known.members or ()), _several_services(known)
         deployed = (
-            certainty is Certainty.POSSIBLE
+            fruitless is None
+            and certainty is Certainty.POSSIBLE
             and len(intervals) <= EACH * members + OFTEN
             and _is_young(intervals, observations.last.at)
         )
+        without = f" and commits nothing since {time_of_day(fruitless.since)}" if fruitless is not None else ""
         yield cause.Claim(
             cause="group-rebalancing",
             subject=subject,
             severity=Severity.INFO if deployed else Severity.HIGH,
-            certainty=certainty,
-            title=f"group {group} rebalances {how}",
+            certainty=certainty or Certainty.POSSIBLE,
+            title=f"group {group} rebalances {how}{without}",
             since=intervals[0].began,
             times=len(intervals),
             evidence=cause.given(
                 cause.Evidence(f"{known.state} now; seen: {plural(len(intervals), 'rebalance')}", "ListGroups"),
+                _without_commits(fruitless) if fruitless is not None else None,
                 cause.Evidence("members that are deployed one after the other make as many", "ListGroups")
                 if deployed
                 else None,
@@ -782,11 +795,65 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
                 symptoms.REBALANCING, symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group
             ),
             next=cause.given(
+                _SHORTER_BATCH if fruitless is not None else None,
                 cause.Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),
                 cause.Next("if they are different services, give each one a group.id of its own") if services else None,
             ),
             fold=(f"rebalances {how}", f"rebalance {how}"),
         )
+
+
+_SHORTER_BATCH = cause.Next(
+    "give its members fewer records at a time (max.poll.records), or more time for them (max.poll.interval.ms): "
+    "brokers put out a member that works for longer, and the next one reads the same records. Look at its log for "
+    "CommitFailed, or for the exception at which it ends"
+)
+
+
+class _Fruitless(NamedTuple):
+    """Rebalances of a group between which it committed nothing."""
+
+    count: int
+    since: datetime
+    """The time of the last commit, or of the first poll, UTC."""
+    loops: str
+    """The client id and host of a member that left and came again; ``""`` without one."""
+    times: int
+    """The number of times that it left."""
+
+
+def _fruitless(observations: Observations, reading: Reading) -> _Fruitless | None:
+    """Return the rebalances since a group's last commit, while its records wait; None if they are fewer than `OFTEN`,
+    if few members left, as at a start, or if it usually commits as seldom.
+    """
+    name, trend = reading.group.name, reading.trend
+    intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=name)), ())
+    if trend is None or len(intervals) < OFTEN or trend.last.lag.total <= 0:
+        return None
+    first = observations.began.timestamp()
+    since = max((each.moved for each in trend.standing.values() if each.moved is not None), default=first)
+    usual = max((each.interval for each in trend.standing.values() if each.interval is not None), default=0.0)
+    came = observations.past.members.new.get(name)
+    is_young = came is not None and observations.last.at - came < YOUNG
+    if is_young or trend.last.at - since < max(FRUITLESS, CYCLES * usual):
+        return None
+    count = sum(each.began.timestamp() > since for each in intervals)
+    left = [each.who for each in observations.past.members.departures.get(name, ()) if each.at.timestamp() > since]
+    if count < OFTEN or len(left) < LOOPS:
+        return None
+    who = max(left, key=left.count)
+    times = left.count(who)
+    return _Fruitless(count, datetime.fromtimestamp(since, UTC), who if times >= LOOPS else "", times)
+
+
+def _without_commits(fruitless: _Fruitless) -> cause.Evidence:
+    said = f"{plural(fruitless.count, 'rebalance')} since its last commit, and records wait"
+    if fruitless.loops:
+        said = (
+            f"{said}: {fruitless.loops} left {fruitless.times} times and came again without a commit. Its work on a "
+            "batch may take longer than max.poll.interval.ms, or it ends at it"
+        )
+    return cause.Evidence(said, "ListGroups, DescribeGroups and OffsetFetch over time")
 
 
 def _several_services(group: Group) -> cause.Evidence | None:
@@ -968,7 +1035,8 @@ CAUSES = (
         reads="ListGroups over time",
         takes=(
             "certain: the group rebalances for 30 s of a minute; possible after 3 rebalances within two minutes, as "
-            "during a deployment"
+            "during a deployment. Likely after 3 since its last commit, 30 s ago, while records wait, if a client left "
+            "twice and came again"
         ),
     ),
     cause.CauseRule(
