@@ -89,9 +89,9 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
     new = {name: since for name, since in known.new.items() if since > at - KEPT and name in now.groups}
     came = {name: since for name, since in known.came.items() if since > at - CAME_KEPT and name in now.groups}
     departures = {
-        name: mine
+        name: lately
         for name, each in known.departures.items()
-        if name in now.groups and (mine := tuple(one for one in each if one.at > at - DEPARTURES_KEPT))
+        if name in now.groups and (lately := tuple(one for one in each if one.at > at - DEPARTURES_KEPT))
     }
     holdings = {name: each for name, each in known.holdings.items() if name in now.groups}
     first = now is before

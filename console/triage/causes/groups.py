@@ -813,7 +813,7 @@ _SHORTER_BATCH = cause.Next(
 class _Fruitless(NamedTuple):
     """Rebalances of a group between which it committed nothing."""
 
-    count: int
+    rebalances: int
     since: datetime
     """The time of the last commit, or of the first poll, UTC."""
     loops: str
@@ -847,7 +847,7 @@ def _fruitless(observations: Observations, reading: Reading) -> _Fruitless | Non
 
 
 def _without_commits(fruitless: _Fruitless) -> cause.Evidence:
-    said = f"{plural(fruitless.count, 'rebalance')} since its last commit, and records wait"
+    said = f"{plural(fruitless.rebalances, 'rebalance')} since its last commit, and records wait"
     if fruitless.loops:
         said = (
             f"{said}: {fruitless.loops} left {fruitless.times} times and came again without a commit. Its work on a "
