@@ -36,7 +36,7 @@ from console.session.snapshot_reader import all_acls, read_listed, read_replica_
 from console.triage.connectors import failed
 from console.triage.facts import Facts, Former, opened
 from console.triage.share_beginnings import SHARE, share_group_config
-from console.triage.symptoms import out_of_sync
+from console.triage.symptoms import grows, out_of_sync
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -279,8 +279,7 @@ class SlowPolls:
             leaders = sorted(self._led(jumped))[:JUMPED_AT_ONCE]
             inherited = [CLUSTER_DEFAULT, *map(broker_resource, leaders)]
             await self._session.read_configs([*map(topic_resource, names), *inherited])
-        if self._lagging or self.facts.former:
-            await self._read_former()
+        await self._read_former()
 
     def keep_logs(self, logs: Mapping[Place, LogOffsets]) -> None:
         """Keep the offsets of a read, for the rates and for triage."""
@@ -290,10 +289,6 @@ class SlowPolls:
         self._logs_of = topics
         self.facts = replace(self.facts, logs=logs_after(known, logs, self._session.clock.now().timestamp()))
 
-    def follow_lags(self, groups: Iterable[str]) -> None:
-        """Follow the logs of groups whose lag grows. groups: all of these; the first `LAGGING` are followed."""
-        self._lagging = (*islice(groups, LAGGING),)
-
     async def _read_former(self) -> None:
         """Read how the logs grew, by the times of their records, before the lag of the groups that read them grew: once
         for each log. Logs with records in remote storage are left out, as a time may need an index from there.
@@ -301,6 +296,8 @@ class SlowPolls:
         from console.admin import partitions
 
         snapshot, logs = self._session.snapshot, self.facts.logs.logs
+        growing = (name for name, trend in snapshot.lag_trends.items() if (trend.rate or 0) > 0 and grows(trend))
+        self._lagging = (*islice(growing, LAGGING),)
         lags = (snapshot.lags[name] for name in self._lagging if name in snapshot.lags)
         read = dict.fromkeys((p.topic, p.partition) for lag in lags for p in lag.partitions if p.committed >= 0)
         wanted = [each for each in read if each in logs and not is_tiered(snapshot.configs, each[0])][:LAGGING_PLACES]

@@ -34,7 +34,7 @@ from console.triage.connectors import is_of_records, trace_of
 from console.triage.dependencies import configs_of
 from console.triage.observations import Observations
 from console.triage.readers import is_below
-from console.triage.symptoms import LAG_GROWS, Key, Own, Poll, Symptom
+from console.triage.symptoms import Key, Own, Poll, Symptom
 
 if TYPE_CHECKING:
     from console.admin.errors import AdminError
@@ -332,14 +332,12 @@ class Poller(Scheduler):
         await self._read_operations()
 
     def follow(self, observations: Observations) -> None:
-        """Begin to read the data that a new symptom depends on: schemas, configs if the configs of all entities are
-        read rarely, and how the logs of groups with a growing lag grew before. observations: the observations after the
-        last poll.
+        """Begin to read the data that a new symptom depends on at once: schemas, and configs if the configs of all
+        entities are read rarely. observations: the observations after the last poll.
         """
         known, self._symptoms = self._symptoms, observations.seen
         if observations.seen is known:
             return
-        self._slow.follow_lags(observations.of_groups(LAG_GROWS))
         new = [each for key, each in observations.seen.items() if key not in known]
         if any(_is_of_records(each, observations) for each in new):
             self.hurry(Part.SCHEMAS)
