@@ -17,26 +17,11 @@ from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.plan.amounts import measured_time
-from console.triage import cause
+from console.triage import cause, lag_shares
 from console.triage.connector_sources import SourceChange
 from console.triage.facts import Former
 from console.triage.folding import FEW
 from console.triage.group_beginnings import CLASSIC
-from console.triage.lag_shares import (
-    STEADY,
-    Changed,
-    Commits,
-    Ends,
-    Loaded,
-    commits_of,
-    former_ends,
-    former_rates,
-    growing_part,
-    loaded_member,
-    present_rates,
-    uneven_member,
-    what_changed,
-)
 from console.triage.past import Past
 from console.triage.readers import Reading
 from console.triage.remembered import RememberedAmong
@@ -114,9 +99,9 @@ def examined(
         return claims
     mine = {name: readings.get(name) for name in claims}
     offsets = snapshot.topics.get(OFFSETS)
-    commits = commits_of(claims, snapshot.groups, snapshot.lag_trends, snapshot.rates, offsets)
+    commits = lag_shares.commits_of(claims, snapshot.groups, snapshot.lag_trends, snapshot.rates, offsets)
     ends = {
-        name: former_ends(each.trend, former)
+        name: lag_shares.former_ends(each.trend, former)
         for name, each in mine.items()
         if former and each is not None and each.trend is not None
     }
@@ -128,8 +113,8 @@ def _examined(
     claim: cause.Claim,
     reading: Reading | None,
     is_at_work: bool,
-    commits: Commits | None,
-    ends: Ends | None,
+    commits: lag_shares.Commits | None,
+    ends: lag_shares.Ends | None,
     topics: Mapping[str, Topic],
     configs: Mapping[ConfigResource, ConfigSet],
     sources: Sequence[SourceChange],
@@ -142,7 +127,7 @@ def _examined(
     claim = _with_rates(claim, group, trend, began)
     if not is_at_work:
         return claim
-    changed, reached = what_changed(trend, began.timestamp(), ends or ()), _reached(trend, configs)
+    changed, reached = lag_shares.what_changed(trend, began.timestamp(), ends or ()), _reached(trend, configs)
     if changed is not None and changed.since is not None:
         began = datetime.fromtimestamp(changed.since, UTC)
     found = cause.given(
@@ -166,7 +151,7 @@ def _examined(
 
 def _with_rates(claim: cause.Claim, group: Group, trend: LagTrend, began: datetime) -> cause.Claim:
     """Return a claim with what arrives and what is read, and what differs from before."""
-    now, before = present_rates(trend), former_rates(trend, began.timestamp())
+    now, before = lag_shares.present_rates(trend), lag_shares.former_rates(trend, began.timestamp())
     if now is None:
         return claim
     count = len(group.members or ())
@@ -174,7 +159,7 @@ def _with_rates(claim: cause.Claim, group: Group, trend: LagTrend, began: dateti
     said = f"{now.written:,.0f} records/s arrive in {plural(len(trend.last.lag.partitions), 'partition')}, and {who}"
     said = f"{said} {now.read:,.0f}"
     if before is not None:
-        more, less = now.written > STEADY * before.written, now.read * STEADY < before.read
+        more, less = now.written > lag_shares.STEADY * before.written, now.read * lag_shares.STEADY < before.read
         what = "more arrive" if more and not less else "it reads less" if less and not more else ""
         said = f"{said}; before {time_of_day(began)}, {before.written:,.0f} arrived and {before.read:,.0f} were read"
         said = f"{said}: {what}" if what else said
@@ -189,10 +174,10 @@ def _place_of_growth(group: Group, trend: LagTrend, topics: Mapping[str, Topic])
     """Return the part of a group with most of its partitions, or else of the growth of its lag; None if there is
     none.
     """
-    loaded = loaded_member(group)
+    loaded = lag_shares.loaded_member(group)
     if loaded is not None:
         return _load(group, loaded)
-    part = growing_part(group, trend, topics)
+    part = lag_shares.growing_part(group, trend, topics)
     if part is None:
         return _uneven(group)
     fact = cause.Evidence(
@@ -204,7 +189,7 @@ def _place_of_growth(group: Group, trend: LagTrend, topics: Mapping[str, Topic])
     return _Found(f"{part.share:.0%} of the growth is {where}", (fact,), step)
 
 
-def _load(group: Group, loaded: Loaded) -> _Found:
+def _load(group: Group, loaded: lag_shares.Loaded) -> _Found:
     """Return the member that has most partitions. Only classic groups of plain consumers take their assignor from
     partition.assignment.strategy; Kafka Streams sets its own.
     """
@@ -222,7 +207,7 @@ def _load(group: Group, loaded: Loaded) -> _Found:
 
 def _uneven(group: Group) -> _Found | None:
     """Return the member that has far more partitions than another one; None if there is none."""
-    uneven = uneven_member(group)
+    uneven = lag_shares.uneven_member(group)
     if uneven is None:
         return None
     how = f" (assignor {group.assignor})" if group.assignor else ""
@@ -232,7 +217,7 @@ def _uneven(group: Group) -> _Found | None:
     return _Found(says, (fact,), _SPREAD if is_range else _ASSIGN)
 
 
-def _often(commits: Commits) -> _Found:
+def _often(commits: lag_shares.Commits) -> _Found:
     """Return how often a group commits."""
     who = f"it or {first_few(commits.others, FEW)}" if commits.others else "it"
     fact = cause.Evidence(
@@ -292,7 +277,7 @@ def _end_of_retention(reached: _Reached) -> _Found:
 
 
 def _change(
-    changed: Changed,
+    changed: lag_shares.Changed,
     trend: LagTrend,
     configs: Mapping[ConfigResource, ConfigSet],
     sources: Sequence[SourceChange],
