@@ -123,7 +123,7 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
             if {round(now_ms - 1000 * each) for each in slow_polls.FORMER} <= {*times}:
                 del self._timed[node, places]
                 found = await self._session.client.run(partitions.offsets_at, {node: places}, sorted(times))
-                self.keep_former(places, now_ms / 1000, found)
+                self.facts = slow_polls.with_former(self.facts, places, now_ms / 1000, found)
 
     def _is_whole(self, end: OffsetsAsked) -> bool | None:
         """Return whether the last stable offsets belong to a read with this end: False if none were read. None if the

@@ -307,19 +307,8 @@ class SlowPolls:
         if new := [place for place in wanted if place not in self.facts.former]:
             now = self._session.clock.now().timestamp()
             times = [round((now - each) * 1000) for each in FORMER]
-            self.keep_former(new, now, await self._session.client.run(partitions.offsets_at, self._led(new), times))
-
-    def keep_former(self, places: Iterable[Place], at: float, found: Mapping[Place, Mapping[int, int]]) -> None:
-        """Keep the former ends of logs.
-
-        Args:
-            places: the logs that were asked for.
-            at: the time of the request, Unix seconds.
-            found: the result of `partitions.offsets_at`.
-        """
-        logs = self.facts.logs.logs
-        new = {place: former_of(logs[place].last, at, found.get(place, {})) for place in places if place in logs}
-        self.facts = replace(self.facts, former={**self.facts.former, **new})
+            found = await self._session.client.run(partitions.offsets_at, self._led(new), times)
+            self.facts = with_former(self.facts, new, now, found)
 
     def _next_logs(self) -> list[Place]:
         """Return the partitions of the next read: all, or the most important and some in turn."""
@@ -506,6 +495,19 @@ def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
             break
         chosen.append(name)
     return chosen
+
+
+def with_former(facts: Facts, places: Iterable[Place], at: float, found: Mapping[Place, Mapping[int, int]]) -> Facts:
+    """Return the facts with the former ends of logs.
+
+    Args:
+        places: the logs that were asked for.
+        at: the time of the request, Unix seconds.
+        found: the result of `partitions.offsets_at`.
+    """
+    logs = facts.logs.logs
+    new = {place: former_of(logs[place].last, at, found.get(place, {})) for place in places if place in logs}
+    return replace(facts, former={**facts.former, **new})
 
 
 def former_of(log: LogOffsets, at: float, offsets: Mapping[int, int]) -> Former:

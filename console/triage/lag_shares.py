@@ -263,7 +263,7 @@ def commits_of(
             for each in _groups_in(groups, number, count)
             if each != name and each in trends and (rate := _read_rate(trends[each])) > 0
         }
-        # Nobody gains by more commits than records: what others read little can't be their commits.
+        # No client gains by more commits than records: what others read little can't be their commits.
         others = tuple(sorted(beside)) if sum(beside.values()) > OTHERS_SHARE * a_second else ()
         if mine > 0:
             found[name] = Commits(a_second, mine, (OFFSETS, number), others)

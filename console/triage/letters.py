@@ -45,9 +45,8 @@ def original_of(topic: str) -> str | None:
     return None
 
 
-_RETRY = re.compile(
-    r"(?P<topic>.+)[-_.]retry(?:-topic)?(?:[-_.](?P<number>[0-9]{1,9}))?|retry[-_.](?P<after>.+)", re.IGNORECASE
-)
+_RETRY = re.compile(r"[-_.]retry(?:-topic)?(?:[-_.]([0-9]{1,9}))?\Z", re.IGNORECASE)
+_RETRY_FIRST = re.compile(r"retry[-_.]", re.IGNORECASE)
 SHORTEST_DELAY_MS = 1_000
 """The smallest number at the end of a retry topic's name that is a delay in milliseconds, as Spring Kafka gives it: a
 smaller one counts the retries."""
@@ -67,11 +66,13 @@ class Retry(NamedTuple):
 @lru_cache(10_000)
 def retry_of(topic: str) -> Retry | None:
     """Return what a retry topic is for, judged by its name; None for a name of another form."""
-    found = _RETRY.fullmatch(topic)
-    if found is None:
+    if (first := _RETRY_FIRST.match(topic)) is not None:
+        return Retry(topic[first.end() :], UNKNOWN_DELAY) if topic[first.end() :] else None
+    found = _RETRY.search(topic)
+    if found is None or not found.start():
         return None
-    number = int(found["number"] or 0)
-    return Retry(found["topic"] or found["after"], number / 1000 if number >= SHORTEST_DELAY_MS else UNKNOWN_DELAY)
+    number = int(found[1] or 0)
+    return Retry(topic[: found.start()], number / 1000 if number >= SHORTEST_DELAY_MS else UNKNOWN_DELAY)
 
 
 class Letters(NamedTuple):

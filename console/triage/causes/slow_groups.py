@@ -48,7 +48,7 @@ _SPREAD = cause.Next(
     "topics of one partition. librdkafka's clients can't mix these two: [roundrobin, range] there"
 )
 _ASSIGN = cause.Next(
-    "restart its members one by one, so that the partitions are assigned anew, or give all of them another assignor: "
+    "restart its members one by one, so that the partitions are assigned again, or give all of them another assignor: "
     "kac sees no reason for this assignment"
 )
 _STEPS = {
