@@ -716,6 +716,26 @@ async def newest_records(link: admin_link.Link, led: Mapping[int, Sequence[Place
     return await _of_leaders(led, at_leader)
 
 
+async def offsets_at(
+    link: admin_link.Link, led: Mapping[int, Sequence[Place]], times_ms: Sequence[int]
+) -> dict[Place, dict[int, int]]:
+    """Return (topic, partition) -> time -> the offset of the first record with that time or a later one, for the
+    partitions that each broker leads; -1 if no record is so late. Partitions that could not be read are missing.
+
+    Args:
+        times_ms: Unix milliseconds. A request names each partition once, so that each time is a request.
+    """
+
+    async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, dict[int, int]]:
+        found: dict[Place, dict[int, int]] = {}
+        for each in times_ms:
+            for place, (_, offset) in (await _timed_offsets(link, leader, places, each)).items():
+                found.setdefault(place, {})[each] = offset
+        return found
+
+    return await _of_leaders(led, at_leader)
+
+
 async def _of_leaders(
     led: Mapping[int, Sequence[Place]], ask: Callable[[int, Sequence[Place]], Awaitable[dict[Place, Said]]]
 ) -> dict[Place, Said]:

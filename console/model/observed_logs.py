@@ -79,6 +79,9 @@ class ObservedLog(NamedTuple):
     periods: tuple[Period, ...] = ()
     """The last period, and the one before if there is one: they begin at most 10 minutes (two of `PERIOD`) before the
     last write to a log that is written to all the time."""
+    held: float = 0.0
+    """The longest time for which the last stable offset stood below the end before it moved, in seconds; 0 before it
+    moved."""
 
     @property
     def recent_pause(self) -> float:
@@ -188,6 +191,7 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
             falls.append(Fall(*place, was.end, now.end, at))
         stands = now.waiting > 0 and known.stable_since is not None and now.stable == was.stable
         since = known.stable_since if stands else at if now.waiting else None
+        ended = 0.0 if stands or known.stable_since is None else at - known.stable_since
         first_end = min(known.first_end, now.end)
         grew_at, pause, periods = known.grew_at, known.pause, known.periods
         if now.end > was.end:
@@ -197,7 +201,7 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
         elif now.end < was.end:
             periods = (Period(at, now.end),)
         logs[place] = alike[id(known), now] = ObservedLog(
-            now, at, known.first_at, first_end, since, grew_at, pause, at - known.at, periods
+            now, at, known.first_at, first_end, since, grew_at, pause, at - known.at, periods, max(known.held, ended)
         )
     waiting = {place for place in logs_read if logs[place].stable_since is not None}
     still = frozenset({*waiting, *(place for place in before.waiting if place not in logs_read)})

@@ -76,6 +76,7 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         self._logs_ms = self._newest_ms = self._configs_ms = 0
         self._taken: dict[OffsetsAsked, int] = {}
         self._pieces: dict[OffsetsAsked, flight_tape.Track] = {}
+        self._timed: dict[tuple[int, tuple[Place, ...]], list[int]] = {}
 
     def has_news(self, part: str) -> bool:
         """Return whether answers arrived that a part has not used yet. True for parts other than the logs, the newest
@@ -98,6 +99,8 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
             self._pieces[asked] = track
             if asked.timestamp == LATEST and not asked.stable:
                 ends.append(asked)
+            elif asked.timestamp >= 0:
+                self._timed.setdefault((asked.node, asked.places), []).append(asked.timestamp)
         self._logs_ms = self._tape.at_ms
         offsets: dict[Place, LogOffsets] = {}
         for end in ends:
@@ -108,7 +111,19 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
                 offsets |= await self._session.client.run(partitions.log_offsets, led, stable=stable)
         if offsets:
             self.keep_logs(offsets)
+        await self._read_former()
         await self._read_named_configs()
+
+    async def _read_former(self) -> None:
+        """Read the former ends of the logs that were asked for at all of the times before a moment."""
+        from console.admin import partitions
+
+        for (node, places), times in [*self._timed.items()]:
+            now_ms = max(times) + 1000 * min(slow_polls.FORMER)
+            if {round(now_ms - 1000 * each) for each in slow_polls.FORMER} <= {*times}:
+                del self._timed[node, places]
+                found = await self._session.client.run(partitions.offsets_at, {node: places}, sorted(times))
+                self.facts = slow_polls.with_former(self.facts, places, now_ms / 1000, found)
 
     def _is_whole(self, end: OffsetsAsked) -> bool | None:
         """Return whether the last stable offsets belong to a read with this end: False if none were read. None if the

@@ -21,6 +21,7 @@ from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import TieredOffsets, Topic, is_gone
 from console.model.config import CLUSTER_DEFAULT, broker_resource, is_tiered, topic_resource
+from console.model.coordinators import OFFSETS, partition_of
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.differing import differing
 from console.model.elections import by_leader
@@ -33,9 +34,9 @@ from console.session.parts import PACES
 from console.session.request_log_tail import RequestLogTails
 from console.session.snapshot_reader import all_acls, read_listed, read_replica_logs
 from console.triage.connectors import failed
-from console.triage.facts import Facts, opened
+from console.triage.facts import Facts, Former, opened
 from console.triage.share_beginnings import SHARE, share_group_config
-from console.triage.symptoms import out_of_sync
+from console.triage.symptoms import grows, out_of_sync
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -81,6 +82,12 @@ TOPICS_OF_VIEW, PARTITIONS_OF_VIEW, CHANGED_SECONDS = 50, 1_000, 60.0
 topic; and the seconds for which changed topics are also requested."""
 
 
+LAGGING, LAGGING_PLACES = 20, 200
+"""Maximum number of groups whose lag grows, and of their partitions, whose former ends are read."""
+FORMER = (600, 300, 120, 60, 45, 30, 20)
+"""Seconds before now at which the ends of logs are asked for by the times of their records."""
+
+
 class SlowPolls:
     """The reads that only triage needs and that are not in a snapshot.
 
@@ -107,6 +114,7 @@ class SlowPolls:
         self._changed_at: dict[str, float] = {}
         self._shown_at: dict[Listener, float] = {}
         self._unread_tiers: frozenset[Place] = frozenset()
+        self._lagging: Sequence[str] = ()
         self.facts = Facts()
         self.reads: dict[Part, Callable[[], Awaitable[None]]] = {
             Part.LOGS: self._read_logs,
@@ -271,6 +279,7 @@ class SlowPolls:
             leaders = sorted(self._led(jumped))[:JUMPED_AT_ONCE]
             inherited = [CLUSTER_DEFAULT, *map(broker_resource, leaders)]
             await self._session.read_configs([*map(topic_resource, names), *inherited])
+        await self._read_former()
 
     def keep_logs(self, logs: Mapping[Place, LogOffsets]) -> None:
         """Keep the offsets of a read, for the rates and for triage."""
@@ -280,6 +289,27 @@ class SlowPolls:
         self._logs_of = topics
         self.facts = replace(self.facts, logs=logs_after(known, logs, self._session.clock.now().timestamp()))
 
+    async def _read_former(self) -> None:
+        """Read how the logs grew, by the times of their records, before the lag of the groups that read them grew: once
+        for each log. Logs with records in remote storage are left out, as a time may need an index from there.
+        """
+        from console.admin import partitions
+
+        snapshot, logs = self._session.snapshot, self.facts.logs.logs
+        growing = (name for name, trend in snapshot.lag_trends.items() if (trend.rate or 0) > 0 and grows(trend))
+        self._lagging = (*islice(growing, LAGGING),)
+        lags = (snapshot.lags[name] for name in self._lagging if name in snapshot.lags)
+        read = dict.fromkeys((p.topic, p.partition) for lag in lags for p in lag.partitions if p.committed >= 0)
+        wanted = [each for each in read if each in logs and not is_tiered(snapshot.configs, each[0])][:LAGGING_PLACES]
+        if any(place not in read for place in self.facts.former):
+            known = {place: former for place, former in self.facts.former.items() if place in read}
+            self.facts = replace(self.facts, former=known)
+        if new := [place for place in wanted if place not in self.facts.former]:
+            now = self._session.clock.now().timestamp()
+            times = [round((now - each) * 1000) for each in FORMER]
+            found = await self._session.client.run(partitions.offsets_at, self._led(new), times)
+            self.facts = with_former(self.facts, new, now, found)
+
     def _next_logs(self) -> list[Place]:
         """Return the partitions of the next read: all, or the most important and some in turn."""
         topics = self._session.snapshot.topics
@@ -288,6 +318,8 @@ class SlowPolls:
         # Read a log that stands still at each poll, often enough to detect that.
         first = dict.fromkeys(self.facts.logs.standing(0)[:LOGS_FIRST])
         first |= dict.fromkeys(_group_places(self._session.snapshot, LOGS_FIRST))
+        if (offsets := topics.get(OFFSETS)) is not None and offsets.partitions:
+            first |= dict.fromkeys((OFFSETS, partition_of(name, len(offsets.partitions))) for name in self._lagging)
         # Take the same lists each time, so that the requests of a flight record repeat.
         turn = places_after(topics, self._next_log, LOGS_IN_TURN) or places_after(topics, ("", -1), LOGS_IN_TURN)
         self._next_log = turn[-1]
@@ -463,6 +495,33 @@ def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
             break
         chosen.append(name)
     return chosen
+
+
+def with_former(facts: Facts, places: Iterable[Place], at: float, found: Mapping[Place, Mapping[int, int]]) -> Facts:
+    """Return the facts with the former ends of logs.
+
+    Args:
+        places: the logs that were asked for.
+        at: the time of the request, Unix seconds.
+        found: the result of `partitions.offsets_at`.
+    """
+    logs = facts.logs.logs
+    new = {place: former_of(logs[place].last, at, found.get(place, {})) for place in places if place in logs}
+    return replace(facts, former={**facts.former, **new})
+
+
+def former_of(log: LogOffsets, at: float, offsets: Mapping[int, int]) -> Former:
+    """Return the former ends of a log.
+
+    Args:
+        log: its offsets now.
+        at: now, Unix seconds.
+        offsets: time in Unix milliseconds -> the offset of the first record of that time or later; -1 for none.
+    """
+    ends = ((when / 1000, log.end if offset < 0 else offset) for when, offset in sorted(offsets.items()))
+    # What was before the first record is unknown: retention may have deleted it.
+    is_empty = log.start == log.end
+    return Former(at, log.end, tuple((when, end) for when, end in ends if is_empty or end > log.start))
 
 
 def _is_less(found: TieredOffsets | None, known: TieredOffsets) -> bool:

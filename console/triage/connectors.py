@@ -99,6 +99,18 @@ def sinks(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResourc
     return found
 
 
+def sharing(
+    group: str, clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]
+) -> Sequence[Placed]:
+    """Return all sinks that read with a group: several if two Connect clusters of one Kafka cluster have a sink of one
+    name.
+    """
+    some = (each for each in placed(clusters, configs) if each.connector.kind == connect.SINK)
+    mine = [each for each in some if connect.sink_group(each.connector.name, each.config) == group]
+    ids = [{one.kafka_cluster_id for one in clusters[each.cluster].workers} - {""} for each in mine]
+    return [each for each, known in zip(mine, ids, strict=True) if not known or not ids[0] or known & ids[0]]
+
+
 def groups_of(snapshot: Snapshot, names: Iterable[str]) -> Iterator[str]:
     """Yield the groups of the sinks among connectors. names: kac's."""
     wanted = frozenset(names)

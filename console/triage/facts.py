@@ -47,6 +47,18 @@ class RequestLogs(Struct, frozen=True):
     """Path -> the reason why a log could not be read."""
 
 
+class Former(NamedTuple):
+    """The ends of a log at some times before kac read it, by the times of its records."""
+
+    at: float
+    """The time of the read, Unix seconds."""
+    end: int
+    """The end of the log then."""
+    ends: tuple[tuple[float, int], ...]
+    """Times in Unix seconds, each with the end of the log at that time, the earliest first; those before its first
+    record are missing."""
+
+
 class Facts(Struct, frozen=True):
     """All facts besides the snapshot, as of the last poll."""
 
@@ -68,6 +80,8 @@ class Facts(Struct, frozen=True):
     taken_back: frozenset[ChangeKey] = frozenset()
     """Places, each with the value that a change in the journal reverted."""
     restarts: Mapping[str, Author] = field(default_factory=dict)
+    former: Mapping[Place, Former] = field(default_factory=dict)
+    """The logs that groups read whose lag grows, before it did."""
 
 
 def opened(seen: Transactions) -> Mapping[OpenPlace, str]:

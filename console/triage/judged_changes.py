@@ -21,6 +21,7 @@ from console.model.cluster import Broker, Group, GroupLag, Topic
 from console.model.codes import BROKER, STATIC_BROKER_CONFIG, TOPIC
 from console.model.config import ConfigResource, entry_in, is_override, min_isr
 from console.model.differing import differing
+from console.model.lag_trend import place as row_place
 from console.model.mirror import has_checkpoints
 from console.model.numbers import commas, first_few
 from console.model.parts import Part
@@ -57,6 +58,10 @@ MOST_LINES = 50
 LATELY = timedelta(hours=1)
 """The time after its last commit for which a partition counts as read by a group that has no member there."""
 OffsetPlace = tuple[str, int]
+
+
+FEW_READ = 20
+"""Maximum number of records that a group that began again at the first one has read meanwhile, in each partition."""
 
 
 class Node(NamedTuple):
@@ -142,6 +147,12 @@ class JudgedChange(Struct, frozen=True):
     was_used: bool = True
     """Whether clients used a topic that was deleted: a member had a partition of it, or new records came lately; or
     whether kac saw a client that reads a partition whose offset is gone."""
+
+    by_member: bool = False
+    """Whether a member of the group set the offsets back: the same members had the partitions before and after, and
+    brokers take commits of a group with members only from these."""
+    to_start: bool = False
+    """Whether the offsets became those of the first records of their logs."""
 
     @property
     def ahead(self) -> int:
@@ -544,9 +555,31 @@ def _of_offsets(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
         }
         if offsets:
             lost = {where for where, (_, became) in offsets.items() if became < 0}
-            used = not lost or _was_read(group, lost, before)
-            yield JudgedChange(place, None, None, (), (), since or before.at, now.at, offsets=offsets, was_used=used)
+            yield JudgedChange(
+                *(place, None, None, (), (), since or before.at, now.at),
+                offsets=offsets,
+                was_used=not lost or _was_read(group, lost, before),
+                by_member=_is_by_member(group, offsets, before, now),
+                to_start=_is_to_start(offsets, now),
+            )
     yield from _gone_with_groups(before, now)
+
+
+def _is_by_member(group: str, offsets: Mapping[OffsetPlace, tuple[int, int]], before: Poll, now: Poll) -> bool:
+    """Return whether the members of a group set its offsets back. One that begins again has another member id."""
+    if any(became < 0 or became >= was for was, became in offsets.values()):
+        return False
+    lags = (poll.snapshot.lags.get(group) for poll in (before, now))
+    rows = (lag.partitions if lag is not None else () for lag in lags)
+    old, new = ({row_place(each): each.member for each in mine if row_place(each) in offsets} for mine in rows)
+    return old == new and all(old.values())
+
+
+def _is_to_start(offsets: Mapping[OffsetPlace, tuple[int, int]], now: Poll) -> bool:
+    """Return whether offsets became those of the first records, or a few after them, of logs that kac read."""
+    logs = now.facts.logs.logs
+    known = [(became, logs[where].last.start) for where, (_, became) in offsets.items() if where in logs]
+    return len(known) == len(offsets) and all(0 <= became - start <= FEW_READ for became, start in known)
 
 
 def _was_read(group: str, places: Collection[OffsetPlace], before: Poll) -> bool:

@@ -1,21 +1,35 @@
-"""The part of a group whose lag grows: a member, a host, a leader or a topic; and whether the writes or the reads
-changed before. Pure.
+"""The part of a group whose lag grows: a member, a host, a leader or a topic; whether the writes or the reads changed
+before; and how often it commits. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
-from console.model.cluster import Group, Topic
-from console.model.lag_trend import LagTrend, place
-from console.model.rate_samples import rates_between
+from console.model.cluster import Group, GroupMember, Topic
+from console.model.coordinators import OFFSETS, partition_of
+from console.model.lag_trend import LagTrend, Place, place
+from console.model.numbers import first_few
+from console.model.rate_samples import Rates, rates_between
+from console.model.rates import Rates as WriteRates
+from console.triage.facts import Former
+from console.triage.folding import FEW
+from console.triage.remembered import remembered
+from console.triage.share_beginnings import SHARE
 
 MOST_OF, AT_MOST, FEWEST = 0.8, 0.5, 4
 """The minimum share of the growth of a lag that is in one part; the maximum share of the new records and of the
 partitions in that part, as a part with most of them has most of any lag; and the minimum number of partitions."""
-MEAN_TIMES = 3.0
-"""Factor of the mean number of partitions of a member; one with more has an uneven assignment."""
+MEAN_TIMES, TWO = 3.0, 2
+"""Factor of the mean number of partitions of a member; one with more has an uneven assignment. And the fewest
+partitions of a member that another one, which has none and subscribes to the same topics, could take some of."""
+UNEVEN_TIMES, UNEVEN_BY = 2.0, 3
+"""Factor of the fewest partitions that a member with the same topics has, and the fewest partitions more than that: no
+assignor that balances leaves so many to one."""
+SOME, OF_MANY = 0.25, 8
+"""The maximum share of a group's partitions that are named one by one, and the minimum number of all."""
 WRITES_TIMES, READS_SHARE, STEADY = 2.5, 0.5, 1.5
 """The minimum factor by which the writes rose, the maximum share to which the reads fell, and the maximum factor by
 which the other one changed."""
@@ -23,6 +37,16 @@ BEFORE, NOW, SETTLES = 20.0, 18.0, 15.0
 """Seconds: the minimum for the rates of before, and of now; the time until a growing lag is seen."""
 EVER_BEFORE = 300.0
 """Seconds before the growth for which samples count."""
+FORMER_SECONDS, FORMER_RECORDS, BURSTS = 10.0, 10, 2.0
+"""The minimum seconds and records of the writes of before, by the times of the records; and the factor of their mean
+rate that no part of that time may exceed, because records that come in bursts tell nothing about a rise."""
+LEAST_SEEN, MOST_SEEN = 0.25, 2.0
+"""The limits of the last rate by the times of the records, as multiples of the one that kac saw; the rise may be within
+the last seconds."""
+COMMITS_LEAST, COMMITS_SHARE, OTHERS_SHARE = 50.0, 0.7, 0.25
+"""The minimum commits a second, and their minimum share of the records read, of a group that commits about after each
+record: auto.commit of 100 partitions makes 20 a second. And the maximum of the records that other groups read, as a
+share of the commits, at which the commits are not theirs."""
 COMMITS = 10.0
 """Maximum seconds between two commits of a group whose rate of reading can be measured."""
 
@@ -31,9 +55,9 @@ class Part(NamedTuple):
     """A part of a group's partitions."""
 
     kind: str
-    """``member``, ``host``, ``leader`` or ``topic``."""
+    """``member``, ``host``, ``leader``, ``topic`` or ``partition``."""
     name: str
-    """The client id and host of the member, the host, the broker's number, or the topic."""
+    """The client id and host of the member, the host, the broker's number, the topic, or the partitions."""
     share: float
     """Its share of the growth of the lag, from 0 to 1."""
     partitions: int
@@ -78,7 +102,32 @@ def growing_part(group: Group, trend: LagTrend, topics: Mapping[str, Topic]) -> 
         for (kind, name), mine in parts.items()
         if mine.partitions <= AT_MOST * whole.partitions and mine.came <= AT_MOST * whole.came
     ]
-    return min((each for each in found if each.share >= MOST_OF), key=lambda each: each.partitions, default=None)
+    part = min((each for each in found if each.share >= MOST_OF), key=lambda each: each.partitions, default=None)
+    return part if part is not None else _few_partitions(trend, whole)
+
+
+def _few_partitions(trend: LagTrend, whole: _Sums) -> Part | None:
+    """Return the few partitions with most of the growth, and at most half of the new records; None if there are none.
+
+    Args:
+        whole: the sums of all partitions.
+    """
+    if whole.partitions < OF_MANY:
+        return None
+    before = {place(each): each.end for each in trend.base.lag.partitions}
+    rows = [each for each in trend.last.lag.partitions if before.get(place(each), -1) >= 0]
+    rates = {place(each): known.rate or 0.0 for each in rows if (known := trend.partitions.get(place(each)))}
+    came = {place(each): max(0, each.end - before[place(each)]) for each in rows}
+    chosen: list[Place] = []
+    for each in sorted(rates, key=lambda where: -rates[where])[: int(SOME * whole.partitions)]:
+        chosen.append(each)
+        if sum(rates[one] for one in chosen) >= MOST_OF * whole.grows:
+            break
+    share = sum(rates[each] for each in chosen) / whole.grows
+    if share < MOST_OF or sum(came[each] for each in chosen) > AT_MOST * whole.came:
+        return None
+    names = first_few([f"{topic}/{number}" for topic, number in sorted(chosen)], FEW)
+    return Part("partition", names, share, len(chosen), whole.partitions)
 
 
 _NO_SUMS = _Sums()
@@ -126,20 +175,129 @@ def loaded_member(group: Group) -> Loaded | None:
     """Return the member that has most of a group's partitions while others have none; None if there is none."""
     held = [(len(each.assignment), each) for each in group.members or ()]
     count, idle = sum(number for number, _ in held), [each for number, each in held if not number]
-    if count < FEWEST or group.type == "share":
+    if count < TWO or group.type == SHARE or not idle:
         return None
     most, member = max(held, key=lambda each: each[0])
-    if most < MOST_OF * count or most * len(held) < MEAN_TIMES * count or not idle:
+    helps = any(_could_read(each, member) for each in idle)
+    # A member that has all partitions of few leaves none to another one only if that one may not take them.
+    is_few = count < FEWEST or most * len(held) < MEAN_TIMES * count
+    if most < max(TWO, MOST_OF * count) or (is_few and not helps):
         return None
-    topics = {topic for topic, _ in member.assignment}
-    return Loaded(
-        f"{member.client_id}@{member.host.removeprefix('/')}",
-        most,
-        count,
-        len(idle),
-        len(held),
-        any(topics <= {*each.topics} for each in idle),
-    )
+    return Loaded(_name(member), most, count, len(idle), len(held), helps)
+
+
+def _name(member: GroupMember) -> str:
+    return f"{member.client_id}@{member.host.removeprefix('/')}"
+
+
+def _could_read(other: GroupMember, member: GroupMember) -> bool:
+    """Return whether a member subscribes to all topics of which another one has partitions."""
+    return {topic for topic, _ in member.assignment} <= {*other.topics}
+
+
+class Uneven(NamedTuple):
+    """A member that has far more partitions than one that could take some of them."""
+
+    name: str
+    """Its client id and host."""
+    partitions: int
+    of: int
+    """The number of the group's partitions."""
+    fewest: int
+    """The partitions of the member with the fewest."""
+
+
+def uneven_member(group: Group) -> Uneven | None:
+    """Return the member with the most partitions, if one that subscribes to the same topics has far fewer; None if
+    there is none. The other one has some, too: `loaded_member` finds members with all partitions. Kafka Streams leaves
+    tasks where their state is, so its groups are left out.
+    """
+    held = [(len(each.assignment), each) for each in group.members or () if each.assignment]
+    if len(held) < TWO or group.type in (SHARE, "streams") or group.assignor == "stream":
+        return None
+    most, member = max(held, key=lambda each: each[0])
+    fewest = min((number for number, each in held if _could_read(each, member)), default=most)
+    if most < UNEVEN_TIMES * fewest or most - fewest < UNEVEN_BY:
+        return None
+    return Uneven(_name(member), most, sum(number for number, _ in held), fewest)
+
+
+class Commits(NamedTuple):
+    """A group that commits about after each record."""
+
+    a_second: float
+    """The commits of a partition, a second: the records that its partition of the offsets' topic gets."""
+    read: float
+    """The records a second that the group reads, as its commits show them."""
+    place: Place
+    """The partition of the offsets' topic."""
+    others: Sequence[str] = ()
+    """Other groups with their offsets there that may commit so often instead."""
+
+
+def commits_of(
+    names: Iterable[str],
+    groups: Mapping[str, Group],
+    trends: Mapping[str, LagTrend],
+    rates: WriteRates,
+    offsets: Topic | None,
+) -> Mapping[str, Commits]:
+    """Return the groups that commit about after each record, of those with these names. Each commit of a partition is a
+    record of the offsets' topic.
+
+    Args:
+        offsets: the offsets' topic; None if it is not visible.
+    """
+    found: dict[str, Commits] = {}
+    count = len(offsets.partitions) if offsets is not None else 0
+    for name in names if count else ():
+        number, trend = partition_of(name, count), trends.get(name)
+        a_second = rates.of(OFFSETS, number).records
+        if trend is None or a_second is None or a_second < COMMITS_LEAST:
+            continue
+        mine = _read_rate(trend)
+        if a_second < COMMITS_SHARE * mine:
+            continue
+        beside = {
+            each: rate
+            for each in _groups_in(groups, number, count)
+            if each != name and each in trends and (rate := _read_rate(trends[each])) > 0
+        }
+        # No client gains by more commits than records: what others read little can't be their commits.
+        others = tuple(sorted(beside)) if sum(beside.values()) > OTHERS_SHARE * a_second else ()
+        if mine > 0:
+            found[name] = Commits(a_second, mine, (OFFSETS, number), others)
+    return found
+
+
+@remembered
+def _groups_in(groups: Mapping[str, Group], number: int, count: int) -> Sequence[str]:
+    """Return the groups whose offsets are in a partition of the offsets' topic. count: of its partitions."""
+    return [name for name in groups if partition_of(name, count) == number]
+
+
+def _read_rate(trend: LagTrend) -> float:
+    """Return the records a second that a group committed over the trend."""
+    rates = present_rates(trend) if trend.moving else None
+    return rates.read if rates is not None else 0.0
+
+
+def present_rates(trend: LagTrend) -> Rates | None:
+    """Return the records a second that were written to a group's partitions over the trend, and committed; None if it
+    has a single poll.
+    """
+    seconds = trend.last.at - trend.base.at
+    if seconds <= 0:
+        return None
+    before = {place(each): each for each in trend.base.lag.partitions if each.committed >= 0}
+    both = [(was, each) for each in trend.last.lag.partitions if (was := before.get(place(each))) is not None]
+    written = sum(max(0, each.end - was.end) for was, each in both)
+    return Rates(written / seconds, sum(max(0, each.committed - was.committed) for was, each in both) / seconds)
+
+
+def former_rates(trend: LagTrend, since: float) -> Rates | None:
+    """Return the rates before the growth of a lag; None if kac did not see them. since: as in `what_changed`."""
+    return rates_between(trend.samples, since - EVER_BEFORE, since - SETTLES, BEFORE)
 
 
 class Changed(NamedTuple):
@@ -150,19 +308,24 @@ class Changed(NamedTuple):
     was: float
     """The records a second of before."""
     now: float
+    since: float | None = None
+    """The time of the change by the times of the records, Unix seconds; None if kac saw it."""
 
 
-def what_changed(trend: LagTrend, since: float) -> Changed | None:
+def what_changed(trend: LagTrend, since: float, ends: Ends = ()) -> Changed | None:
     """Return whether the writes rose, or the reads fell, when a lag began to grow; None if that is unknown, or both
     changed.
 
     Args:
         since: the time at which the growth was first seen, Unix seconds.
+        ends: the result of `former_ends`, for a group that grew before kac could see its rates.
     """
-    before = rates_between(trend.samples, since - EVER_BEFORE, since - SETTLES, BEFORE)
+    before = former_rates(trend, since)
     now = rates_between(trend.samples, trend.last.at - 2 * NOW, trend.last.at, NOW)
-    if before is None or now is None:
+    if now is None:
         return None
+    if before is None:
+        return _rise(ends, now)
     if now.written >= max(1.0, WRITES_TIMES * before.written) and now.read * STEADY >= before.read:
         return Changed(True, before.written, now.written)
     if (
@@ -171,6 +334,51 @@ def what_changed(trend: LagTrend, since: float) -> Changed | None:
         and min(_intervals(trend), default=COMMITS + 1) <= COMMITS
     ):
         return Changed(False, before.read, now.read)
+    return None
+
+
+Ends = Sequence[tuple[float, int]]
+"""Times in Unix seconds, each with the sum of the ends of some logs at that time, the earliest first."""
+
+
+def former_ends(trend: LagTrend, former: Mapping[Place, Former]) -> Ends:
+    """Return the sums of the ends of the logs that a group reads, at the times at which all of them are known, as of
+    before the growth of its lag.
+    """
+    places = [place(each) for each in trend.last.lag.partitions if each.committed >= 0]
+    mine = [former[each] for each in places if each in former]
+    if not mine or len(mine) < len(places) or len({each.at for each in mine}) > 1:
+        return ()
+    by_time: dict[float, list[int]] = {mine[0].at: [each.end for each in mine]}
+    for each in mine:
+        for when, end in each.ends:
+            by_time.setdefault(when, []).append(end)
+    return tuple((when, sum(ends)) for when, ends in sorted(by_time.items()) if len(ends) == len(mine))
+
+
+def _rise(ends: Ends, now: Rates) -> Changed | None:
+    """Return the rise of the writes by the times of the records; None if there is none, or they came in bursts.
+
+    Args:
+        now: the present rates, as kac saw them.
+    """
+    slopes = [(later - end) / (at - when) for (when, end), (at, later) in pairwise(ends)]
+    # The records' own times may not be those of their writes: then the last of these rates is not the one that kac saw.
+    if len(slopes) < 2 or min(slopes) < 0 or not LEAST_SEEN * now.written <= slopes[-1] <= MOST_SEEN * now.written:
+        return None
+    first_at, first_end = ends[0]
+    for number in range(len(slopes) - 1, 0, -1):
+        at, end = ends[number]
+        if at - first_at < FORMER_SECONDS or end - first_end < FORMER_RECORDS:
+            return None
+        was = (end - first_end) / (at - first_at)
+        # The interval after this time has the rise, so that its own rate is between both.
+        if (
+            max(slopes[:number]) <= BURSTS * was
+            and min(slopes[number + 1 :], default=now.written) >= WRITES_TIMES * was
+        ):
+            is_risen = now.written >= max(1.0, WRITES_TIMES * was) and now.read * STEADY >= was
+            return Changed(True, was, now.written, at) if is_risen else None
     return None
 
 

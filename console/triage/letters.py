@@ -1,7 +1,8 @@
-"""Topics of dead letters, by their names, and those that suddenly get many records. Pure."""
+"""Topics of dead letters and of retries, by their names, and those that suddenly get many records. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -44,6 +45,36 @@ def original_of(topic: str) -> str | None:
     return None
 
 
+_RETRY = re.compile(r"[-_.]retry(?:-topic)?(?:[-_.]([0-9]{1,9}))?\Z", re.IGNORECASE)
+_RETRY_FIRST = re.compile(r"retry[-_.]", re.IGNORECASE)
+SHORTEST_DELAY_MS = 1_000
+"""The smallest number at the end of a retry topic's name that is a delay in milliseconds, as Spring Kafka gives it: a
+smaller one counts the retries."""
+UNKNOWN_DELAY = 450.0
+"""Seconds that a retry topic may delay its records if its name has no delay."""
+
+
+class Retry(NamedTuple):
+    """A topic whose records are read again after a delay."""
+
+    original: str
+    """The topic whose records it has."""
+    delay: float
+    """The seconds for which its reader pauses, as far as the name has them; else `UNKNOWN_DELAY`."""
+
+
+@lru_cache(10_000)
+def retry_of(topic: str) -> Retry | None:
+    """Return what a retry topic is for, judged by its name; None for a name of another form."""
+    if (first := _RETRY_FIRST.match(topic)) is not None:
+        return Retry(topic[first.end() :], UNKNOWN_DELAY) if topic[first.end() :] else None
+    found = _RETRY.search(topic)
+    if found is None or not found.start():
+        return None
+    number = int(found[1] or 0)
+    return Retry(topic[: found.start()], number / 1000 if number >= SHORTEST_DELAY_MS else UNKNOWN_DELAY)
+
+
 class Letters(NamedTuple):
     """A topic of dead letters that suddenly gets many."""
 
@@ -61,6 +92,10 @@ class Letters(NamedTuple):
     """That share before; None if it is unknown, so that nothing proves that more letters come of as many records."""
     at: datetime
     """The time of the first poll that shows it, UTC."""
+    more: int = 0
+    """The number of further topics that count with it: those of the later retries."""
+    is_retry: bool = False
+    """Whether it is a topic of retries, and not of dead letters."""
 
 
 def letters_after(
@@ -76,8 +111,12 @@ def letters_after(
     if rates.ends is before.ends or len(rates.ends) > MOST_PARTITIONS:
         return known
     had, found = {each.topic: each for each in known}, []
-    for name, original in _dead(topics).items():
-        letters, others = _grown(topics[name], logs, rates), _grown(topics[original], logs, rates)
+    for names, original in _asides(topics):
+        name, is_retry = names[0], original_of(names[0]) != original
+        letters, others = (
+            _sum([_grown(topics[each], logs, rates) for each in names]),
+            _grown(topics[original], logs, rates),
+        )
         share = _share(letters.rate, others.rate)
         if letters.recent < FEWEST or (share is not None and share < SHARE):
             continue
@@ -88,7 +127,8 @@ def letters_after(
         elif letters.watched >= WATCHED and letters.rate >= TIMES * letters.was:
             usual = _usual(letters, others, share)
             if share is None or share >= (MOST if usual is None else TIMES * usual):
-                found.append(Letters(name, original, letters.rate, letters.was, share, usual, at))
+                more = len(names) - 1
+                found.append(Letters(name, original, letters.rate, letters.was, share, usual, at, more, is_retry))
     return tuple(found)
 
 
@@ -113,11 +153,19 @@ def _lasts(first: Letters, rate: float, share: float | None) -> bool:
 
 
 @remembered
-def _dead(topics: Mapping[str, Topic]) -> Mapping[str, str]:
-    """Return the topics of dead letters, each with the topic whose letters it has."""
+def _asides(topics: Mapping[str, Topic]) -> Sequence[tuple[tuple[str, ...], str]]:
+    """Return the topics of dead letters, and those of all retries of a topic together, each with the topic whose
+    records they have.
+    """
     if len(topics) > MOST_TOPICS:
-        return {}
-    return {name: other for name in topics if (other := original_of(name)) is not None and other in topics}
+        return ()
+    dead = [((name,), other) for name in topics if (other := original_of(name)) is not None and other in topics]
+    retries: dict[str, list[str]] = {}
+    for name in topics:
+        retry = retry_of(name)
+        if retry is not None and retry.original in topics:
+            retries.setdefault(retry.original, []).append(name)
+    return (*dead, *((tuple(sorted(names)), original) for original, names in retries.items()))
 
 
 class _Grown(NamedTuple):
@@ -134,6 +182,15 @@ class _Grown(NamedTuple):
     rate: float
     was: float
     watched: float
+
+
+def _sum(each: Sequence[_Grown]) -> _Grown:
+    """Return the records that several topics got together."""
+    first, *others = each
+    for other in others:
+        rate, was = first.rate + other.rate, first.was + other.was
+        first = _Grown(first.recent + other.recent, rate, was, max(first.watched, other.watched))
+    return first
 
 
 def _grown(topic: Topic, logs: ObservedLogs, rates: Rates) -> _Grown:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.model.cluster import Group, GroupMember
+from console.model.observed_logs import Place
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
@@ -22,10 +23,13 @@ FOLLOWS = timedelta(minutes=3)
 """The longest time between the first look at a new group and the moment at which another one lost its members."""
 _USUAL = re.compile(r"(consumer--[0-9]++|rdkafka|sarama|kgo|kafkajs|kafka\Wpython[^@]*+|console-consumer|)@")
 """Matches client ids that a library gives if its user gives none, without the group's name."""
+STABLE = "Stable"
 NOT_READY = "NotReady"
 """The state of a streams group without the topics that its topology needs (KIP-1071)."""
 MOST = 3
 """Maximum number of members that are kept of a group, the latest ones that left."""
+DEPARTURES_KEPT, MOST_DEPARTURES = timedelta(minutes=10), 32
+"""The period for which departures of members are kept, and their maximum number for a group."""
 
 
 class Left(NamedTuple):
@@ -37,6 +41,17 @@ class Left(NamedTuple):
     """The client ids and hosts of the members that left, the last ones."""
     at: datetime
     """The time of the first poll that lacked the first of them, UTC."""
+
+
+class Departure(NamedTuple):
+    """A member that left a group."""
+
+    who: str
+    """Its client id and host."""
+    held: frozenset[Place] | None
+    """Its partitions, as the last poll with a stable group showed them; None if none did."""
+    at: datetime
+    """The time of the first poll that lacked it, UTC."""
 
 
 class Memberships(Struct, frozen=True):
@@ -51,6 +66,11 @@ class Memberships(Struct, frozen=True):
     """Group -> the first poll that listed it, for groups that came within the observations."""
     came: Mapping[str, datetime] = field(default_factory=dict)
     """Group -> the last poll at which it got members and had none before."""
+    departures: Mapping[str, tuple[Departure, ...]] = field(default_factory=dict)
+    """Group -> the members that left it lately, whether or not they came again."""
+    holdings: Mapping[str, Mapping[str, frozenset[Place]]] = field(default_factory=dict)
+    """Group that is not stable -> member id -> its partitions when the group was: brokers show no assignment of a
+    classic group that rebalances."""
 
 
 def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: datetime) -> Memberships:
@@ -68,6 +88,12 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
     idle = {name: since for name, since in known.idle.items() if name in now.groups}
     new = {name: since for name, since in known.new.items() if since > at - KEPT and name in now.groups}
     came = {name: since for name, since in known.came.items() if since > at - CAME_KEPT and name in now.groups}
+    departures = {
+        name: lately
+        for name, each in known.departures.items()
+        if name in now.groups and (lately := tuple(one for one in each if one.at > at - DEPARTURES_KEPT))
+    }
+    holdings = {name: each for name, each in known.holdings.items() if name in now.groups}
     first = now is before
     if first or now.groups is not before.groups:
         if Part.GROUPS in before.read_at and not first:
@@ -82,11 +108,33 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
                 idle.setdefault(name, at)
             if not (first or group.is_vacant) and (was is None or was.is_vacant):
                 came[name] = at
+            held = holdings.pop(name, None) or {}
+            if group.state != STABLE and not group.is_vacant:
+                holdings[name] = {**held, **_held(was)}
+            if departed := _departed(held, was, group, at):
+                departures[name] = (*departures.get(name, ()), *departed)[-MOST_DEPARTURES:]
             mine = _left_after(left.pop(name, None), was, group, at)
             if mine is not None:
                 left[name] = mine
-    found = Memberships(left, idle, new, came)
+    found = Memberships(left, idle, new, came, departures, holdings)
     return known if found == known else found
+
+
+def _held(was: Group | None) -> dict[str, frozenset[Place]]:
+    """Return member id -> its partitions, for the members that have some."""
+    members = was.members if was is not None else None
+    return {each.member_id: frozenset(each.assignment) for each in members or () if each.assignment}
+
+
+def _departed(
+    held: Mapping[str, frozenset[Place]], was: Group | None, group: Group, at: datetime
+) -> Sequence[Departure]:
+    """Return the members that are no longer there. held: member id -> its partitions when the group was stable."""
+    before, now = _members(was), _members(group)
+    if before is None or now is None:
+        return ()
+    gone = [each for member_id, each in before.items() if member_id not in now]
+    return [Departure(who(each), frozenset(each.assignment) or held.get(each.member_id), at) for each in gone]
 
 
 class Newcomer(NamedTuple):
@@ -153,7 +201,7 @@ def _is_idle(group: Group) -> bool:
     if group.state == NOT_READY:
         return bool(members)
     return (
-        group.state == "Stable"
+        group.state == STABLE
         and bool(members)
         and all((each.topics or each.regex) and not each.assignment for each in members)
     )

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from console.model.cluster import Group, GroupLag, LogRange, PartitionLag
 from console.model.lag_trend import LagTrend, Place, Standing, place
 from console.model.snapshot import Snapshot
+from console.triage.letters import retry_of
 from console.triage.remembered import remembered
 from console.triage.share_beginnings import SHARE
 
@@ -61,6 +62,11 @@ LEAST_SECONDS = 30.0
 """The shortest such time that counts."""
 
 
+DELAYS = 2.0
+"""Factor of the delay of a retry topic's records: its reader pauses until a record is old enough, and one that fails
+again at the end is written elsewhere, so that the next one is read."""
+
+
 class Reading(NamedTuple):
     """A group's offsets, and which of them clients read from."""
 
@@ -87,12 +93,19 @@ def reading_of(
     if lag is not None and left:
         lag = replace(lag, partitions=tuple(each for each in lag.partitions if place(each) not in left))
     read = what_is_read(trend, left) if trend is not None else None
-    if read is not None and read.stuck and group.type == SHARE:
-        least = max(LEAST_SECONDS, DELIVERIES * (DELIVERY_SECONDS if locked is None else locked))
-        long = tuple(each for each in read.stuck if read.partitions[each].still >= least)
-        read = replace(read, stuck=long)
+    if read is not None and read.stuck:
+        long = tuple(each for each in read.stuck if read.partitions[each].still >= _rests_at(group, each[0], locked))
+        read = replace(read, stuck=long) if long != read.stuck else read
     is_odd = bool(left) or (read is not None and (group.is_vacant or bool(read.stuck)))
     return Reading(group, left, lag, read, is_odd)
+
+
+def _rests_at(group: Group, topic: str, locked: float | None) -> float:
+    """Return the seconds for which a reader may stand at a record on purpose. locked: as for `reading_of`."""
+    if group.type == SHARE:
+        return max(LEAST_SECONDS, DELIVERIES * (DELIVERY_SECONDS if locked is None else locked))
+    retry = retry_of(topic)
+    return DELAYS * retry.delay if retry is not None else 0.0
 
 
 class Sorted(NamedTuple):

@@ -29,6 +29,8 @@ class Silence(NamedTuple):
     """The time of the last poll with new records, Unix seconds."""
     pause: float
     """An upper bound of the longest time without new records before the silence, in seconds."""
+    wrote: float = 0.0
+    """The seconds from the first look at it to the last write."""
 
 
 class Written(NamedTuple):
@@ -46,6 +48,8 @@ class Growth(NamedTuple):
     """The topics whose steady writes ended a while ago, the latest first."""
     written: Sequence[Written]
     """The partitions that were written to; empty if they are more than `MOST_WRITTEN`."""
+    alive: Mapping[str, float]
+    """The topics that are written to steadily, each with the time of the first look at it."""
 
 
 MOST_WRITTEN = 5_000
@@ -69,7 +73,7 @@ def _growth(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Growth:
             if len(written) <= MOST_WRITTEN:
                 written.append(Written(topic, number, log))
     found = [
-        Silence(topic, last, pause)
+        Silence(topic, last, pause, last - first)
         for topic, (last, first, pause) in seen.items()
         if last - first >= max(STEADY, SEEN * pause)
         and max(QUIET, PAUSES * pause) <= logs.at - last <= FORGOTTEN
@@ -77,8 +81,15 @@ def _growth(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Growth:
         and not topics[topic].internal
         and max(QUIET, PAUSES * pause) <= _read_at(topics[topic], logs) - last
     ]
+    alive = {
+        topic: first
+        for topic, (last, first, pause) in seen.items()
+        if topic in topics and not topics[topic].internal and logs.at - last <= max(QUIET, PAUSES * pause)
+    }
     return Growth(
-        sorted(found, key=lambda each: (-each.grew_at, each.topic)), written if len(written) <= MOST_WRITTEN else ()
+        sorted(found, key=lambda each: (-each.grew_at, each.topic)),
+        written if len(written) <= MOST_WRITTEN else (),
+        alive,
     )
 
 
@@ -151,6 +162,45 @@ def _unwritten(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Unwr
 
 def _stands(log: ObservedLog) -> bool:
     return log.at - (log.grew_at or log.at) >= max(STANDS, PAUSES * log.recent_pause)
+
+
+WROTE_FOR, REMAINS, TIMES, HURRIED, RETRIED = 60.0, 45.0, 5.0, 5.0, 30.0
+"""Limits in seconds for producers that did not come back: the minimum of steady writes before a broker stopped; that of
+the silence, also as a multiple of the longest pause; and the last write, before the stop and after it."""
+
+
+class NotBack(NamedTuple):
+    """A topic whose producers did not come back after a broker stopped."""
+
+    silence: Silence
+    broker: int
+    others: int
+    """The number of topics that were written to before, and are again."""
+
+
+def not_back(observations: Observations) -> Sequence[NotBack]:
+    """Return the topics that got steady records until a broker with replicas of them stopped, and none since, although
+    they have leaders, and most of the other steady topics get records.
+    """
+    growth = _growth(observations.last.facts.logs, observations.last.snapshot.topics)
+    if not growth.silent:
+        return ()
+    stops = [(broker, interval.began.timestamp()) for broker, interval in observations.absences()]
+    stops += [(broker, each.at.timestamp()) for broker, each in observations.handed_over.items()]
+    topics, at = observations.last.snapshot.topics, observations.last.facts.logs.at
+    found = []
+    for each in growth.silent if stops else ():
+        partitions = topics[each.topic].partitions
+        led = all(one.leader >= 0 for one in partitions) and each.pause <= BRIEF and each.wrote >= WROTE_FOR
+        if not led or at - each.grew_at < max(REMAINS, TIMES * each.pause):
+            continue
+        held = {broker for one in partitions for broker in one.replicas}
+        stopped = (one for one, moment in stops if one in held and -HURRIED <= each.grew_at - moment <= RETRIED)
+        broker = next(stopped, None)
+        others = sum(first <= each.grew_at - STEADY for first in growth.alive.values())
+        if broker is not None and others:
+            found.append(NotBack(each, broker, others))
+    return [each for each in found if each.others >= len(found)]
 
 
 FIRST_LOOK = 15.0

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from console.admin import connections
+from console.admin import connections, partitions
 from console.admin.client import AdminClient
 from console.admin.recorded import InstantLoop
 from console.admin.settings import ConnectionSettings, SaslSettings
@@ -24,13 +24,18 @@ from console.cli.triage import GOES_ON, tell_changes, watch_verdicts
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Fault, Throttle
+from console.embedded.partition_log import PartitionLog
+from console.embedded.record_batch import produced_batch
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.flight import anonymous, flight_reader, flight_writer, pseudonyms
 from console.flight.answer import HANDSHAKE, Answer, Header
 from console.model.certificates import Listener
 from console.model.changes import MoveTarget
+from console.model.cluster import GroupLag, PartitionLag
 from console.model.config import topic_resource
+from console.model.lag_trend import trend_after
+from console.model.observed_logs import LogOffsets
 from console.model.parts import Part
 from console.model.secret import Secret
 from console.session import replay_diagnosis, slow_polls, snapshot_reader, triage_polls
@@ -40,6 +45,7 @@ from console.session.triage_polls import Poller
 from console.triage.diagnosis import Verdict
 from console.triage.observations import after, begin
 from console.triage.symptoms import Subject
+from tests.embedded.record_batches import batch
 from tests.support import paces, patience, recorded_polls, worlds
 from tests.support.certificates import Authority
 from tests.support.triage_watch import bootstrap, found, watching
@@ -359,6 +365,38 @@ async def test_what_a_new_symptom_depends_on_is_read_at_once(
                     poller.follow(observations)
             other = session.snapshot.configs[AUDIT].get(KEY)
             assert other is None or other.value != "2000"
+
+
+def grown(running: EmbeddedCluster) -> None:
+    """Write a record for each of the seconds 1 to 9 of 1970 into the first partition of orders."""
+    values = produced_batch(batch(*[b"x"] * 9, times=[1_000 * each for each in range(1, 10)]))
+    running.state.logs.setdefault(("orders", 0), PartitionLog()).append(values, 0)
+
+
+async def test_the_ends_of_a_log_at_former_times_are_those_of_its_records(limited_cluster: ThreadedCluster) -> None:
+    place = ("orders", 0)
+    with worlds.session_on(limited_cluster, "console") as session:
+        await session.read_whole(Part.TOPICS)
+        limited_cluster.call(grown)
+        led = {session.snapshot.topics["orders"].partitions[0].leader: [place]}
+        found = await session.client.run(partitions.offsets_at, led, [500, 4_500, 9_000, 20_000])
+        assert found == {place: {500: 0, 4_500: 4, 9_000: 8, 20_000: -1}}
+        log = LogOffsets(0, 9, 9)
+        assert slow_polls.former_of(log, 20.0, found[place]).ends == ((4.5, 4), (9.0, 8), (20.0, 9))
+        slow, trend = slow_polls.SlowPolls(session), None
+        slow.keep_logs({place: log})
+        for tick in range(5):
+            row = PartitionLag(*place, 1, 100 * tick, max(0, 100 * tick - 1), "m")
+            trend = trend_after(trend, GroupLag((row,)), 1_000.0 + 5 * tick)
+        assert trend is not None
+        lagging = {"g": trend}
+        session.learn(lambda snapshot, _: replace(snapshot, lags={"g": lagging["g"].last.lag}, lag_trends=lagging))
+        await slow._read_logs()
+        (former,) = slow.facts.former.values()
+        assert [end for _, end in former.ends] == [9] * len(slow_polls.FORMER)
+        session.learn(lambda snapshot, _: replace(snapshot, lags={}, lag_trends={}))
+        await slow._read_logs()
+        assert not slow.facts.former
 
 
 # -- Reads of listeners' certificates: new listeners at once, unreachable ones after a minute --------------------------

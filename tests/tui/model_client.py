@@ -181,6 +181,9 @@ class ModelClient:
     def _newest_batches(self, _led: Mapping[int, object]) -> dict[str, object]:
         return {}
 
+    def _offsets_at(self, _led: Mapping[int, object], _times: object) -> dict[tuple[str, int], dict[int, int]]:
+        return {}
+
     def _newest_records(self, _led: Mapping[int, object]) -> dict[tuple[str, int], object]:
         return {}
 

@@ -372,7 +372,7 @@ def test_who_is_written_more_than_its_quota_is_throttled_and_not_stuck(
         limits = {entity: {"consumer_byte_rate": float(quota)}} if quota is not None else {}
         return replace(triage.moved(sized, {0: (100, 100 + 50 * tick)}), quotas=limits)
 
-    stuck = [each.claim for each in diagnose(triage.watched(change, ticks=30, facts=triage._whole_logs)).causes]
+    stuck = [each.claim for each in diagnose(triage.watched(change, ticks=70, facts=triage._whole_logs)).causes]
     assert [(each.cause, each.certainty) for each in stuck] == [(cause, certainty)]
 
 

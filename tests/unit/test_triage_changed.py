@@ -842,11 +842,46 @@ def verdict_of(change: Change, ticks: int = 8) -> list[Claim]:
     return [each.claim for each in diagnose(watched(with_times, ticks, before=change(healthy(), 0))).causes]
 
 
-def rereading(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Return the snapshot of a group that read everything, is set back at `WHEN`, and reads partition 0 again."""
+def rereading(snapshot: Snapshot, tick: int, *, by_member: bool = False) -> Snapshot:
+    """Return the snapshot of a group that read everything, is set back at `WHEN`, and reads partition 0 again.
+    by_member: whether the same member has the partitions before and after.
+    """
     if tick < WHEN:
         return committed({0: 8_000, 1: 8_000})(snapshot, tick)
-    return committed({0: min(8_000, 100 * (tick - WHEN)), 1: 0})(snapshot, tick)
+    now = committed({0: min(8_000, 100 * (tick - WHEN)), 1: 0})(snapshot, tick)
+    return now if by_member else with_another_member(now)
+
+
+def with_another_member(snapshot: Snapshot) -> Snapshot:
+    (lag,) = snapshot.lags.values()
+    rows = tuple(each._replace(member="m2") for each in lag.partitions)
+    return replace(snapshot, lags={"billing": GroupLag(rows)})
+
+
+@pytest.mark.parametrize("start", [0, 50])
+def test_a_group_whose_own_client_set_it_back_is_told_so(start: int) -> None:
+    """The log begins at 0 or earlier. An older commit that came late is overtaken before there is a row."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return rereading(snapshot, tick, by_member=True)
+
+    def facts(tick: int) -> Facts:
+        logs = {("orders", n): LogOffsets(0 if not start else -1_000, 8_000, 8_000) for n in (0, 1)}
+        return Facts(test_triage.logs_seen(tick, lambda _: logs))
+
+    def late(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = 7_000 if tick == WHEN else 8_000 + 10 * tick
+        return committed({0: at, 1: 8_000}, end=9_000)(snapshot, tick)
+
+    found = diagnose(watched(change, WHEN + 6, before=change(healthy(), 0), facts=facts)).causes
+    (claim,) = [each.claim for each in found if each.claim.cause == "changed-lately"]
+    assert ("its own client began again at the first record of 2 partitions" in claim.title) is (start == 0)
+    assert ("set back by its own client" in claim.title) is (start > 0)
+    assert claim.certainty is (Certainty.POSSIBLE if start else Certainty.CERTAIN)
+    assert "stop its members" in claim.next[0].text
+    for ticks in range(WHEN, WHEN + 6):
+        causes = diagnose(watched(late, ticks, before=late(healthy(), 0), facts=facts)).causes
+        assert not [each for each in causes if each.claim.cause == "changed-lately"]
 
 
 def test_a_group_that_was_set_back_is_not_stuck_and_no_row_once_it_caught_up() -> None:
@@ -860,7 +895,9 @@ def test_a_group_that_was_set_back_is_not_stuck_and_no_row_once_it_caught_up() -
         assert [each.command for each in claim.next] == [""], "nothing is staged while it has members"
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        return committed({0: 8_000 if tick < WHEN or tick > WHEN + 3 else 2_000 * (tick - WHEN)})(snapshot, tick)
+        at = 8_000 if tick < WHEN or tick > WHEN + 3 else 2_000 * (tick - WHEN)
+        now = committed({0: at})(snapshot, tick)
+        return now if tick < WHEN else with_another_member(now)
 
     assert [each.cause for each in verdict_of(change, WHEN + 2)] == ["changed-lately"]
     assert not verdict_of(change, WHEN + 12)

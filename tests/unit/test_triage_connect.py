@@ -143,6 +143,28 @@ def test_the_group_of_a_failed_sink_is_no_row_and_that_of_a_slow_one_names_its_c
     assert any(f"sink {SINK}, RUNNING: 2 of 2 tasks run" in each.fact for each in found.causes[0].claim.evidence)
 
 
+@pytest.mark.parametrize(
+    ("kafka", "named"),
+    [("c", "sinks main/orders-sink and other/orders-sink"), ("d", f"sink {SINK}"), (None, f"sink {SINK}")],
+)
+def test_two_sinks_of_one_name_share_a_group_if_their_clusters_have_one_kafka(kafka: str | None, named: str) -> None:
+    """kafka: the id of the Kafka cluster of the second Connect cluster; None without a second one."""
+    both = [made.cluster()]
+    if kafka is not None:
+        workers = [replace(made.worker("http://o1:8083"), kafka_cluster_id=kafka)]
+        both.append(made.cluster(name="other", workers=workers))
+    base = made.with_connect(healthy(), *both)
+    found = verdict(lambda tick: with_group(base, 100 + 50 * tick, 100 + 500 * tick), before=with_group(base, 100, 100))
+    (claim,) = [each.claim for each in found.causes if each.claim.cause == "consumer-slow"]
+    assert claim.title.startswith(f"group {GROUP} of {named} lags ")
+    shares = kafka == "c"
+    assert any("read with one group" in each.fact for each in claim.evidence) is shares
+    assert any("consumer.override.group.id" in each.text for each in claim.next) is shares
+    assert any("not all of them are in it" in each.fact for each in claim.evidence) is not shares, (
+        "one member, two tasks"
+    )
+
+
 # -- restarts ----------------------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -20,6 +20,7 @@ from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, with_group_polls, with_groups
 from console.plan.group_forecast import forecast
+from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.readers import left_behind
@@ -741,3 +742,101 @@ def test_a_share_group_stands_at_a_record_until_its_deliveries_are_used_up(
 
     found = diagnose(watched(change, ticks, before=change(healthy(), 0)))
     assert ("consumer-stuck" in {each.claim.cause for each in found.causes}) is is_stuck
+
+
+# -- partitions that stand on purpose ----------------------------------------------------------------------------------
+
+
+def alone(committed: Callable[[int], int], ticks: int, topic: str = "orders") -> list[Claim]:
+    """The rows about a stuck partition, the only one of its group. committed: tick -> the offset."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return with_rows(snapshot, {"g": ("Stable", [(topic, 0, committed(tick), 150 + 50 * tick, "m")])}, {})
+
+    verdict = diagnose(watched(change, ticks, before=change(healthy(), 0)))
+    return [each.claim for each in verdict.causes if each.claim.cause == "consumer-stuck"]
+
+
+@pytest.mark.parametrize(
+    ("moves", "ticks", "certainty"),
+    [
+        pytest.param(0, 24, Certainty.POSSIBLE, id="no commit was seen"),
+        pytest.param(1, 24, Certainty.POSSIBLE, id="one commit was seen"),
+        pytest.param(0, 70, Certainty.LIKELY, id="brokers would have put it out"),
+        pytest.param(8, 24, Certainty.LIKELY, id="its rhythm is known"),
+    ],
+)
+def test_a_member_may_work_on_a_long_batch(moves: int, ticks: int, certainty: Certainty) -> None:
+    (claim,) = alone(lambda tick: 100 + min(tick, moves), ticks)
+    assert claim.certainty is certainty
+    assert claim.next[0].text.startswith("look again in 5 minutes") is (certainty is Certainty.POSSIBLE)
+
+
+@pytest.mark.parametrize(
+    ("topic", "ticks", "is_stuck"),
+    [
+        ("orders-retry-100000", 38, False),
+        ("orders-retry-100000", 44, True),
+        ("orders.retry.2", 170, False),
+        ("orders.retry.2", 184, True),
+        ("retries", 38, True),
+    ],
+)
+def test_a_reader_of_a_retry_topic_pauses_on_purpose(topic: str, ticks: int, *, is_stuck: bool) -> None:
+    """Ticks of 5 s: it pauses for the delay in the topic's name, or for an unknown one."""
+    found = alone(lambda _: 100, ticks, topic)
+    assert bool(found) is is_stuck
+
+
+@pytest.mark.parametrize("is_deployment", [True, False])
+def test_no_record_is_skipped_after_a_deployment_over_a_paused_partition(*, is_deployment: bool) -> None:
+    """Partition 0 stands while the members of a group are replaced one after the other, each after 25 s."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        release = tick // 5
+        names = [f"m{n}-{max(0, (release + 2 - n) // 3)}" for n in range(3)] if is_deployment else ["m0", "m1", "m2"]
+        first = names[0] if is_deployment else f"m0-{release}"
+        owners = [first, *names[1:]]
+        state = "PreparingRebalance" if tick % 5 == 4 else "Stable"
+        rows = [("orders", n, 100 if n == 0 else 100 + 10 * tick, 100 + 50 * tick, owners[n]) for n in range(3)]
+        return with_rows(snapshot, {"billing": (state, rows)}, {})
+
+    causes = [each.claim for each in diagnose(watched(change, 25, before=change(healthy(), 0))).causes]
+    skips = [step for claim in causes for step in claim.next if step.command.startswith("skip ")]
+    assert bool(skips) is not is_deployment
+
+
+@pytest.mark.parametrize(
+    ("commits", "leaves", "certainty"),
+    [
+        pytest.param(False, True, (Severity.HIGH, Certainty.LIKELY), id="no commit between"),
+        pytest.param(True, True, (Severity.INFO, Certainty.POSSIBLE), id="it commits between"),
+        pytest.param(False, False, (Severity.INFO, Certainty.POSSIBLE), id="members only come"),
+    ],
+)
+def test_rebalances_without_a_commit_between_are_no_deployment(
+    commits: bool, leaves: bool, certainty: tuple[Severity, Certainty]
+) -> None:
+    """Ticks of 5 s. Each sixth one a member leaves and joins with a new id."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        state = "PreparingRebalance" if tick % 6 == 5 else "Stable"
+        at = 100 + (tick if commits else 0)
+        ids = ["m1", f"m2-{tick // 6}"] if leaves else ["m1", *(f"m2-{n}" for n in range(tick // 6))]
+        members = tuple(
+            cluster.GroupMember(each, each.partition("-")[0], "/h", (("orders", n),)) for n, each in enumerate(ids)
+        )
+        rows = tuple(
+            cluster.PartitionLag("orders", n, at, 150 + 50 * tick, 150 + 50 * tick - at, ids[n])
+            for n in range(2 if leaves else 1)
+        )
+        group = cluster.Group("g", state, "consumer", coordinator=1, members=members)
+        return replace(snapshot, groups={"g": group}, lags={"g": cluster.GroupLag(rows)})
+
+    causes = [each.claim for each in diagnose(watched(change, 20, before=change(healthy(), 0))).causes]
+    (claim,) = [each for each in causes if each.cause == "group-rebalancing"]
+    assert (claim.severity, claim.certainty) == certainty
+    is_found = claim.severity is Severity.HIGH
+    assert ("commits nothing since" in claim.title) is is_found
+    assert any("m2@h left 3 times" in each.fact for each in claim.evidence) is is_found
+    assert ("max.poll.records" in claim.next[0].text) is is_found

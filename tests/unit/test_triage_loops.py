@@ -16,7 +16,7 @@ from console.triage.cause import Claim
 from console.triage.causes import loops
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts
-from console.triage.letters import letters_after, original_of
+from console.triage.letters import UNKNOWN_DELAY, Retry, letters_after, original_of, retry_of
 from console.triage.symptoms import Subject
 from tests.support import connectors
 from tests.unit.test_triage import START, TICK, healthy, logs_seen, moved, watched
@@ -71,16 +71,21 @@ def test_others_that_read_letters_are_not_named(dead: str, orders: int, letters:
 
 
 def letters(
-    growth: Callable[[str, int], int], ticks: int = 20, dead: str = "orders.DLT", sink: str = ""
+    growth: Callable[[str, int], int],
+    ticks: int = 20,
+    dead: str = "orders.DLT",
+    sink: str = "",
+    more: tuple[str, ...] = (),
 ) -> list[Claim]:
     """The rows about the dead letters of orders.
 
     Args:
         growth: topic and tick -> the records of each partition in that tick.
         sink: whether a sink writes them.
+        more: further topics.
     """
-    orders = healthy().topics["orders"]
-    before = replace(healthy(), topics={name: replace(orders, name=name, topic_id=name) for name in ("orders", dead)})
+    orders, names = healthy().topics["orders"], ("orders", dead, *more)
+    before = replace(healthy(), topics={name: replace(orders, name=name, topic_id=name) for name in names})
     if sink:
         definition = connectors.config(**{"errors.deadletterqueue.topic.name": dead})
         before = connectors.with_connect(before, connectors.cluster(), configs={"main/orders-sink": definition})
@@ -114,6 +119,16 @@ def test_letters_that_suddenly_come_are_a_warning_with_their_reader() -> None:
     assert any("billing reads orders" in each.fact for each in claim.evidence)
     assert claim.next[0].command.startswith("records orders.DLT")
     parse(claim.next[0].command)
+
+
+def test_retries_that_suddenly_come_are_one_row() -> None:
+    """Each record that fails is in all topics of its retries."""
+    more = ("orders-retry-1", "orders-retry-2", "customers-retry-0")
+    (claim,) = letters(since_then(0, 8), dead="orders-retry-0", more=more)
+    assert claim.title == "orders-retry-0 and 2 more get 29 records/s, 40% of those of orders"
+    assert any("the retries of orders" in each.fact for each in claim.evidence)
+    assert letters(since_then(8, 8), dead="orders-retry-0", more=more) == []
+    assert rows("orders-retry-0", orders=40, letters=900, reads=900) == [], "retries are read again on purpose"
 
 
 @pytest.mark.parametrize(
@@ -241,3 +256,22 @@ def test_a_rate_has_two_digits_that_count(rate: float, text: str) -> None:
 )
 def test_the_topic_of_the_letters_by_their_name(name: str, original: str | None) -> None:
     assert original_of(name) == original
+
+
+@pytest.mark.parametrize(
+    ("topic", "original", "delay"),
+    [
+        ("orders-retry", "orders", UNKNOWN_DELAY),
+        ("orders-retry-2", "orders", UNKNOWN_DELAY),
+        ("orders-retry-600000", "orders", 600.0),
+        ("orders.retry.5000", "orders", 5.0),
+        ("retry-orders", "orders", UNKNOWN_DELAY),
+        ("orders", None, 0.0),
+        ("orders-retries", None, 0.0),
+        ("retry", None, 0.0),
+        ("orders-dlt", None, 0.0),
+    ],
+)
+def test_a_retry_topic_is_told_by_its_name(topic: str, original: str | None, delay: float) -> None:
+    assert retry_of(topic) == (None if original is None else Retry(original, delay))
+    assert original is None or original_of(topic) is None

@@ -23,7 +23,7 @@ from console.triage.facts import Facts
 from console.triage.silence import PAUSES, QUIET, SEEN, STEADY
 from console.triage.symptoms import Subject
 from tests.support import connectors
-from tests.unit.test_triage import START, TICK, each_of_orders, healthy, logs_seen, moved, watched
+from tests.unit.test_triage import START, TICK, each_of_orders, healthy, logs_seen, moved, watched, without_broker
 
 EVERY = TICK.total_seconds()
 STOPS = int(max(STEADY, SEEN * EVERY) / EVERY) + 1
@@ -439,3 +439,46 @@ def test_a_group_that_stopped_at_an_upgrade_may_have_old_clients() -> None:
         (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
         assert any("refuse clients older than 2.1" in each.fact for each in claim.evidence) is is_named
         assert ("upgrade the clients" in claim.next[0].text) is is_named
+
+
+@pytest.mark.parametrize(
+    ("stops", "leaves", "others", "is_told"),
+    [
+        pytest.param(21, 20, True, True, id="when the broker stopped"),
+        pytest.param(40, 20, True, False, id="minutes later"),
+        pytest.param(21, None, True, False, id="no broker stopped"),
+        pytest.param(21, 20, False, False, id="nothing is written any more"),
+        pytest.param(1_000, 20, True, False, id="its producers came back"),
+    ],
+)
+def test_producers_that_do_not_come_back_after_a_broker_stopped(
+    stops: int, leaves: int | None, *, others: bool, is_told: bool
+) -> None:
+    """Ticks of 5 s. Broker 2 is away for 30 s, and leads nothing meanwhile.
+
+    Args:
+        stops: the last tick with a record of orders.
+        leaves: the tick at which the broker leaves.
+        others: whether other topics are written to after that.
+    """
+    orders = healthy().topics["orders"]
+    names = {"orders": stops, "users": 1_000 if others else stops}
+    led = tuple(each._replace(leader=1) for each in orders.partitions)
+    topics = {name: replace(orders, name=name, topic_id=name, partitions=led) for name in names}
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        is_away = leaves is not None and leaves <= tick < leaves + 6
+        return without_broker(snapshot, [2]) if is_away else snapshot
+
+    def facts(tick: int) -> Facts:
+        ends = [{(name, 0): 100 + 10 * min(at, last) for name, last in names.items()} for at in range(tick + 1)]
+        return Facts(logs_seen(tick, lambda at: {place: LogOffsets(0, end, end) for place, end in ends[at].items()}))
+
+    found = diagnose(watched(change, 52, before=replace(healthy(), topics=topics, groups={}, lags={}), facts=facts))
+    told = [each for each in rows(found) if each.severity is Severity.WARNING]
+    assert len(told) == is_told
+    if is_told:
+        assert told[0].title.startswith("orders: no new record since ")
+        assert "when broker 2 stopped: its producers did not come back, others did" in told[0].title
+        assert told[0].certainty is Certainty.POSSIBLE
+        assert told[0].next[0].text.startswith("restart its producers")

@@ -15,14 +15,19 @@ from console.model import cluster
 from console.model.codes import ConfigSource
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.connect import SOURCE, ConnectCluster
+from console.model.coordinators import OFFSETS
+from console.model.observed_logs import LogOffsets
 from console.model.rate_samples import APART, KEPT, Sample, rates_between, sampled
+from console.model.rates import Counter, Rates
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
+from console.session.slow_polls import FORMER, former_of
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
-from console.triage.lag_shares import loaded_member
+from console.triage.facts import Facts, Former
+from console.triage.lag_shares import loaded_member, uneven_member
 from tests.support import connectors, samples
-from tests.unit.test_triage import healthy, moved, watched
+from tests.unit.test_triage import START, healthy, moved, watched
 
 BEGINS = 10
 """The tick at which something changes, 50 s after the first poll."""
@@ -37,6 +42,7 @@ def slow(
     assignor: str = "",
     connect: Callable[[int], Mapping[str, ConnectCluster]] = lambda _: {},
     configs: Mapping[ConfigResource, ConfigSet] | None = None,
+    facts: Facts | None = None,
 ) -> list[Claim]:
     """The rows of a slow group.
 
@@ -73,7 +79,8 @@ def slow(
             topics={**snapshot.topics, **more},
         )
 
-    found = diagnose(watched(change, ticks, before=change(healthy(), 0))).causes
+    observations = watched(change, ticks, before=change(healthy(), 0), facts=lambda _: facts or Facts())
+    found = diagnose(observations).causes
     return [each.claim for each in found if each.claim.cause == "consumer-slow"]
 
 
@@ -100,6 +107,77 @@ def test_more_writes_are_told_and_may_be_a_burst_for_a_minute() -> None:
     assert any("and 60 before" in each.fact for each in claim.evidence)
     (early,) = slow(rows, BEGINS + 10)
     assert early.certainty is Certainty.POSSIBLE
+
+
+@pytest.mark.parametrize(
+    ("former", "says"),
+    [
+        pytest.param(
+            lambda x: 80 * x if x > -30 else 6 * (x + 30) - 2_400, "13.3 times as many are written", id="rise"
+        ),
+        pytest.param(lambda x: 80 * x, None, id="as many"),
+        pytest.param(lambda x: 80 * x if x > -30 else -2_400, None, id="a new topic"),
+        pytest.param(lambda x: 80 * x if x > -30 else 70 * (x + 30) - 2_400, None, id="a little more"),
+        pytest.param(
+            lambda x: 80 * x if x > -30 else 6 * (x + 30) - 2_400 - 4_000 * (x < -200), None, id="there was a burst"
+        ),
+        pytest.param(lambda x: 80 * x if x > -30 else 40 * (x + 30) - 2_400, None, id="it reads less than came before"),
+        pytest.param(lambda _: 80 * 20, None, id="the times of the records are older"),
+    ],
+)
+def test_a_rise_from_before_the_console_is_told_by_the_times_of_the_records(
+    former: Callable[[float], float], says: str | None
+) -> None:
+    """The rise was 30 s before the first poll: 80 records a second are written to each partition, and 10 are read.
+
+    Args:
+        former: seconds since the first poll -> the end of a log then, 20 s after it at the latest.
+    """
+
+    def rows(tick: int) -> list[tuple[int, int, str]]:
+        return [(50_000 + 50 * tick, 100_000 + 400 * tick, f"app-{1 + n % 3}") for n in range(6)]
+
+    began = START.timestamp()
+    times = [20.0 - each for each in FORMER]
+    ends = tuple((began + x, 100_000 + round(former(x))) for x in times)
+    known = Former(began + 20, 101_600, ends)
+    facts = Facts(former={("orders", n): known for n in range(6)})
+    configs = {topic_resource("orders"): samples.config_set({"cleanup.policy": "compact"}, ConfigSource(1))}
+    found = {ticks: slow(rows, ticks, facts=facts, configs=configs)[0] for ticks in (7, 20)}
+    assert ("are written since" in found[20].title) is (says is not None)
+    if says is not None:
+        assert says in found[20].title
+        assert "is a table written again?" in found[20].title
+        assert "what writes to its topics" in found[20].next[0].text
+        assert found[20].certainty is Certainty.LIKELY
+
+
+@pytest.mark.parametrize("start", [0, 40])
+def test_nothing_is_known_of_a_log_before_its_first_record(start: int) -> None:
+    offsets = {1_000: start, 2_000: 70, 3_000: -1}
+    assert former_of(LogOffsets(start, 100, 100), 4.0, offsets) == Former(4.0, 100, ((2.0, 70), (3.0, 100)))
+    assert former_of(LogOffsets(100, 100, 100), 4.0, {1_000: -1}).ends == ((1.0, 100),)
+
+
+@pytest.mark.parametrize(
+    ("writes", "reads", "says"),
+    [
+        (
+            since_then(50, 400),
+            since_then(50, 60),
+            "480 records/s arrive in 6 partitions, and 3 members read 72; before ",
+        ),
+        (since_then(50, 400), since_then(50, 60), " 60 arrived and 60 were read: more arrive"),
+        (lambda _: 50, since_then(50, 10), " 60 arrived and 60 were read: it reads less"),
+        (lambda _: 50, lambda _: 10, "60 records/s arrive in 6 partitions, and 3 members read 12"),
+    ],
+)
+def test_the_rates_of_a_slow_group_are_one_line(
+    writes: Callable[[int], int], reads: Callable[[int], int], says: str
+) -> None:
+    (claim,) = slow(at_rates(writes, reads), BEGINS + 20)
+    assert says in claim.evidence[1].fact
+    assert ("before" in claim.evidence[1].fact) is (reads(1) == 50)
 
 
 def test_a_source_that_was_created_when_the_writes_rose_is_told() -> None:
@@ -250,7 +328,7 @@ def test_a_group_that_was_not_read_again_is_not_examined_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("type_", "assignor", "is_step"),
+    ("type_", "assignor", "is_range"),
     [
         pytest.param("classic", "range", True, id="range"),
         pytest.param("classic", "stream", False, id="Kafka Streams"),
@@ -258,17 +336,20 @@ def test_a_group_that_was_not_read_again_is_not_examined_again() -> None:
         pytest.param("consumer", "range", False, id="an assignor of the brokers"),
     ],
 )
-def test_a_member_with_all_partitions_is_told(type_: str, assignor: str, *, is_step: bool) -> None:
-    """Only members of classic groups with the range assignor have a step: two rolling restarts."""
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_member_with_all_partitions_is_told(count: int, type_: str, assignor: str, *, is_range: bool) -> None:
+    """Only classic groups with the range assignor have its step: two rolling restarts."""
 
     def rows(tick: int) -> list[tuple[int, int, str]]:
-        return [(100 + 10 * tick, 100 + 50 * tick, "app-1") for _ in range(4)]
+        return [(100 + 10 * tick, 100 + 50 * tick, "app-1") for _ in range(count)]
 
-    (claim,) = slow(rows, 20, topics=("a", "b", "c", "d"), type_=type_, assignor=assignor)
-    assert "app-1@10.0.0.1 has 4 of its 4 partitions" in claim.title
-    assert any(each.fact.endswith(f"(assignor {assignor}); 2 of its 3 members have none") for each in claim.evidence)
-    assert any("assignment.strategy" in each.text for each in claim.next) is is_step
-    if is_step:
+    (claim,) = slow(rows, 20, topics=tuple("abcd"[:count]), type_=type_, assignor=assignor)
+    assert claim.title.endswith(
+        f"app-1@10.0.0.1 has all {count} partitions, 2 of its 3 members have none (assignor {assignor})"
+    )
+    assert any("assignment.strategy" in each.text for each in claim.next) is is_range
+    assert claim.next[0].text.startswith("restart its members") is not is_range
+    if is_range:
         assert "first [cooperative-sticky, range] on all members, then without range" in claim.next[0].text
 
 
@@ -279,6 +360,82 @@ def test_members_that_have_no_partition_may_subscribe_to_other_topics() -> None:
         loaded = loaded_member(cluster.Group("g", "Stable", "classic", "consumer", members=(held, *idle)))
         assert loaded is not None
         assert loaded.helps is helps
+
+
+def member_of(name: str, count: int, *, topics: tuple[str, ...] = ("t",)) -> cluster.GroupMember:
+    """A member with so many partitions of the first of its topics."""
+    return cluster.GroupMember(name, name, "/h", tuple((topics[0], n) for n in range(count)), topics=topics)
+
+
+@pytest.mark.parametrize(
+    ("held", "is_loaded"),
+    [((2, 0), True), ((5, 0), True), ((1, 0), False), ((1, 1, 1, 0, 0, 0), False), ((3, 1, 0), False)],
+)
+def test_members_in_reserve_leave_partitions_to_others(held: tuple[int, ...], *, is_loaded: bool) -> None:
+    members = tuple(member_of(f"m{n}", count) for n, count in enumerate(held))
+    assert (loaded_member(cluster.Group("g", "Stable", "classic", members=members)) is not None) is is_loaded
+    others = (members[0], *(replace(each, topics=("other",)) for each in members[1:]))
+    assert loaded_member(cluster.Group("g", "Stable", "classic", members=others)) is None
+
+
+@pytest.mark.parametrize(
+    ("held", "is_uneven"),
+    [((60, 30, 30), True), ((4, 1), True), ((40, 40, 40), False), ((3, 2, 2), False), ((3, 1), False), ((9, 0), False)],
+)
+def test_a_member_with_far_more_partitions_than_another(held: tuple[int, ...], *, is_uneven: bool) -> None:
+    members = tuple(member_of(f"m{n}", count) for n, count in enumerate(held))
+    assert (uneven_member(cluster.Group("g", "Stable", "classic", members=members)) is not None) is is_uneven
+    others = (members[0], *(replace(each, topics=("other",)) for each in members[1:]))
+    assert uneven_member(cluster.Group("g", "Stable", "classic", members=others)) is None
+
+
+@pytest.mark.parametrize(("behind", "is_told"), [({3, 8}, True), ({1, 3, 8, 10}, False)])
+def test_a_few_partitions_with_the_growth_are_told(behind: set[int], *, is_told: bool) -> None:
+    """Two of twelve partitions grow, of different members and leaders."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        rows = {n: (100 + (5 if n in behind else 50) * tick, 100 + 50 * tick) for n in range(12)}
+        return moved(snapshot, rows)
+
+    found = diagnose(watched(change, 20, before=change(healthy(), 0))).causes
+    (claim,) = [each.claim for each in found if each.claim.cause == "consumer-slow"]
+    assert ("100% of the growth is in orders/3, orders/8" in claim.title) is is_told
+
+
+@pytest.mark.parametrize(
+    ("commits", "other", "says"),
+    [
+        pytest.param(200, 0, "it commits 200 times a second", id="after each record"),
+        pytest.param(45, 0, None, id="not often"),
+        pytest.param(80, 0, None, id="often, and for few of its records"),
+        pytest.param(200, 20, "it commits 200 times a second", id="another group reads little"),
+        pytest.param(200, 300, "it or other commits 200 times a second", id="another group reads as much"),
+    ],
+)
+def test_a_group_that_commits_after_each_record_is_told(commits: int, other: int, says: str | None) -> None:
+    """The group reads 200 records a second. commits: the records of its partition of the offsets' topic, a second.
+    other: the records a second that another group reads, whose offsets are there, too.
+    """
+    offsets = cluster.Topic(OFFSETS, (cluster.Partition(0, 1, (1,), (1,)),), internal=True)
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        now = moved(snapshot, {0: (100 + 1_000 * tick, 100 + 1_500 * tick)})
+        row = cluster.PartitionLag("orders", 1, 5 * other * tick, 5 * other * tick, 0, "m")
+        member = cluster.GroupMember("m", "m", "/h", (("orders", 1),))
+        group = cluster.Group("other", "Stable", "consumer", coordinator=1, members=(member,))
+        counter = Counter(0.0, 0, 0.0, 0, 15.0, 15 * commits)
+        return replace(
+            now,
+            topics={**now.topics, OFFSETS: offsets},
+            groups={**now.groups, "other": group},
+            lags={**now.lags, "other": cluster.GroupLag((row,))},
+            rates=Rates(ends={(OFFSETS, 0): counter}),
+        )
+
+    found = diagnose(watched(change, 20, before=change(healthy(), 0))).causes
+    (claim,) = [each.claim for each in found if each.claim.cause == "consumer-slow"]
+    assert (says is not None and says in claim.title) is ("commits" in claim.title) is (says is not None)
+    assert any(each.text.startswith("commit less often") for each in claim.next) is (says is not None)
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------

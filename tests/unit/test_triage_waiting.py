@@ -11,7 +11,7 @@ from console.model.cluster import Group, GroupLag, Partition, PartitionLag, Topi
 from console.model.coordinators import OFFSETS, java_hash, partition_of
 from console.model.numbers import time_of_day
 from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
-from console.model.severity import Severity
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.triage.cause import Claim
@@ -54,15 +54,13 @@ def reads_committed(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def test_a_group_behind_an_open_transaction_waits_for_it() -> None:
-    """A transaction whose producer still writes is no trouble."""
-    verdict = diagnose(triage.watched(reads_committed, TICKS, facts=lambda tick: held(tick, quiet_since=-1)))
+    """A transaction whose producer still writes is no trouble at first."""
+    verdict = diagnose(triage.watched(reads_committed, 11, facts=lambda tick: held(tick, quiet_since=-1)))
     assert verdict.is_healthy
     assert not verdict.unexplained
     (only,) = verdict.causes
     assert only.claim.cause == "transaction-open"
-    assert only.claim.title.startswith(
-        "read_committed readers of orders/0 wait for transaction tx-dead, open for 2 min"
-    )
+    assert only.claim.title.startswith("read_committed readers of orders/0 wait for transaction tx-dead, open for 55 s")
     assert only.claim.title.endswith(f"it ends by itself at {time_of_day(triage.START + timedelta(minutes=5))}")
     assert any("groups that stand at it: billing" in each.fact for each in only.claim.evidence)
     assert only.explains == {"lag-grows": 1, "commit-stands-still": 1}
@@ -85,6 +83,40 @@ def test_a_producer_that_wrote_nothing_for_long_is_a_warning_where_somebody_wait
     assert (only.claim.cause, only.claim.severity) == ("transaction-open", Severity.WARNING)
     alone = diagnose(triage.watched(lambda s, _: s, TICKS, facts=held))
     assert [each.claim.severity for each in alone.causes] == [Severity.INFO]
+
+
+@pytest.mark.parametrize(
+    ("cycle", "ticks", "certainty"),
+    [
+        pytest.param(0, 30, Certainty.POSSIBLE, id="the first one since kac watches"),
+        pytest.param(0, 185, Certainty.CERTAIN, id="for longer than brokers let one last"),
+        pytest.param(2, 30, Certainty.CERTAIN, id="longer than before"),
+        pytest.param(8, 20, None, id="as long as before"),
+    ],
+)
+@pytest.mark.parametrize("writes", [True, False])
+def test_readers_wait_for_longer_than_before(cycle: int, ticks: int, certainty: Certainty | None, writes: bool) -> None:
+    """Ticks of 5 s. cycle: the ticks of two transactions before the one that lasts; 0 for none."""
+    begins = 2 * cycle
+    at = [100 + 10 * (min(tick, begins) // max(1, cycle)) for tick in range(ticks + 1)]
+
+    def facts(tick: int) -> Facts:
+        known = held(tick, quiet_since=-1 if writes else begins, stable=at[tick])
+        logs = triage.logs_seen(tick, lambda each: {PLACE: LogOffsets(0, at[each], 110 + 50 * each)})
+        (id_,) = known.transactions.transactions.values()
+        began = {"tx-dead": replace(id_, start_ms=triage.now_ms(begins), timeout_ms=3_600_000)}
+        return replace(known, logs=logs, transactions=replace(known.transactions, transactions=began))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return triage.moved(snapshot, {0: (at[tick], 110 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
+
+    found = claims(diagnose(triage.watched(change, ticks, facts=facts)), "transaction-open")
+    assert [each.certainty for each in found if each.severity is Severity.WARNING] == (
+        [certainty] if certainty is not None else []
+    )
+    if certainty is not None:
+        assert ("its producer still writes" if writes else "it wrote nothing for") in found[0].title
+        assert ("checkpoint" in found[0].next[0].text) is writes
 
 
 def test_a_commit_before_the_transaction_is_stuck() -> None:

@@ -56,6 +56,9 @@ REPLACED = timedelta(seconds=60)
 KNOWN = timedelta(seconds=3)
 """The time after which the journal of this host was searched for a change; a change that was made here is not
 reported."""
+COMMITTED = timedelta(seconds=15)
+"""The time after which a group has committed again whose own client set its offsets back: an older commit that came
+late is overtaken by then, after two intervals of auto.commit."""
 TOGETHER = timedelta(seconds=60)
 """Maximum time between two changes either of which may be the cause of a symptom."""
 _READ_LATER = timedelta(seconds=5)
@@ -383,7 +386,8 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
             made = made._replace(slower=tuple(dict.fromkeys(slow)))
         if parts[0].from_file and made.has_effect and _restart_lately(parts, observations):
             made = made._replace(suffers=_UNHARMED, silent=() if _connects(parts[0]) else made.silent)
-        if made.has_effect or _stands(made, observations):
+        is_settled = not parts[0].by_member or observations.last.at - made.at >= COMMITTED
+        if is_settled and (made.has_effect or _stands(made, observations)):
             yield _claim(made, observations)
     yield from _outlived(observations, {topic for topics in silent.values() for topic in topics})
 
@@ -1283,7 +1287,7 @@ def _certainty(made: _Made, snapshot: Snapshot) -> Certainty:
     first = made.parts[0]
     if first.waited is None and not first.again and (first.ahead or (first.is_lost and first.was_used)):
         return Certainty.LIKELY
-    if _is_deliberate(made, snapshot):
+    if _is_deliberate(made, snapshot) or (first.by_member and not first.to_start):
         return Certainty.POSSIBLE
     if not made.has_effect or first.offsets or made.lost:
         return Certainty.CERTAIN
@@ -1422,6 +1426,10 @@ def _short_offsets(change: JudgedChange) -> str:
         return f"began {plural(change.skipped, 'record')} after its former offsets, which were gone"
     if change.waited is not None:
         return f"gone, with its offsets in {where}, while {plural(change.waited, 'record')} waited for it"
+    if change.by_member and change.to_start:
+        return f"its own client began again at the first record of {where}: {plural(change.again, 'record')} again"
+    if change.by_member:
+        return f"offsets set back by its own client, by {plural(change.again, 'record')} in {where}"
     if change.again:
         return f"offsets set back by {plural(change.again, 'record')} in {where}, which it reads again"
     if change.ahead:
@@ -1611,6 +1619,17 @@ def _position_lost(change: JudgedChange) -> cause.Next:
     )
 
 
+_LOOK_AT_ITS_LOG = cause.Next(
+    "look at its log for OffsetOutOfRange, or for a seek: with auto.offset.reset=earliest a client begins again at the "
+    "first record if brokers refuse its offset, as after a log became shorter, or at a follower that lags. If it was "
+    "not meant, stop its members, and set its offsets to what they were"
+)
+_LOOK_FOR_A_SEEK = cause.Next(
+    "look at its log and its code for a seek, or for commits that are sent without waiting: an older one may come "
+    "late. If it was not meant, stop its members, and set its offsets to what they were"
+)
+
+
 def _offsets_back(change: JudgedChange, group: str, observations: Observations) -> cause.Next:
     """Return the step for a group whose offsets were set: brokers take offsets only of a group without members."""
     known = observations.last.snapshot.groups.get(group)
@@ -1618,6 +1637,8 @@ def _offsets_back(change: JudgedChange, group: str, observations: Observations) 
     if known is not None and known.is_vacant and observations.last.at - change.at >= STAYS:
         edits = tuple(CommitOffset(group, *where, was, restored=True) for where, was in moved.items())
         return cause.Next("take it back", edits=edits)
+    if change.by_member:
+        return _LOOK_AT_ITS_LOG if change.to_start else _LOOK_FOR_A_SEEK
     if change.again:
         return cause.Next(
             "if it was meant, wait until it catches up; if no record may be processed twice, stop its members first, "
@@ -1636,7 +1657,8 @@ CAUSES = (
         _changed,
         reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
-            "certain if a rule names a risk, or a group's offsets were set back; likely if they were set ahead while "
+            "certain if a rule names a risk, or a group's offsets were set back (possible if its own client did it, "
+            "and not to the first record); likely if they were set ahead while "
             "the group had no members, or are gone, if producers stopped or write only as fast as a lower default "
             "quota lets them, the topic was deleted and created again, or a connector failed because of records of a "
             "changed schema; else possible, as for a deleted topic or group that no client used, and for a single "

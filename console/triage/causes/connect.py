@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from console.model import connect
+from console.model.cluster import Group
 from console.model.connect import ConnectCluster, Worker
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.parts import Part
@@ -489,21 +490,41 @@ def of_sinks(claims: Sequence[cause.Claim], observations: Observations) -> list[
     if not known:
         return [*claims]
     return [
-        _named(each, known[group]) if (group := each.subject.group) is not None and group in known else each
+        _named(each, connectors.sharing(group, snapshot.connect, snapshot.configs), snapshot.groups.get(group))
+        if (group := each.subject.group) is not None and group in known
+        else each
         for each in claims
     ]
 
 
-def _named(claim: cause.Claim, sink: connectors.Placed) -> cause.Claim:
-    group = f"group {claim.subject.group}"
-    running, tasks = len(sink.connector.tasks_in(connect.RUNNING)), len(sink.connector.tasks)
-    evidence = cause.Evidence(
-        f"it is the group of sink {sink.name}, {sink.connector.state}: {running} of {plural(tasks, 'task')} run",
-        _STATES,
-    )
-    title = claim.title.replace(group, f"{group} of sink {sink.name}", 1)
-    return replace(claim, title=title, evidence=(*claim.evidence, evidence))
+def _named(claim: cause.Claim, sinks: Sequence[connectors.Placed], group: Group | None) -> cause.Claim:
+    """Return a claim about a group with the sinks that read with it.
 
+    Args:
+        group: the group; None if it is gone.
+    """
+    name, sink = f"group {claim.subject.group}", sinks[0]
+    running, tasks = len(sink.connector.tasks_in(connect.RUNNING)), len(sink.connector.tasks)
+    fact = f"it is the group of sink {sink.name}, {sink.connector.state}: {running} of {plural(tasks, 'task')} run"
+    evidence, steps = [cause.Evidence(fact, _STATES)], list[cause.Next]()
+    title = claim.title.replace(name, f"{name} of sink {sink.name}", 1)
+    if sinks[1:]:
+        names = " and ".join(each.name for each in sinks)
+        title = claim.title.replace(name, f"{name} of sinks {names}", 1)
+        evidence.append(cause.Evidence(f"sinks {names} read with one group: each gets a part of the records", _STATES))
+        steps.append(_OWN_GROUP)
+    elif group is not None and not group.is_vacant and group.members is not None and len(group.members) < running:
+        members = plural(len(group.members), "member")
+        fact = f"{running} of its tasks run, and the group has {members}: not all of them are in it"
+        evidence.append(cause.Evidence(fact, f"{_STATES}; DescribeGroups"))
+        steps.append(cause.Next("restart the tasks of the sink that are no member of its group"))
+    return replace(claim, title=title, evidence=(*claim.evidence, *evidence), next=(*steps, *claim.next))
+
+
+_OWN_GROUP = cause.Next(
+    "give one of these sinks another name, or a group of its own: consumer.override.group.id in its config, which its "
+    "workers have to allow (connector.client.config.override.policy)"
+)
 
 CAUSES = (
     cause.CauseRule(

@@ -19,12 +19,17 @@ from console.triage.causes.slow_groups import examined
 from console.triage.causes.upgraded import LOOK, upgraded
 from console.triage.events import ID
 from console.triage.folding import FEW, one_of
-from console.triage.memberships import Left
+from console.triage.letters import retry_of
+from console.triage.memberships import Departure, Left
 from console.triage.observations import Interval, Observations
 from console.triage.readers import Leftovers, Reading, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedAmong
+from console.triage.share_beginnings import SHARE
 from console.triage.waiting import is_held, waits
 
+LONGEST_BATCH = 310.0
+"""Seconds for which a member may work on a batch and commit nothing: the default of max.poll.interval.ms, with a
+margin. One that works for longer is put out of its group."""
 OFTEN, NEAR = 3, timedelta(minutes=2)
 """The number of rebalances that counts as high, and the recent period in which they are counted: a group that was calm
 for longer is well. A deployment causes as many, because each member leaves and joins."""
@@ -62,6 +67,12 @@ OF_SINK, TASK_OF = "connect-", "connector-consumer-"
 """Prefixes of the names of groups of Kafka Connect's sinks, and of the client ids of their tasks."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """The rebalancing time within the last minute from which on a group reads almost nothing."""
+
+FRUITLESS, CYCLES, YOUNG = 30.0, 3.0, timedelta(seconds=60)
+"""The minimum seconds without a commit in which rebalances were fruitless, as seconds and as intervals of the group's
+commits; and the age of a group whose members still start."""
+LOOPS = 2
+"""Minimum number of departures of members in that time; and of one client on a host that begins again and again."""
 
 EXAMINED = 20
 """Maximum number of slow groups that are examined further."""
@@ -278,7 +289,8 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
         if trend is None:
             continue
         outlasted = _outlasted(observations, reading)
-        if _rebalances(observations, group.name) is not None and not outlasted:
+        is_restless = _rebalances(observations, group.name) is not None or _fruitless(observations, reading) is not None
+        if is_restless and not outlasted:
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
         # A partition whose commit is at the last stable offset waits for a transaction: it is not stuck.
@@ -312,9 +324,28 @@ def _outlasted(observations: Observations, reading: Reading) -> int:
         return 0
     (place,) = trend.stuck
     since = trend.last.at - trend.partitions[place].still
+    if _are_replaced(observations.past.members.departures.get(reading.group.name, ()), place, since):
+        return 0
     intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=reading.group.name)), ())
     later = sum(each.began.timestamp() > since for each in intervals)
     return later if later >= OFTEN and any(other != place for other in trend.moving) else 0
+
+
+def _are_replaced(departures: Sequence[Departure], place: Place, since: float) -> bool:
+    """Return whether members left that did not have a partition, as in a deployment: then the record at which it stands
+    ended none of them. since: the time since which it stands, Unix seconds.
+    """
+    return any(each.held is not None and place not in each.held for each in departures if each.at.timestamp() > since)
+
+
+def _may_work(group: Group, trend: LagTrend, row: PartitionLag, still: float) -> bool:
+    """Return whether a member may work on a long batch, which it commits at its end: no rhythm of its commits was
+    seen, and brokers would not have put it out yet.
+    """
+    mine = [
+        trend.standing[each.topic, each.partition] for each in trend.last.lag.partitions if each.member == row.member
+    ]
+    return group.type != SHARE and still < LONGEST_BATCH and all(each.interval is None for each in mine)
 
 
 def _of_whole_members(rows: Mapping[Place, PartitionLag], stuck: frozenset[Place]) -> list[list[PartitionLag]]:
@@ -342,6 +373,7 @@ def _stuck_at(
     limit = limit_of_reading(observations, group, topic, partition)  # a throttled group looks stuck too
     still = trend.partitions[topic, partition].still
     other = "other partitions of the group move" if beside else f"member {row.member} has it"
+    works = one and not beside and _may_work(group, trend, row, still)
     if not one:
         other = f"all {len(trend.stuck):,} partitions of the group that lag stand still"
     return cause.Claim(
@@ -349,7 +381,7 @@ def _stuck_at(
         subject=subject,
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY
-        if limit is None and one and not (suspect is not None and suspect.by_rule)
+        if limit is None and one and not works and not (suspect is not None and suspect.by_rule)
         else Certainty.POSSIBLE,
         title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
         since=_ago(observations, trend, still),
@@ -376,11 +408,17 @@ def _stuck_at(
             *cause.predict(symptoms.COMMIT_STANDS_STILL, subject=subject),
             *cause.predict(symptoms.LAG_GROWS, *((symptoms.REBALANCING,) if outlasted else ()), group=group.name),
         ),
-        next=tuple(_steps_of_stuck(row, group.name, suspect, outlasted if one else None)),
+        next=cause.given(
+            _LOOK_AGAIN if works else None, *_steps_of_stuck(row, group.name, suspect, outlasted if one else None)
+        ),
         fold=("stands still", "stand still"),
     )
 
 
+_LOOK_AGAIN = cause.Next(
+    "look again in 5 minutes: kac saw no whole pause between its commits, and a long batch is committed at its end; "
+    "brokers put a member out that does not poll for max.poll.interval.ms"
+)
 _LOOK_BEHIND = cause.Next(
     "look at the log of its consumer: if this record alone breaks it, skip it (the verb skip). "
     "If a schema, a database or a state that is being restored is missing, the record is good"
@@ -406,7 +444,7 @@ def _steps_of_stuck(
             f"look at the change before it ({suspect.name}) and at the consumers' logs: if brokers refuse what they "
             "ask for, skip no record"
         )
-    elif outlasted:  # members end at it
+    elif outlasted and retry_of(row.topic) is None:  # members end at it, and do not pause for a retry
         yield cause.Next("skip it", f"skip group {group} topic {row.topic} partition {row.partition}")
     elif outlasted is not None:
         yield _LOOK_BEHIND
@@ -555,13 +593,14 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
     if len(found) > EXAMINED:
         yield from found
         return
-    at_work = {
-        claim.subject.group or "": claim
+    at_work = frozenset(
+        claim.subject.group or ""
         for claim in found
         if claim.severity is Severity.HIGH and claim.certainty is Certainty.LIKELY and claim.next is not _LOOK_AT_KEYS
-    }
-    looked = examined(at_work, symptoms.readings(snapshot), snapshot, observations.past, observations.began)
-    yield from (looked.get(claim.subject.group or "", claim) for claim in found)
+    )
+    known, former = symptoms.readings(snapshot), observations.last.facts.former
+    mine = {claim.subject.group or "": claim for claim in found}
+    yield from examined(mine, known, snapshot, former, observations.past, observations.began, at_work).values()
 
 
 def _slow_group(
@@ -687,7 +726,7 @@ def _one_for_each(group: Group) -> cause.Evidence | None:
     """
     held = [len(each.assignment) for each in group.members or ()]
     partitions = sum(held)
-    if group.type == "share" or partitions < ALONE or max(held) > 1:
+    if group.type == SHARE or partitions < ALONE or max(held) > 1:
         return None
     idle = held.count(0)
     rest = f", and {plural(idle, 'more member')} nothing to read" if idle else ""
@@ -718,28 +757,34 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
     for subject, intervals in observations.intervals_of(symptoms.REBALANCING).items():
         group = subject.group or ""
         known, certainty = observations.last.snapshot.groups.get(group), _rebalances(observations, group)
-        if known is None or certainty is None:
-            continue
         reading = symptoms.readings(observations.last.snapshot).get(group)
+        fruitless = _fruitless(observations, reading) if reading is not None else None
+        if known is None or (certainty is None and fruitless is None):
+            continue
         if reading is not None and not known.is_vacant and _outlasted(observations, reading):
             continue  # the claim of its stuck partition mentions the rebalances
+        if fruitless is not None and certainty is not Certainty.CERTAIN:
+            certainty = Certainty.LIKELY if fruitless.loops else Certainty.POSSIBLE
         how = "again and again" if intervals[1:] else "for long"
         members, services = len(known.members or ()), _several_services(known)
         deployed = (
-            certainty is Certainty.POSSIBLE
+            fruitless is None
+            and certainty is Certainty.POSSIBLE
             and len(intervals) <= EACH * members + OFTEN
             and _is_young(intervals, observations.last.at)
         )
+        without = f" and commits nothing since {time_of_day(fruitless.since)}" if fruitless is not None else ""
         yield cause.Claim(
             cause="group-rebalancing",
             subject=subject,
             severity=Severity.INFO if deployed else Severity.HIGH,
-            certainty=certainty,
-            title=f"group {group} rebalances {how}",
+            certainty=certainty or Certainty.POSSIBLE,
+            title=f"group {group} rebalances {how}{without}",
             since=intervals[0].began,
             times=len(intervals),
             evidence=cause.given(
                 cause.Evidence(f"{known.state} now; seen: {plural(len(intervals), 'rebalance')}", "ListGroups"),
+                _without_commits(fruitless) if fruitless is not None else None,
                 cause.Evidence("members that are deployed one after the other make as many", "ListGroups")
                 if deployed
                 else None,
@@ -750,11 +795,65 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
                 symptoms.REBALANCING, symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group
             ),
             next=cause.given(
+                _SHORTER_BATCH if fruitless is not None else None,
                 cause.Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),
                 cause.Next("if they are different services, give each one a group.id of its own") if services else None,
             ),
             fold=(f"rebalances {how}", f"rebalance {how}"),
         )
+
+
+_SHORTER_BATCH = cause.Next(
+    "give its members fewer records at a time (max.poll.records), or more time for them (max.poll.interval.ms): "
+    "brokers put out a member that works for longer, and the next one reads the same records. Look at its log for "
+    "CommitFailed, or for the exception at which it ends"
+)
+
+
+class _Fruitless(NamedTuple):
+    """Rebalances of a group between which it committed nothing."""
+
+    rebalances: int
+    since: datetime
+    """The time of the last commit, or of the first poll, UTC."""
+    loops: str
+    """The client id and host of a member that left and came again; ``""`` without one."""
+    times: int
+    """The number of times that it left."""
+
+
+def _fruitless(observations: Observations, reading: Reading) -> _Fruitless | None:
+    """Return the rebalances since a group's last commit, while its records wait; None if they are fewer than `OFTEN`,
+    if few members left, as at a start, or if it usually commits as seldom.
+    """
+    name, trend = reading.group.name, reading.trend
+    intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=name)), ())
+    if trend is None or len(intervals) < OFTEN or trend.last.lag.total <= 0:
+        return None
+    first = observations.began.timestamp()
+    since = max((each.moved for each in trend.standing.values() if each.moved is not None), default=first)
+    usual = max((each.interval for each in trend.standing.values() if each.interval is not None), default=0.0)
+    came = observations.past.members.new.get(name)
+    is_young = came is not None and observations.last.at - came < YOUNG
+    if is_young or trend.last.at - since < max(FRUITLESS, CYCLES * usual):
+        return None
+    count = sum(each.began.timestamp() > since for each in intervals)
+    left = [each.who for each in observations.past.members.departures.get(name, ()) if each.at.timestamp() > since]
+    if count < OFTEN or len(left) < LOOPS:
+        return None
+    who = max(left, key=left.count)
+    times = left.count(who)
+    return _Fruitless(count, datetime.fromtimestamp(since, UTC), who if times >= LOOPS else "", times)
+
+
+def _without_commits(fruitless: _Fruitless) -> cause.Evidence:
+    said = f"{plural(fruitless.rebalances, 'rebalance')} since its last commit, and records wait"
+    if fruitless.loops:
+        said = (
+            f"{said}: {fruitless.loops} left {fruitless.times} times and came again without a commit. Its work on a "
+            "batch may take longer than max.poll.interval.ms, or it ends at it"
+        )
+    return cause.Evidence(said, "ListGroups, DescribeGroups and OffsetFetch over time")
 
 
 def _several_services(group: Group) -> cause.Evidence | None:
@@ -936,7 +1035,8 @@ CAUSES = (
         reads="ListGroups over time",
         takes=(
             "certain: the group rebalances for 30 s of a minute; possible after 3 rebalances within two minutes, as "
-            "during a deployment"
+            "during a deployment. Likely after 3 since its last commit, 30 s ago, while records wait, if a client left "
+            "twice and came again"
         ),
     ),
     cause.CauseRule(
@@ -956,8 +1056,9 @@ CAUSES = (
         hides=_waits_for_commits,
         reads="OffsetFetch and ListOffsets over time",
         takes=(
-            "likely: one partition stands still while others move; possible if several stand still, or if a quota may "
-            "delay the client"
+            "likely: one partition stands still while others move; possible if several stand still, if a quota may "
+            "delay the client, and for 310 s if it is the only one and kac saw no rhythm of its member's commits. In a "
+            "retry topic after twice the delay in its name, or 15 minutes"
         ),
     ),
     cause.CauseRule(
@@ -966,8 +1067,10 @@ CAUSES = (
         reads="OffsetFetch and ListOffsets over time",
         takes=(
             "likely: the group commits, but more slowly than records arrive. Information while records wait for less "
-            "than 10 s; possible for a minute if 2.5 times as many records arrive as before. Names the member, host, "
-            "leader or topic with 80 % of the growth"
+            "than 10 s; possible for a minute if 2.5 times as many records arrive as before, by the times of the "
+            "records if kac was not there. Names the member, host, leader, topic or few partitions with 80 % of the "
+            "growth, and a member that has most partitions while another one with the same topics has none, or far "
+            "fewer. Says if it commits about after each record, 50 times a second or more"
         ),
     ),
     cause.CauseRule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
 from console.model.numbers import first_few, time_of_day
@@ -25,12 +25,14 @@ def _hot(observations: Observations) -> Iterator[cause.Claim]:
         if since is None or each.place in collapsed or observations.last.at - since < LASTS:
             continue
         name, number = each.place
+        groups = _groups_there(snapshot, number) if name == OFFSETS else []
+        whose = f", which has the offsets of group {groups[0]}," if len(groups) == 1 else ""
         yield cause.Claim(
             cause="hot-partition",
             subject=Subject(topic=name, partition=number),
             severity=Severity.WARNING,
             certainty=Certainty.LIKELY,
-            title=f"{name}/{number} takes {size(round(each.taken))}/s, its topic's median is "
+            title=f"{name}/{number}{whose} takes {size(round(each.taken))}/s, its topic's median is "
             f"{size(round(each.middle))}/s",
             since=since if since > observations.began else None,
             evidence=(
@@ -41,19 +43,21 @@ def _hot(observations: Observations) -> Iterator[cause.Claim]:
                 ),
                 cause.Evidence(f"the median of the topic's partitions is {size(round(each.middle))}/s", "the same"),
             ),
-            next=(_next(snapshot, name, number),),
+            next=(_next(name, groups),),
         )
 
 
-def _next(snapshot: Snapshot, topic: str, partition: int) -> cause.Next:
+def _groups_there(snapshot: Snapshot, partition: int) -> list[str]:
+    """Return the groups that commit, of those with their offsets in a partition, sorted."""
+    count = len(snapshot.topics[OFFSETS].partitions)
+    trends = snapshot.lag_trends.items()
+    return sorted(name for name, trend in trends if trend.moving and partition_of(name, count) == partition)
+
+
+def _next(topic: str, groups: Sequence[str]) -> cause.Next:
+    """Return the step. groups: those with their offsets in the partition, if it is of the offsets' topic."""
     if topic == OFFSETS:
-        count = len(snapshot.topics[topic].partitions)
-        some = [
-            name
-            for name, trend in snapshot.lag_trends.items()
-            if trend.moving and partition_of(name, count) == partition
-        ]
-        whose = f": {first_few(sorted(some), FEW)}" if some else ""
+        whose = f": {first_few(groups, FEW)}" if groups else ""
         return cause.Next(
             f"look at the groups with their offsets there{whose}. One of them commits too often, as after each record"
         )

@@ -126,7 +126,7 @@ def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
             subject=Subject(topic=each.topic),
             severity=Severity.WARNING,
             certainty=Certainty.POSSIBLE if each.share is None or each.usual is None else Certainty.LIKELY,
-            title=f"{each.topic} gets {about(each.rate)} records/s, "
+            title=f"{each.topic} {f'and {each.more} more get' if each.more else 'gets'} {about(each.rate)} records/s, "
             + (
                 f"and got {about(each.was)} before"
                 if each.share is None
@@ -140,7 +140,11 @@ def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
                     "ListOffsets over time",
                 ),
                 *_unproven(each),
-                cause.Evidence(f"its name says that it has the dead letters of {each.original}{who}", "Metadata"),
+                cause.Evidence(
+                    f"its name says that it has the {'retries' if each.is_retry else 'dead letters'} of "
+                    f"{each.original}{who}",
+                    "Metadata",
+                ),
             ),
             next=(
                 cause.Next(
@@ -250,10 +254,10 @@ CAUSES = (
         _more_letters,
         reads="ListOffsets over time, Metadata",
         takes=(
-            "likely: a topic whose name says that it has the dead letters of another one gets 20 records in 30 s, 3 % "
-            "of those of the other topic, and both the letters and that share are 5 times those before. Possible: the "
-            "other topic gets fewer records than letters; or it got too few before, and half of them are letters now. "
-            "Not those that go round, nor with more than 5,000 partitions"
+            "likely: a topic whose name says that it has the dead letters of another one, or all those with its "
+            "retries, get 20 records in 30 s, 3 % of those of the other topic, and both the letters and that share are "
+            "5 times those before. Possible: the other topic gets fewer records than letters; or it got too few "
+            "before, and half of them are letters now. Not those that go round, nor with more than 5,000 partitions"
         ),
     ),
     cause.CauseRule(

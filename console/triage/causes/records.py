@@ -35,8 +35,13 @@ LONGER = 2
 SHORTEST_MS, FORESEEN = 300_000, 100
 """The shortest retention in milliseconds for which a growing lag is a warning, and the maximum number of lagging groups
 that are looked at."""
-QUIET_MS = 60_000
-"""Milliseconds without a record, after which a producer with an open transaction may be gone."""
+QUIET_MS, WRITES_MS = 60_000, 10_000
+"""Milliseconds without a record, after which a producer with an open transaction may be gone; and within which it
+writes."""
+WAITED, CYCLES, FIRST_CYCLE = 60.0, 3, 900.0
+"""Seconds for which readers wait for a transaction until that is a trouble; the minimum of that time as a multiple of
+the longest wait before, because some applications commit only at checkpoints; and the seconds after which it is certain
+although kac saw no whole wait: the default of transaction.max.timeout.ms."""
 
 # -- transactions ------------------------------------------------------------------------------------------------------
 
@@ -286,14 +291,19 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
     more = f" and {plural(len(mine) - 1, 'more partition')}" if mine[1:] else ""
     at_ms = observations.last.facts.transactions.at_ms
     name, lasts = _described(first, at_ms)
-    quiet = first.holder is not None and at_ms - first.holder.producer.last_timestamp > QUIET_MS
+    age = at_ms - first.holder.producer.last_timestamp if first.holder is not None else 0
+    long = _waited_long(observations, mine, first, is_quiet=age > QUIET_MS)
+    severity, certainty = long if long is not None else (Severity.INFO, Certainty.CERTAIN)
+    writes = (
+        "; its producer still writes" if age <= WRITES_MS else f"; it wrote nothing for {transactions.minutes(age)}"
+    )
     readers = "groups" if topic == OFFSETS else "readers"
     return triage_cause.Claim(
         cause="transaction-open",
         subject=symptoms.Subject(topic=topic, partition=number),
-        severity=Severity.WARNING if quiet and first.groups else Severity.INFO,
-        certainty=Certainty.CERTAIN if first.holder is not None else Certainty.LIKELY,
-        title=f"read_committed {readers} of {topic}/{number}{more} wait for {name}{lasts}",
+        severity=severity,
+        certainty=certainty if first.holder is not None else Certainty.LIKELY,
+        title=f"read_committed {readers} of {topic}/{number}{more} wait for {name}{lasts}{writes if long else ''}",
         evidence=triage_cause.given(
             triage_cause.Evidence(
                 f"{topic}/{number} is stable up to {first.offsets.stable:,}, and ends at {first.offsets.end:,}",
@@ -310,12 +320,46 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
         next=(
             triage_cause.Next("look again in a minute: its end is decided, and its markers take moments")
             if first.known is not None and first.known.state in transactions.DECIDED
+            else _SHORTER
+            if long is not None and age <= QUIET_MS
             else triage_cause.Next(
                 "look at its producer: it commits or aborts. If it is gone, start one with its transactional.id, which "
                 "aborts the transaction; else its coordinator does so at its timeout"
             ),
         ),
     )
+
+
+_SHORTER = triage_cause.Next(
+    "look at the job that writes: it is alive, and commits at its next checkpoint. Shorten that interval "
+    "(execution.checkpointing.interval of Flink, commit.interval.ms of Kafka Streams), or let these readers wait; an "
+    "abort loses what the transaction wrote"
+)
+
+
+def _waited_long(
+    observations: Observations, mine: list[Wait], first: Wait, *, is_quiet: bool
+) -> tuple[Severity, Certainty] | None:
+    """Return how bad it is that groups wait for a transaction for longer than before; None if they do not.
+
+    Args:
+        mine: the partitions that it holds.
+        first: the one of these that is named.
+        is_quiet: whether its producer has written nothing for long.
+    """
+    poll = observations.last
+    logs = [poll.facts.logs.logs[each.place] for each in mine]
+    stood = max(0.0, poll.facts.logs.stood(first.place))
+    if is_quiet and first.known is not None and first.known.start_ms >= 0:
+        stood = max(stood, (poll.facts.transactions.at_ms - first.known.start_ms) / 1000)
+    usual = max(each.held for each in logs)
+    # Of the groups with committed offsets in a partition, few may wait for a transaction there.
+    if not first.groups or first.holder is None or (first.place[0] == OFFSETS and not is_quiet):
+        return None
+    if stood < max(WAITED, CYCLES * usual):
+        return None
+    began = usual > 0 or all((each.stable_since or 0.0) > each.first_at for each in logs)
+    return Severity.WARNING, Certainty.CERTAIN if began or stood >= FIRST_CYCLE else Certainty.POSSIBLE
 
 
 def _described(wait: Wait, at_ms: int) -> tuple[str, str]:
@@ -824,7 +868,8 @@ CAUSES = (
         _open,
         reads="ListOffsets, DescribeProducers, ListTransactions, DescribeTransactions",
         takes=(
-            "certain; likely if kac can't describe the transaction. A warning if a group waits and the producer is idle"
+            "certain; likely if kac can't describe the transaction. A warning if a group waits for 60 s, and for 3 "
+            "times as long as the longest wait before: possible until 15 minutes if kac saw no such wait end"
         ),
         since="3.0",
     ),

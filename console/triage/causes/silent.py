@@ -12,10 +12,10 @@ from console.model.inheritance import AUTO_CREATE, is_made_on_request
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
+from console.triage import silence as triage_silence
 from console.triage.causes.upgraded import AT_ONCE, LOOK, upgraded
 from console.triage.connectors import quiet_topics
 from console.triage.observations import Observations
-from console.triage.silence import Silence, fell_silent, instead_of, silences, unwritten
 from console.triage.symptoms import CLUSTER, Subject
 
 NAME, MISSPELT, UNSOURCED = "writes-stopped", "written-elsewhere", "source-deleted"
@@ -34,7 +34,7 @@ _LOOK = (
 
 def _elsewhere(observations: Observations) -> Iterator[cause.Claim]:
     snapshot = observations.last.snapshot
-    for silence, other in instead_of(observations):
+    for silence, other in triage_silence.instead_of(observations):
         topic, since = snapshot.topics[other], datetime.fromtimestamp(silence.grew_at, UTC)
         yield cause.Claim(
             cause=MISSPELT,
@@ -76,7 +76,7 @@ def _without_source(observations: Observations) -> Iterator[cause.Claim]:
     for each in observations.past.sources:
         if each.created or observations.last.at < each.at + AGAIN:
             continue
-        silent = sorted(set(each.topics).intersection(fell_silent(observations, each.after, each.at)))
+        silent = sorted(set(each.topics).intersection(triage_silence.fell_silent(observations, each.after, each.at)))
         if not silent:
             continue
         names = first_few(silent, FEW)
@@ -107,7 +107,7 @@ _LISTED = "GET /connectors, two looks"
 
 def _unwritten(observations: Observations) -> Iterator[cause.Claim]:
     known = {each.id: each for each in observations.last.snapshot.cluster.brokers}
-    for each in unwritten(observations):
+    for each in triage_silence.unwritten(observations):
         broker = known.get(each.leader)
         if broker is None or each.leader in observations.last.silent:
             continue
@@ -169,25 +169,74 @@ _OVER = "ListOffsets over time"
 
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
-    elsewhere = {silence.topic for silence, _ in instead_of(observations)}
+    elsewhere = {silence.topic for silence, _ in triage_silence.instead_of(observations)}
     snapshot = observations.last.snapshot
     meant = quiet_topics(snapshot.connect, snapshot.configs)
     meant |= {topic for each in observations.past.sources if not each.created for topic in each.topics}
-    found = [each for each in silences(observations) if each.topic not in elsewhere and each.topic not in meant]
+    found = [
+        each
+        for each in triage_silence.silences(observations)
+        if each.topic not in elsewhere and each.topic not in meant
+    ]
     crossed = {each.topic: _crossed(each, observations) for each in found} if observations.past.upgrades else {}
+    away = triage_silence.not_back(observations) if found else ()
+    lost = {each.silence.topic: each for each in away if crossed.get(each.silence.topic) is None}
+    left = [lost[each.topic] for each in found if each.topic in lost]
+    yield from map(_left_by_producers, left if len(left) <= FEW else ())
+    if len(left) > FEW:
+        yield _left_by_producers(left[0], left)
+    found = [each for each in found if each.topic not in lost]
     alike = [[each for each in found if (crossed.get(each.topic) is None) is is_none] for is_none in (False, True)]
     for mine in alike:
         for some in [[each] for each in mine] if len(mine) <= FEW else [mine]:
             yield _claim(some, crossed.get(some[0].topic))
 
 
-def _crossed(silence: Silence, observations: Observations) -> cause.Evidence | None:
+def _left_by_producers(first: triage_silence.NotBack, some: Sequence[triage_silence.NotBack] = ()) -> cause.Claim:
+    """Return the claim of a topic whose producers did not come back after a broker stopped. some: all, if they share a
+    row.
+    """
+    since = datetime.fromtimestamp(first.silence.grew_at, UTC)
+    names = first_few([each.silence.topic for each in some or (first,)], FEW)
+    whose = "their" if some else "its"
+    return cause.Claim(
+        cause=NAME,
+        subject=CLUSTER if some else Subject(topic=first.silence.topic),
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY if len(some) > FEW else Certainty.POSSIBLE,
+        title=f"{names}: no new record since {time_of_day(since)}, when broker {first.broker} stopped: {whose} "
+        "producers did not come back, others did",
+        since=since,
+        evidence=(
+            cause.Evidence(
+                f"{first.silence.topic} had new records at least every {first.silence.pause:.0f} s until "
+                f"{_time(first.silence)}; its partitions have leaders",
+                "ListOffsets, many looks; Metadata",
+            ),
+            cause.Evidence(
+                f"{plural(first.others, 'other topic')} {'gets' if first.others == 1 else 'get'} records as before",
+                "ListOffsets, many looks",
+            ),
+        ),
+        next=(
+            cause.Next(
+                f"restart {whose} producers. Their logs have the error, as OutOfOrderSequence or another fatal one, or "
+                "an address that they keep: some end at the first one. If a job was to end then, all is well"
+            ),
+        ),
+        yields=True,
+        alone=True,
+        idle=True,
+    )
+
+
+def _crossed(silence: triage_silence.Silence, observations: Observations) -> cause.Evidence | None:
     """Return, as evidence, that a leader of a topic was upgraded just before the silence."""
     leaders = {each.leader for each in observations.last.snapshot.topics[silence.topic].partitions}
     return upgraded(observations.past.upgrades, datetime.fromtimestamp(silence.grew_at, UTC), AT_ONCE, leaders)
 
 
-def _claim(some: Sequence[Silence], crossed: cause.Evidence | None) -> cause.Claim:
+def _claim(some: Sequence[triage_silence.Silence], crossed: cause.Evidence | None) -> cause.Claim:
     first = some[0]
     since = datetime.fromtimestamp(first.grew_at, UTC)
     names = first_few([each.topic for each in some], FEW)
@@ -216,7 +265,7 @@ def _claim(some: Sequence[Silence], crossed: cause.Evidence | None) -> cause.Cla
     )
 
 
-def _time(silence: Silence) -> str:
+def _time(silence: triage_silence.Silence) -> str:
     return time_of_day(datetime.fromtimestamp(silence.grew_at, UTC))
 
 
@@ -264,9 +313,11 @@ CAUSES = (
         _stopped,
         reads="ListOffsets over time",
         takes=(
-            "information: the topic got no new record for longer than 3 times the longest pause before. A likely "
-            "warning within 2 minutes after a leader of the topic was upgraded to 4.0 or later, which refuses clients "
-            "older than 2.1"
+            "information: the topic got no new record for longer than 3 times the longest pause before. A possible "
+            "warning if it got one at least every 8 s for a minute until a broker with its replicas stopped, none for "
+            "45 s since, and at least as many topics are written to again; likely with more than 3 such topics. A "
+            "likely warning within 2 minutes after a leader of the topic was upgraded to 4.0 or later, which refuses "
+            "clients older than 2.1"
         ),
     ),
 )

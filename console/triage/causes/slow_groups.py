@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import NamedTuple
 
@@ -11,16 +11,17 @@ from msgspec.structs import replace
 
 from console.model.cluster import Group, Topic
 from console.model.config import ConfigResource, ConfigSet, text_in, topic_resource
+from console.model.coordinators import OFFSETS
 from console.model.lag_trend import LagTrend, Place
-from console.model.numbers import first_few, long_number, time_of_day
+from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.plan.amounts import measured_time
-from console.triage import cause
+from console.triage import cause, lag_shares
 from console.triage.connector_sources import SourceChange
+from console.triage.facts import Former
 from console.triage.folding import FEW
 from console.triage.group_beginnings import CLASSIC
-from console.triage.lag_shares import Changed, Loaded, growing_part, loaded_member, what_changed
 from console.triage.past import Past
 from console.triage.readers import Reading
 from console.triage.remembered import RememberedAmong
@@ -36,23 +37,33 @@ _LOOK_AT_WRITERS = cause.Next(
     "look at what writes to its topics: a replay, retries, a new producer or connector. Its consumers read no slower "
     "than before"
 )
+_SELDOM = cause.Next(
+    "commit less often: after a batch, or every 1 to 5 s (enable.auto.commit and auto.commit.interval.ms, or a commit "
+    "outside of the loop over the records). Each commit is a request and a record, and a synchronous one waits for it"
+)
 _RANGE = "range"
 _SPREAD = cause.Next(
     "give its members another partition.assignment.strategy in two rolling restarts: first [cooperative-sticky, range] "
     "on all members, then without range, which gives the first member the first partitions of each topic, and so all "
     "topics of one partition. librdkafka's clients can't mix these two: [roundrobin, range] there"
 )
+_ASSIGN = cause.Next(
+    "restart its members one by one, so that the partitions are assigned again, or give all of them another assignor: "
+    "kac sees no reason for this assignment"
+)
 _STEPS = {
     "member": "look at {}: its CPU limit, its log, its way to what it calls; the other members keep up",
     "host": "look at the host {}: its load and its network; the members on other hosts keep up",
     "leader": "look at the way from the consumers to broker {}, and at its load",
     "topic": "look at the work of the consumers on a record of {}; its other topics keep up",
+    "partition": "look at the records of {}, and at the consumers' fetches of them; the other partitions keep up",
 }
 _PLACES = {
     "member": "at member {}",
     "host": "at the members on {}",
     "leader": "in partitions that broker {} leads",
     "topic": "in topic {}",
+    "partition": "in {}",
 }
 
 
@@ -70,25 +81,40 @@ def examined(
     claims: Mapping[str, cause.Claim],
     readings: Mapping[str, Reading],
     snapshot: Snapshot,
+    former: Mapping[Place, Former],
     past: Past,
     watched: datetime,
+    at_work: frozenset[str],
 ) -> Mapping[str, cause.Claim]:
-    """Return group -> the claim that it is slow, with what changed when that began, and with the part of the group
-    whose lag grows, as far as they are known.
+    """Return group -> the claim that it is slow, with its rates, what changed when that began, and the part of the
+    group whose lag grows, as far as they are known.
 
     Args:
         claims: group -> the claim without these.
+        former: the former ends of logs, as far as they were read.
         watched: time of the first poll, UTC.
+        at_work: the groups that certainly lag, and of which no claim has the place yet; the others get only the rates.
     """
     if not claims:
         return claims
     mine = {name: readings.get(name) for name in claims}
-    return _each_examined.of(claims, mine, common=(snapshot.topics, snapshot.configs, past.sources, watched))
+    offsets = snapshot.topics.get(OFFSETS)
+    commits = lag_shares.commits_of(claims, snapshot.groups, snapshot.lag_trends, snapshot.rates, offsets)
+    ends = {
+        name: lag_shares.former_ends(each.trend, former)
+        for name, each in mine.items()
+        if former and each is not None and each.trend is not None
+    }
+    common = snapshot.topics, snapshot.configs, past.sources, watched
+    return _each_examined.of(claims, mine, at_work, commits, ends, common=common)
 
 
 def _examined(
     claim: cause.Claim,
     reading: Reading | None,
+    is_at_work: bool,
+    commits: lag_shares.Commits | None,
+    ends: lag_shares.Ends | None,
     topics: Mapping[str, Topic],
     configs: Mapping[ConfigResource, ConfigSet],
     sources: Sequence[SourceChange],
@@ -98,9 +124,15 @@ def _examined(
         return claim
     group, trend = reading.group, reading.trend
     began = claim.since or watched
-    changed, reached = what_changed(trend, began.timestamp()), _reached(trend, configs)
+    claim = _with_rates(claim, group, trend, began)
+    if not is_at_work:
+        return claim
+    changed, reached = lag_shares.what_changed(trend, began.timestamp(), ends or ()), _reached(trend, configs)
+    if changed is not None and changed.since is not None:
+        began = datetime.fromtimestamp(changed.since, UTC)
     found = cause.given(
-        _change(changed, trend, sources, began) if changed is not None else None,
+        _change(changed, trend, configs, sources, began) if changed is not None else None,
+        _often(commits) if commits is not None else None,
         _place_of_growth(group, trend, topics),
         _end_of_retention(reached) if reached is not None else None,
     )
@@ -117,6 +149,24 @@ def _examined(
     )
 
 
+def _with_rates(claim: cause.Claim, group: Group, trend: LagTrend, began: datetime) -> cause.Claim:
+    """Return a claim with what arrives and what is read, and what differs from before."""
+    now, before = lag_shares.present_rates(trend), lag_shares.former_rates(trend, began.timestamp())
+    if now is None:
+        return claim
+    count = len(group.members or ())
+    who = f"{plural(count, 'member')} {'reads' if count == 1 else 'read'}" if count else "a client reads"
+    said = f"{now.written:,.0f} records/s arrive in {plural(len(trend.last.lag.partitions), 'partition')}, and {who}"
+    said = f"{said} {now.read:,.0f}"
+    if before is not None:
+        more, less = now.written > lag_shares.STEADY * before.written, now.read * lag_shares.STEADY < before.read
+        what = "more arrive" if more and not less else "it reads less" if less and not more else ""
+        said = f"{said}; before {time_of_day(began)}, {before.written:,.0f} arrived and {before.read:,.0f} were read"
+        said = f"{said}: {what}" if what else said
+    first, *rest = claim.evidence
+    return replace(claim, evidence=(first, cause.Evidence(said, "OffsetFetch, ListOffsets over time"), *rest))
+
+
 _each_examined: RememberedAmong[str, cause.Claim] = RememberedAmong(_examined)
 
 
@@ -124,12 +174,12 @@ def _place_of_growth(group: Group, trend: LagTrend, topics: Mapping[str, Topic])
     """Return the part of a group with most of its partitions, or else of the growth of its lag; None if there is
     none.
     """
-    loaded = loaded_member(group)
+    loaded = lag_shares.loaded_member(group)
     if loaded is not None:
         return _load(group, loaded)
-    part = growing_part(group, trend, topics)
+    part = lag_shares.growing_part(group, trend, topics)
     if part is None:
-        return None
+        return _uneven(group)
     fact = cause.Evidence(
         f"{part.share:.0%} of the growth is in {part.partitions} of {part.of} partitions, which get at most half of "
         "the new records",
@@ -139,16 +189,43 @@ def _place_of_growth(group: Group, trend: LagTrend, topics: Mapping[str, Topic])
     return _Found(f"{part.share:.0%} of the growth is {where}", (fact,), step)
 
 
-def _load(group: Group, loaded: Loaded) -> _Found:
+def _load(group: Group, loaded: lag_shares.Loaded) -> _Found:
     """Return the member that has most partitions. Only classic groups of plain consumers take their assignor from
     partition.assignment.strategy; Kafka Streams sets its own.
     """
     how = f" (assignor {group.assignor})" if group.assignor else ""
-    has = f"{loaded.name} has {loaded.partitions} of its {loaded.of} partitions"
+    which = f"all {loaded.of}" if loaded.partitions == loaded.of else f"{loaded.partitions} of its {loaded.of}"
     none = "has none" if loaded.idle == 1 else "have none"
-    fact = cause.Evidence(f"{has}{how}; {loaded.idle} of its {loaded.members} members {none}", "DescribeGroups")
-    spreads = group.type == CLASSIC and group.assignor == _RANGE and loaded.helps
-    return _Found(has, (fact,), _SPREAD if spreads else None)
+    says = f"{loaded.name} has {which} partitions, {loaded.idle} of its {loaded.members} members {none}{how}"
+    fact = cause.Evidence(
+        f"{loaded.name} has {which} partitions{how}; {loaded.idle} of its {loaded.members} members {none}",
+        "DescribeGroups",
+    )
+    is_range = group.type == CLASSIC and group.assignor == _RANGE
+    return _Found(says, (fact,), None if not loaded.helps else _SPREAD if is_range else _ASSIGN)
+
+
+def _uneven(group: Group) -> _Found | None:
+    """Return the member that has far more partitions than another one; None if there is none."""
+    uneven = lag_shares.uneven_member(group)
+    if uneven is None:
+        return None
+    how = f" (assignor {group.assignor})" if group.assignor else ""
+    says = f"{uneven.name} has {uneven.partitions} of its {uneven.of} partitions, another member {uneven.fewest}{how}"
+    fact = cause.Evidence(f"{says}; both subscribe to the same topics", "DescribeGroups")
+    is_range = group.type == CLASSIC and group.assignor == _RANGE
+    return _Found(says, (fact,), _SPREAD if is_range else _ASSIGN)
+
+
+def _often(commits: lag_shares.Commits) -> _Found:
+    """Return how often a group commits."""
+    who = f"it or {first_few(commits.others, FEW)}" if commits.others else "it"
+    fact = cause.Evidence(
+        f"{commits.place[0]}/{commits.place[1]}, which has its offsets, gets {commits.a_second:,.0f} records/s, one "
+        f"for each commit of a partition; the group reads {commits.read:,.0f} records/s",
+        "ListOffsets, OffsetFetch",
+    )
+    return _Found(f"{who} commits {commits.a_second:,.0f} times a second, about after each record", (fact,), _SELDOM)
 
 
 class _Reached(NamedTuple):
@@ -199,13 +276,20 @@ def _end_of_retention(reached: _Reached) -> _Found:
     return _Found(f"retention deletes its next records {when}", (fact,), step)
 
 
-def _change(changed: Changed, trend: LagTrend, sources: Sequence[SourceChange], began: datetime) -> _Found:
+def _change(
+    changed: lag_shares.Changed,
+    trend: LagTrend,
+    configs: Mapping[ConfigResource, ConfigSet],
+    sources: Sequence[SourceChange],
+    began: datetime,
+) -> _Found:
     """Return the rate that changed when the lag began to grow."""
     what = "written" if changed.writes else "read"
-    rest = "the group reads no slower than before" if changed.writes else "about as many are written as before"
+    kept_up = "than before" if changed.since is None else "than was written before"
+    rest = f"the group reads no slower {kept_up}" if changed.writes else "about as many are written as before"
     fact = cause.Evidence(
         f"{changed.now:,.0f} records/s are {what}, and {changed.was:,.0f} before {time_of_day(began)}; {rest}",
-        "OffsetFetch, ListOffsets over time",
+        "OffsetFetch, ListOffsets over time" if changed.since is None else "ListOffsets by the times of the records",
     )
     since = f" since {time_of_day(began)}"
     if not changed.writes:
@@ -213,7 +297,14 @@ def _change(changed: Changed, trend: LagTrend, sources: Sequence[SourceChange], 
     times = f"{changed.now / changed.was:,.1f} times as many" if changed.was >= 1 else f"{changed.now:,.0f} records/s"
     topics = {each.topic for each in trend.last.lag.partitions}
     facts = (fact, *_new_sources(sources, topics, began))
-    return _Found(f"{times} are written{since}", facts, _LOOK_AT_WRITERS)
+    compacted = all(_is_compacted(each, configs) for each in topics)
+    again = ", to a compacted topic: is a table written again?" if compacted else ""
+    return _Found(f"{times} are written{since}{again}", facts, _LOOK_AT_WRITERS)
+
+
+def _is_compacted(topic: str, configs: Mapping[ConfigResource, ConfigSet]) -> bool:
+    mine = configs.get(topic_resource(topic))
+    return mine is not None and text_in(mine, "cleanup.policy") == "compact"
 
 
 def _new_sources(sources: Sequence[SourceChange], topics: Set[str], began: datetime) -> Iterator[cause.Evidence]:
