@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from console.model.changes import BrokerTarget
 from console.model.cluster import Partition, Topic, partition_in
-from console.model.config import broker_resource
+from console.model.config import ConfigResource, broker_resource
 from console.model.elections import may_have_more
 from console.model.inheritance import values_of_brokers
 from console.model.numbers import first_few, plural, time_of_day
@@ -144,6 +144,7 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
         severity = _of_restart(observations, broker, restart)
         longer = _longer_than(observations, broker, restart) if severity is Severity.INFO else ""
         emptied = _emptied(observations, broker, back) if back is not None else ""
+        files = _other_files(observations, broker) if longer else ""
         yield cause.Claim(
             cause="broker-restarting",
             subject=symptoms.Subject(broker=broker),
@@ -163,6 +164,7 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
                 else None,
                 cause.Evidence(f"it answers again since {time_of_day(back)}", "ApiVersions") if back else None,
                 cause.Evidence(emptied, "DescribeLogDirs, two looks") if emptied else None,
+                cause.Evidence(files, "DescribeConfigs") if files else None,
             ),
             predicted=_follows(broker),
             next=cause.given(
@@ -172,13 +174,13 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
                 )
                 if emptied
                 else None,
-                None
-                if back
-                else cause.Next(
-                    f"look at its log, and at what changed in its file: {_address(observations, broker)}"
-                    if longer
-                    else f"start it again if no one else does: {_address(observations, broker)}"
-                ),
+                cause.Next(
+                    "look at its log for why it ended, as a line of its file that it refuses, and whether it still "
+                    f"reads its logs: {_address(observations, broker)}"
+                )
+                if longer
+                else None,
+                None if back else cause.Next(f"start it again if no one else does: {_address(observations, broker)}"),
                 cause.Next(f"if it does not come back (outside the console: kac moves drain {broker})")
                 if _is_late(observations, restart) and broker not in _copies(observations)
                 else None,
@@ -218,23 +220,45 @@ def _emptied(observations: Observations, broker: int, back: datetime) -> str:
 
 
 LONGER, LONG = 4, timedelta(seconds=60)
-"""A broker restarts for too long if it is away for this many times the longest restart of others, and for this time at
-least."""
+"""A broker restarts for too long if it is away for this time at least, and for this many times the longest restart of
+others that were seen lately."""
+_STEPS = tuple(timedelta(minutes=each) for each in (1, 2, 5))
 
 
 def _longer_than(observations: Observations, broker: int, restart: Restart) -> str:
-    """Return a text that a broker is away for much longer than two or more others that were restarted lately; ``""`` if
-    it is not.
+    """Return a text that a broker is away for longer than most restarts take, and for much longer than those of others
+    that were restarted lately; ``""`` if it is not.
     """
     if restart.handed_over is None or restart.back is not None or _is_spare(observations, broker):
         return ""
     others = {id_: each.over - each.at for id_, each in observations.handed_over.items() if each.over and id_ != broker}
     away = observations.last.at - restart.handed_over
-    if len(others) < 2 or away <= max(LONG, LONGER * max(others.values())):
+    if away <= max(LONG, LONGER * max(others.values(), default=timedelta())):
         return ""
+    # The text stays for minutes, so that the row does not change with each poll.
+    minutes = max(each for each in _STEPS if each <= away) // timedelta(minutes=1)
+    text = f", and is not back after more than {minutes} min"
+    if not others:
+        return text
     ids = first_few([str(each) for each in sorted(others)])
     most = max(others.values()).total_seconds()
-    return f", {away.total_seconds():.0f} s ago; brokers {ids} took {most:.0f} s at most"
+    return f"{text}; broker{'s' if len(others) > 1 else ''} {ids} took {most:.0f} s{' at most' * (len(others) > 1)}"
+
+
+def _other_files(observations: Observations, broker: int) -> str:
+    """Return the lines that changed lately in the files of other brokers, which these read when they started, as text;
+    ``""`` if none did.
+    """
+    changed: dict[str, set[int]] = {}
+    for each in observations.past.judged:
+        about = each.place.about
+        if each.from_file and isinstance(about, ConfigResource) and about != broker_resource(broker):
+            changed.setdefault(each.place.key, set()).add(int(about.name))
+    if not changed:
+        return ""
+    ids = sorted(set().union(*changed.values()))
+    which = f"broker{'s' if len(ids) > 1 else ''} {first_few([str(each) for each in ids])}"
+    return f"{which} came back with another {first_few(sorted(changed))}"
 
 
 def _is_late(observations: Observations, restart: Restart) -> bool:
@@ -923,8 +947,8 @@ CAUSES = (
         reads="Metadata and DescribeCluster over time, ApiVersions",
         takes=(
             "information: the broker handed its leaders over before it went, or it is back and catches up. A warning "
-            "after 10 minutes, or, as possible, if two others restarted in a quarter of its time; high below min ISR, "
-            "critical without a leader"
+            "after 10 minutes or, as possible, after one minute if that is 4 times as long as others took; high below "
+            "min ISR, critical without a leader"
         ),
     ),
     cause.CauseRule(
