@@ -171,6 +171,20 @@ class BrokerVersion(Struct, frozen=True):
     """API key -> (lowest, highest version)."""
     supported_features: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     finalized_features: Mapping[str, int] = field(default_factory=dict)
+    epoch: int = -1
+    """The epoch of the finalized features; -1 if the broker has none."""
+
+
+def newest_levels(versions: Iterable[BrokerVersion]) -> dict[str, int]:
+    """Return feature -> its finalized level, by the brokers with the newest epoch: others may not know of a change yet.
+    The highest level counts of brokers with the same epoch.
+    """
+    every = [*versions]
+    newest = max((each.epoch for each in every), default=-1)
+    levels: dict[str, int] = {}
+    for name, level in (pair for one in every if one.epoch == newest for pair in one.finalized_features.items()):
+        levels[name] = max(level, levels.get(name, 0))
+    return levels
 
 
 class QuorumReplica(Struct, frozen=True):
