@@ -610,6 +610,7 @@ def test_no_retention_applies_to_an_empty_cleanup_policy() -> None:
 def test_every_cause_has_a_case() -> None:
     told = {
         "access-denied",
+        "broker-denies",  # test_triage_denied.py
         "reassignment-running",
         "groups-without-members",
         "offsets-ahead",
