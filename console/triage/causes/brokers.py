@@ -9,12 +9,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from console.model.changes import BrokerTarget
-from console.model.cluster import Partition, Topic, partition_in
+from console.model.cluster import Topic, partition_in
 from console.model.config import ConfigResource, broker_resource
 from console.model.elections import may_have_more
 from console.model.inheritance import values_of_brokers
 from console.model.numbers import first_few, plural, time_of_day
-from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
@@ -22,7 +21,7 @@ from console.triage import cause, symptoms
 from console.triage.answer_times import middle
 from console.triage.connection_limits import limits_set
 from console.triage.events import ADDRESS
-from console.triage.observations import FLAPS, UNHEARD, Interval, Observations, earliest
+from console.triage.observations import FLAPS, UNHEARD, Interval, Observations
 from console.triage.remembered import remembered
 from console.triage.restarts import Restart, hurt, restarting, undecided
 
@@ -51,7 +50,7 @@ _OF_BROKERS = frozenset(
 )
 
 
-def _follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]:
+def follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]:
     """Return the predictions for absent brokers: the symptoms of the brokers, of their replicas, and of the groups that
     they coordinate. alone: whether to leave out partitions that lack another broker too.
     """
@@ -130,7 +129,7 @@ def _rack_down(observations: Observations) -> Iterator[cause.Claim]:
             evidence=(
                 cause.Evidence(f"brokers {ids} are fenced, all of rack {rack}; other racks answer", "DescribeCluster"),
             ),
-            predicted=_follows(*brokers),
+            predicted=follows(*brokers),
             next=(cause.Next(f"look at rack {rack}: power, network, its zone"),),
         )
 
@@ -166,21 +165,21 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(emptied, "DescribeLogDirs, two looks") if emptied else None,
                 cause.Evidence(files, "DescribeConfigs") if files else None,
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=cause.given(
                 cause.Next(
                     "if no disk was replaced, look whether its volume is mounted, and whether another host runs with "
-                    f"its id: {_address(observations, broker)}"
+                    f"its id: {address(observations, broker)}"
                 )
                 if emptied
                 else None,
                 cause.Next(
                     "look at its log for why it ended, as a line of its file that it refuses, and whether it still "
-                    f"reads its logs: {_address(observations, broker)}"
+                    f"reads its logs: {address(observations, broker)}"
                 )
                 if longer
                 else None,
-                None if back else cause.Next(f"start it again if no one else does: {_address(observations, broker)}"),
+                None if back else cause.Next(f"start it again if no one else does: {address(observations, broker)}"),
                 cause.Next(f"if it does not come back (outside the console: kac moves drain {broker})")
                 if _is_late(observations, restart) and broker not in _copies(observations)
                 else None,
@@ -301,10 +300,10 @@ def _cut_off(observations: Observations) -> Iterator[cause.Claim]:
                 ),
                 *_controller_too(observations, broker),
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: whether it runs, its way to the controllers, and its "
+                    f"look at {address(observations, broker)}: whether it runs, its way to the controllers, and its "
                     "log for heartbeats that time out. Clients with old metadata may still write to it"
                 ),
             ),
@@ -349,7 +348,7 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
                 *_controller_too(observations, broker),
                 *_why_only(only),
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=tuple(_steps(observations, broker, is_spare=is_spare, is_needed=broker in copies)),
         )
 
@@ -361,7 +360,7 @@ def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed
         is_needed: whether a partition without a leader may need the broker's records: then other brokers can't copy
             its replicas.
     """
-    where = f"{_address(observations, broker)}: its process, host, disk, network"
+    where = f"{address(observations, broker)}: its process, host, disk, network"
     if is_needed:
         yield cause.Next(f"start broker {broker} again, with its disk: look at {where}")
         return
@@ -469,7 +468,8 @@ def _host(observations: Observations, broker: int) -> str:
     return f"{found.host}:{found.port}" if found is not None else f"broker {broker}"
 
 
-def _address(observations: Observations, broker: int) -> str:
+def address(observations: Observations, broker: int) -> str:
+    """Return the host, the port and the rack of a broker; its name if it is not listed."""
     found = next((each for each in observations.last.snapshot.cluster.brokers if each.id == broker), None)
     if found is None:
         return f"broker {broker}"
@@ -505,10 +505,10 @@ def _flapping(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(_rhythm(intervals), "DescribeCluster"),
                 cause.Evidence(_led(observations, broker), "Metadata"),
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=cause.given(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: if its process ends, at its log and at what kills it, "
+                    f"look at {address(observations, broker)}: if its process ends, at its log and at what kills it, "
                     "as a limit of memory or a probe; if not, at garbage collection, disk and network"
                 ),
                 None
@@ -573,10 +573,10 @@ def _stutters(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(_rhythm(mine), "ApiVersions over time"),
                 cause.Evidence(_led(observations, broker), "Metadata"),
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: garbage collection, a disk that hangs, a limit of "
+                    f"look at {address(observations, broker)}: garbage collection, a disk that hangs, a limit of "
                     "processor time, the network to it"
                 ),
             ),
@@ -617,10 +617,10 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(f"broker {broker} is registered, and {how}", "ApiVersions"),
                 *_controller_too(observations, broker),
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: a stopped process, garbage collection, a hanging "
+                    f"look at {address(observations, broker)}: a stopped process, garbage collection, a hanging "
                     "disk, its limit of open files or threads, a full queue of new connections"
                 ),
             ),
@@ -649,7 +649,7 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
             predicted=cause.predict(*symptoms.OF_REPLICAS, brokers=frozenset({broker}), only=True),
             next=(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: its disk, its processors, garbage collection, and the "
+                    f"look at {address(observations, broker)}: its disk, its processors, garbage collection, and the "
                     "network to it: no API reports which of them is slow"
                 ),
             ),
@@ -679,7 +679,7 @@ def _closing(observations: Observations) -> Iterator[cause.Claim]:
                 ),
                 cause.Evidence(f"a limit of connections is set there: {set_}", "DescribeConfigs") if limits else None,
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=tuple(_limit_raised(observations, broker, [each.name for each in limits])),
         )
 
@@ -696,137 +696,17 @@ def _limit_raised(observations: Observations, broker: int, limits: list[str]) ->
         "look for a limit of connections: max.connections.per.ip, max.connections, max.connection.creation.rate. "
         f"A controller shows and takes the configs of broker {broker} ({tool} --describe)"
     )
-    yield cause.Next(f"else look at a proxy before {_address(observations, broker)}, and at the broker's log")
+    yield cause.Next(f"else look at a proxy before {address(observations, broker)}, and at the broker's log")
 
 
-def _not_there(observations: Observations) -> frozenset[int]:
+def not_there(observations: Observations) -> frozenset[int]:
     """Return the brokers whose replicas can't be in sync: they are away, silent, or restart."""
     silent = observations.last.silent - undecided(observations)
     return (_away(observations) | silent).union(restarting(observations))
 
 
-def _replication(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield followers that are up and answer, and whose replicas are the only ones out of sync."""
-    snapshot = observations.last.snapshot
-    added = frozenset((each.topic, each.partition, b) for each in snapshot.reassignments for b in each.adding)
-    pairs = _behind_alone(snapshot.topics, _not_there(observations), added)
-    for broker, (partitions, topics) in sorted(pairs.items()):
-        leaders = sorted({partition.leader for partition in partitions})
-        names = sorted(topics)
-        from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
-        mine = [s for s in observations.of(symptoms.UNDER_REPLICATED) if s.brokers == (broker,)]
-        since = earliest(map(observations.since, mine))
-        # A follower may be missing for a moment while the leader moves.
-        is_brief = since is not None and observations.last.at - since < LASTS
-        yield cause.Claim(
-            cause="replication-broken",
-            subject=symptoms.Subject(broker=broker),
-            severity=Severity.INFO if is_brief else Severity.HIGH,
-            certainty=Certainty.LIKELY,
-            title=f"broker {broker} is out of the ISR of {plural(len(partitions), 'partition')}",
-            since=since,
-            times=_times_out(observations, topics),
-            evidence=cause.given(
-                cause.Evidence(f"broker {broker} answers, and is missing in the ISR of {first_few(names)}", "Metadata"),
-                cause.Evidence(
-                    f"led by {from_}, {'which answers' if len(leaders) == 1 else 'which answer'} too", "Metadata"
-                ),
-            ),
-            predicted=_follows(broker, alone=True),
-            next=(
-                cause.Next(f"look at the network from {_address(observations, broker)} to {from_}, and at its disk"),
-            ),
-        )
-
-
-@remembered
-def _behind_alone(
-    topics: Mapping[str, Topic], away: frozenset[int], added: frozenset[tuple[str, int, int]]
-) -> dict[int, tuple[list[Partition], set[str]]]:
-    """Return running broker -> the partitions, and their topics, in whose ISRs only it is missing. added: replicas
-    (topic, partition, broker) that reassignments add, which join the ISR once they are copied.
-    """
-    found: dict[int, tuple[list[Partition], set[str]]] = {}
-    lonely = _lonely(topics, away)
-    for topic, partition in symptoms.out_of_sync(topics):
-        if partition.leader < 0 or partition.leader in lonely:
-            continue
-        missing = [broker for broker in not_in_sync(partition) if (topic, partition.number, broker) not in added]
-        if len(missing) == 1 and missing[0] not in away and missing[0] not in partition.offline:
-            partitions, names = found.setdefault(missing[0], ([], set()))
-            partitions.append(partition)
-            names.add(topic)
-    return found
-
-
-@remembered
-def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list[symptoms.Subject]]:
-    """Return leader -> partitions, for leaders that answer and are alone in the ISRs of several partitions although
-    more than one follower is up. Followers of idle partitions stay in sync (Partition.isFollowerOutOfSync), so these
-    prove nothing; a leader that still has a follower with new records is excluded.
-    """
-    alone: dict[int, list[symptoms.Subject]] = {}
-    followers: dict[int, set[int]] = {}
-    followed = set(away)
-    for topic, partition in symptoms.out_of_sync(topics):
-        leader, isr = partition.leader, partition.isr
-        up = set(partition.replicas) - set(partition.observers) - {leader} - away
-        if leader < 0 or not up or up <= set(isr):
-            continue
-        if isr != (leader,):
-            followed.add(leader)
-            continue
-        alone.setdefault(leader, []).append(symptoms.Subject(topic=topic, partition=partition.number))
-        followers.setdefault(leader, set()).update(up)
-    return {
-        leader: places
-        for leader, places in alone.items()
-        if leader not in followed and len(places) > 1 and len(followers[leader]) > 1
-    }
-
-
-def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield leaders without fetching followers: the listener for other brokers, the network, or a disk that hangs."""
-    for broker, places in sorted(_lonely(observations.last.snapshot.topics, _not_there(observations)).items()):
-        yield cause.Claim(
-            cause="replication-broken",
-            subject=symptoms.Subject(broker=broker),
-            severity=Severity.HIGH,
-            certainty=Certainty.LIKELY,
-            title=f"no replica follows broker {broker}: it is alone in the ISR of {plural(len(places), 'partition')}",
-            since=earliest(observations.since(symptoms.Symptom(symptoms.UNDER_REPLICATED, each)) for each in places),
-            times=_times_out(observations, {each.topic for each in places if each.topic is not None}),
-            evidence=(
-                cause.Evidence(
-                    f"broker {broker} is alone in the ISR of {plural(len(places), 'partition')} that it leads",
-                    "Metadata",
-                ),
-                cause.Evidence("their other replicas are on brokers that are up", "Metadata"),
-            ),
-            predicted=cause.predict_each(places, symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR),
-            next=(
-                cause.Next(
-                    f"look at {_address(observations, broker)}: its listener for other brokers, the network to it, "
-                    "its disk"
-                ),
-            ),
-        )
-
-
-def _times_out(observations: Observations, topics: set[str]) -> int:
-    """Return how many times a partition of these topics was under-replicated: the highest number of any partition."""
-    return max(
-        (
-            len(intervals)
-            for (name, subject), intervals in observations.intervals.items()
-            if name == symptoms.UNDER_REPLICATED and subject.topic in topics
-        ),
-        default=0,
-    )
-
-
 def _skew(observations: Observations) -> Iterator[cause.Claim]:
-    away = _not_there(observations)
+    away = not_there(observations)
     for symptom in observations.of(symptoms.NOT_PREFERRED):
         broker = symptom.subject.broker
         # An election can't bring leaders back to a broker that is away; its absence is a cause of its own.
@@ -908,7 +788,7 @@ def _metadata_behind(observations: Observations) -> Iterator[cause.Claim]:
             predicted=cause.predict(symptoms.VIEWS_DISAGREE, subject=subject),
             next=(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: its way to the active controller, its log for errors"
+                    f"look at {address(observations, broker)}: its way to the active controller, its log for errors"
                 ),
             ),
         )
@@ -994,12 +874,6 @@ CAUSES = (
             "likely: the median is 100 ms or more, 5 times that of the others, and 4 times the broker's own at first; "
             "until it is below half of that"
         ),
-    ),
-    cause.CauseRule(
-        "replication-broken",
-        lambda observations: (*_unfollowed(observations), *_replication(observations)),
-        reads="Metadata",
-        takes=("likely: the only missing follower is on a broker that answers, or a leader has no followers"),
     ),
     cause.CauseRule(
         "leader-skew",
