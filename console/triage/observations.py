@@ -16,6 +16,7 @@ from console.model.parts import Part
 from console.model.quorum import leaders_clock
 from console.triage import symptoms
 from console.triage.answer_times import Late, Took, late_after, took_after
+from console.triage.filled import Looks, looks_after
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
@@ -95,6 +96,8 @@ class Observations(Struct, frozen=True):
     """Symptom -> its intervals, the earliest first."""
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
     """Broker and directory -> its samples, the earliest first."""
+    looks: Looks | None = None
+    """Former readings of all log directories; None before the first."""
     epochs: tuple[Epoch, ...] = ()
     """The epochs of the quorum, the earliest first. A failover may use several epochs, and polls see only few of
     them."""
@@ -270,6 +273,7 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         observations,
         last=poll,
         dirs=_with_dirs(observations.dirs, poll),
+        looks=looks_after(observations.looks, poll.snapshot.log_dirs, poll.at),
         epochs=_epochs(observations, poll),
         past=past_after(observations.past, observations.last, poll),
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
