@@ -19,6 +19,7 @@ from console.triage.answer_times import Late, Took, late_after, took_after
 from console.triage.filled import Looks, looks_after
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
+from console.triage.registrations import Unregistered, unregistered_after
 from console.triage.remembered import remembered
 from console.triage.standing import Standing, standing_after
 from console.triage.tiers import Tier, tiers_after
@@ -111,6 +112,8 @@ class Observations(Struct, frozen=True):
     """The findings of lint's rules."""
     handed_over: Mapping[int, HandedOver] = field(default_factory=dict)
     """Broker -> its last orderly stop."""
+    unregistered: Mapping[int, Unregistered] = field(default_factory=dict)
+    """The brokers that were seen and are not registered any more."""
     tiers: Mapping[Place, Tier] = field(default_factory=dict)
     """The progress of the copies to remote storage."""
     took: Mapping[int, Took] = field(default_factory=dict)
@@ -279,6 +282,13 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
         standing=standing_after(observations.standing, observations.last, poll),
         handed_over=_handed_over(observations, poll),
+        unregistered=unregistered_after(
+            observations.unregistered,
+            observations.last.snapshot.cluster,
+            poll.snapshot.cluster,
+            observations.last.silent,
+            poll.at,
+        ),
         took=took,
         late=late_after(observations.late, took) if took is not observations.took else observations.late,
         tiers=tiers_after(observations.tiers, observations.last.snapshot.tiered, poll.snapshot.tiered, poll.at)

@@ -316,6 +316,56 @@ def _lost_controllers(observations: Observations) -> frozenset[int]:
     return frozenset(lost & _away(observations))
 
 
+def _without_registration(observations: Observations) -> frozenset[int]:
+    """Return the brokers that have replicas and are not registered, as far as the cluster lists all registrations."""
+    cluster = observations.last.snapshot.cluster
+    return _away(observations).difference(each.id for each in cluster.brokers) if cluster.shows_fenced else frozenset()
+
+
+def _unregistered(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers with replicas that are not registered: nothing tells whether they run."""
+    snapshot = observations.last.snapshot
+    copies = _copies(observations)
+    for broker in sorted(_without_registration(observations)):
+        end = observations.unregistered.get(broker)
+        node = observations.past.nodes.get(broker)
+        where = f" ({node.broker.host}:{node.broker.port})" if node is not None else ""
+        held = _shares(snapshot.topics)[1][broker]
+        its = f"has {'a replica' if held == 1 else 'replicas'} of {plural(held, 'partition')}"
+        at = f"was unregistered at {time_of_day(end.at)}" if end is not None else "is not registered"
+        ran = end is not None and end.ran
+        yield cause.Claim(
+            cause="broker-unregistered",
+            subject=symptoms.Subject(broker=broker),
+            severity=Severity.CRITICAL,
+            certainty=Certainty.CERTAIN,
+            title=f"broker {broker} {at}" + (" while it ran" if ran else "") + f", and {its}",
+            since=end.at if end is not None else None,
+            evidence=cause.given(
+                cause.Evidence(f"the cluster lists no broker {broker}, fenced ones included", "DescribeCluster"),
+                cause.Evidence("it was listed as running, and answered, right before", "DescribeCluster, ApiVersions")
+                if ran
+                else None,
+            ),
+            predicted=follows(broker),
+            next=cause.given(
+                cause.Next(
+                    f"restart broker {broker}{where}: it registers only when it starts, and nothing tells it that it "
+                    "is out of the cluster"
+                )
+                if ran
+                else cause.Next(f"start broker {broker}{where} again, with its disk, if it was not meant to go"),
+                cause.Next(
+                    f"if it was taken out for good: stop it, and move its replicas (outside the console: kac moves "
+                    f"drain {broker})",
+                    f"drain broker {broker}",
+                )
+                if broker not in copies
+                else None,
+            ),
+        )
+
+
 def _down(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that are fenced, and those whose hosts refuse connections: a broker whose process ended is fenced
     only after its session times out.
@@ -323,7 +373,8 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
     away = _away(observations)
     absent = away | _refusing(observations)
     copies = _copies(observations)
-    for broker in sorted(absent - _leaving(observations) - _lost_controllers(observations)):
+    others = _leaving(observations) | _lost_controllers(observations) | _without_registration(observations)
+    for broker in sorted(absent - others):
         subject = symptoms.Subject(broker=broker)
         # `_flapping` reports flapping brokers: name one cause for each broker.
         if observations.times((symptoms.BROKER_GONE, subject)) >= FLAPS:
@@ -840,6 +891,13 @@ CAUSES = (
             "certain after the cluster has fenced the broker, likely before. A broker without replicas and without a "
             "vote is only information"
         ),
+    ),
+    cause.CauseRule(
+        "broker-unregistered",
+        _unregistered,
+        reads="DescribeCluster with fenced brokers, over time; Metadata",
+        takes="certain: a broker has replicas, and is not among the registered ones",
+        since="4.0",
     ),
     cause.CauseRule(
         "broker-cut-off",

@@ -701,7 +701,8 @@ CAUSES = (
         reads="DescribeLogDirs: usable bytes and their trend",
         takes=(
             "certain if less than a tenth is free, likely by the trend. Directories of one file system count once. A "
-            "warning while 50 GB are free and no trend fills them within a day"
+            "warning while 50 GB are free and no trend fills them within a day. The row names the topic, or the "
+            "moves, that make up half of the growth"
         ),
         since="3.3",
     ),
