@@ -617,6 +617,8 @@ def test_every_cause_has_a_case() -> None:
         "transaction-open",
         "access-changed",
         "broker-cut-off",  # test_triage_restarts.py
+        "restarts-overlap",  # test_triage_restarts.py
+        "brokers-killed",
         "broker-unregistered",  # test_triage_registrations.py
         # Causes from controllers alone: test_triage_controllers.py.
         "broker-stopped",

@@ -399,3 +399,69 @@ def test_a_crash_is_no_way_to_the_controllers_that_is_cut() -> None:
     watch = QuorumWatch(STOPS)
     watch.poll(9, silent=3)
     assert only(watch.poll(5, fenced=3)[-1])[0] == "broker-down"
+
+
+# -- restarts of several brokers ---------------------------------------------------------------------------------------
+
+OVERLAP, KILLED = ("restarts-overlap", Subject()), ("brokers-killed", Subject())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "first_is_back", "is_named"), [("2", False, True), ("1", False, False), ("2", True, False)]
+)
+def test_two_brokers_that_are_stopped_at_once_are_one_trouble(
+    wanted: str, *, first_is_back: bool, is_named: bool
+) -> None:
+    """Partitions have three replicas; one that is stopped alone leaves two in sync."""
+    configs = {topic_resource("orders"): config("min.insync.replicas", wanted, TOPIC_CONFIG)}
+    well = replace(healthy(), configs=configs)
+    watch = Watch(well)
+    watch.poll(8, fenced=1)
+    watch.base = well if first_is_back else without_broker(well, [1])
+    if first_is_back:
+        watch.poll(3)
+    verdict = watch.poll(5, fenced=3)[-1]
+    assert (OVERLAP in named(verdict)) is is_named
+    if is_named:
+        (claim,) = (each.claim for each in verdict.causes)
+        assert claim.severity is Severity.HIGH
+        assert claim.title == (
+            "brokers 1 and 3 are stopped at the same time: broker 3 was stopped 8 s after broker 1, before that was in "
+            "sync again; 6 partitions below min ISR"
+        )
+        watch.base = well
+        assert OVERLAP not in named(watch.poll(2, fenced=3)[-1])
+
+
+def test_brokers_that_share_no_partition_may_be_stopped_at_once() -> None:
+    """As the brokers of one rack: each partition has one replica there."""
+    topic = healthy(6).topics["orders"]
+    apart = tuple(
+        each._replace(replicas=ids, isr=ids, leader=ids[0])
+        for each, ids in zip(topic.partitions, [(1, 2, 3), (3, 2, 4), (6, 4, 2)] * 4, strict=True)
+    )
+    well = replace(healthy(6), topics={"orders": replace(topic, partitions=apart)})
+    watch = Watch(replace(well, configs={topic_resource("orders"): config("min.insync.replicas", "3", TOPIC_CONFIG)}))
+    watch.poll(8, fenced=1)
+    watch.base = without_broker(watch.base, [1])
+    assert OVERLAP not in named(watch.poll(5, fenced=6)[-1])
+
+
+@pytest.mark.parametrize(("silent", "is_killed"), [(9, True), (0, False)])
+def test_brokers_that_go_one_after_the_other_without_a_handover(silent: int, *, is_killed: bool) -> None:
+    """One broker that fails is no rolling restart; two are, unless they handed their leaders over."""
+    watch = Watch()
+    for number, broker in enumerate((1, 2)):
+        watch.poll(silent, silent=broker)
+        watch.poll(5, fenced=broker)
+        found = watch.poll(10)[-1]
+        assert (KILLED in named(found)) is (is_killed and number == 1)
+    if is_killed:
+        (claim,) = (each.claim for each in found.causes if each.claim.cause == "brokers-killed")
+        assert claim.is_guess
+        assert claim.title.startswith("brokers 1, 2 went away one after the other without handing their leaders over")
+        file = config("controlled.shutdown.enable", "false", STATIC_BROKER_CONFIG)
+        watch.base = replace(watch.base, configs={broker_resource(each): file for each in (1, 2, 3)})
+        (claim,) = (each.claim for each in watch.poll(2)[-1].causes if each.claim.cause == "brokers-killed")
+        assert not claim.is_guess
+        assert KILLED not in named(watch.poll(600)[-1])
