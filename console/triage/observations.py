@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from console.model.cluster import Topic
+from console.model.cluster import Topic, partition_in
 from console.model.disk_trend import DirSample, sampled
 from console.model.observed_logs import Place
 from console.model.parts import Part
@@ -112,6 +112,8 @@ class Observations(Struct, frozen=True):
     """The findings of lint's rules."""
     handed_over: Mapping[int, HandedOver] = field(default_factory=dict)
     """Broker -> its last orderly stop."""
+    left: Mapping[int, tuple[datetime, ...]] = field(default_factory=dict)
+    """Broker -> the times at which replicas of it left ISRs, the earliest first."""
     unregistered: Mapping[int, Unregistered] = field(default_factory=dict)
     """The brokers that were seen and are not registered any more."""
     tiers: Mapping[Place, Tier] = field(default_factory=dict)
@@ -307,7 +309,7 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         settled = {key: symptom for key, symptom in now.items() if key[0] != symptoms.LAG_GROWS}
         now = _same_as(observations.seen, settled)
         intervals = _intervals(observations, now, poll.at)
-    return replace(known, seen=now, intervals=intervals)
+    return replace(known, seen=now, intervals=intervals, left=_left(observations, now, poll))
 
 
 def _same_as(
@@ -476,6 +478,27 @@ def _failed(observations: Observations, broker: int, at: datetime) -> bool:
         return True
     described = observations.last.snapshot.read_at.get(Part.TOPICS)
     return since is None or at - since > QUICK or (described is not None and described >= since + PROVED)
+
+
+def _left(
+    observations: Observations, now: Mapping[symptoms.Key, symptoms.Symptom], poll: symptoms.Poll
+) -> Mapping[int, tuple[datetime, ...]]:
+    """Return broker -> the times of the polls at which replicas of it had left ISRs, of the last 30 minutes (`KEPT`).
+    Replicas that reassignments add were in none.
+    """
+    known, topics = observations.left, observations.last.snapshot.topics
+    if now is not observations.seen and poll.snapshot.topics is not topics:
+        found: set[int] = set()
+        for each in _by_name(now).get(symptoms.UNDER_REPLICATED, ()):
+            if (each.name, each.subject) not in observations.seen and not found.issuperset(each.brokers):
+                was = partition_in(topics.get(each.subject.topic or ""), each.subject.partition or 0)
+                found.update(set(each.brokers).intersection(was.isr if was is not None else ()))
+        new = {broker: (*known.get(broker, ()), poll.at)[-MOST_INTERVALS:] for broker in found}
+        known = {**known, **new} if new else known
+    if all(mine[0] > poll.at - KEPT for mine in known.values()):
+        return known
+    kept = {broker: tuple(at for at in mine if at > poll.at - KEPT) for broker, mine in known.items()}
+    return {broker: mine for broker, mine in kept.items() if mine}
 
 
 def _planned(observations: Observations) -> Iterator[datetime]:

@@ -619,6 +619,7 @@ def test_every_cause_has_a_case() -> None:
         "broker-cut-off",  # test_triage_restarts.py
         "restarts-overlap",  # test_triage_restarts.py
         "brokers-killed",
+        "isr-flaps",  # test_triage_replication.py
         "broker-unregistered",  # test_triage_registrations.py
         # Causes from controllers alone: test_triage_controllers.py.
         "broker-stopped",

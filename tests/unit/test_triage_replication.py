@@ -142,3 +142,119 @@ def test_a_line_of_the_file_with_which_a_broker_came_back(key: str, *, is_named:
     assert claim.cause == "replication-broken"
     assert claim.title.endswith(f"; broker 3 came back with another {key}") is is_named, claim.title
     assert claim.next[0].text.startswith(f"compare {key} in server.properties of broker 3") is is_named
+
+
+# -- replicas that leave ISRs and come back ----------------------------------------------------------------------------
+
+LAG_TIME, WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
+
+
+def flapping(times: int, *, brokers: tuple[int, ...] = (2,), lag: str = "30000") -> Watch:
+    """Return polls in which replicas leave ISRs for 3 of every 10 seconds.
+
+    Args:
+        times: the number of times.
+        brokers: the brokers of the replicas.
+        lag: the brokers' replica.lag.time.max.ms.
+    """
+    file = samples.config_set({LAG_TIME: lag, WAIT: "500"}, STATIC_BROKER_CONFIG)
+    base = replace(healthy(), configs={broker_resource(each): file for each in (1, 2, 3)})
+    watch = Watch(base)
+
+    def out(each: Partition) -> Partition:
+        return each._replace(isr=tuple(b for b in each.isr if b not in brokers or b == each.leader))
+
+    for _ in range(times):
+        watch.base = each_of_orders(base, out)
+        watch.poll(3)
+        watch.base = base
+        watch.poll(7)
+    return watch
+
+
+def isr_flaps(watch: Watch) -> list[Claim]:
+    return [each.claim for each in watch.verdicts[-1].causes if each.claim.cause == "isr-flaps"]
+
+
+@pytest.mark.parametrize(("times", "is_named"), [(3, False), (4, True), (6, True)])
+def test_replicas_that_leave_isrs_again_and_again(times: int, *, is_named: bool) -> None:
+    watch = flapping(times)
+    assert bool(isr_flaps(watch)) is is_named
+    if is_named:
+        (claim,) = isr_flaps(watch)
+        assert claim.subject == Subject(broker=2)
+        assert claim.title == "the replicas of broker 2 leave ISRs and come back again and again"
+        assert (claim.severity, claim.certainty, claim.times) == (Severity.WARNING, Certainty.LIKELY, times)
+        watch.poll(30)
+        assert not isr_flaps(watch), "it is over"
+
+
+def test_a_lag_time_of_one_fetch_is_why_all_replicas_flap() -> None:
+    (claim,) = isr_flaps(flapping(4, brokers=(1, 2, 3), lag="500"))
+    assert claim.subject == Subject()
+    assert claim.title.startswith("the replicas of brokers 1, 2, 3 leave ISRs")
+    assert claim.title.endswith(f": {LAG_TIME} is 500 ms")
+    assert claim.next[0].text.startswith(f"set {LAG_TIME} to Kafka's default")
+
+
+def test_replicas_that_moves_add_do_not_flap() -> None:
+    def base(number: int) -> Snapshot:
+        return each_of_orders(
+            healthy(6), lambda each: each._replace(replicas=(*each.isr[:2], 6)) if each.number == number else each
+        )
+
+    watch = Watch(healthy(6))
+    for number in range(6):
+        watch.base = base(number)
+        watch.poll(3)
+        watch.base = healthy(6)
+        watch.poll(7)
+    assert not isr_flaps(watch)
+
+
+def test_a_broker_that_restarts_again_and_again_is_no_flapping_replica() -> None:
+    watch = Watch()
+    for _ in range(5):
+        watch.poll(2, behind=3)
+        watch.poll(3, fenced=3)
+        watch.poll(2, behind=3)
+        watch.poll(5)
+        assert not isr_flaps(watch)
+
+
+def test_replicas_that_stay_out_are_broken() -> None:
+    watch = flapping(5)
+    watch.base = each_of_orders(
+        watch.base, lambda each: each._replace(isr=tuple(b for b in each.isr if b != 2 or b == each.leader))
+    )
+    watch.poll(32)
+    assert not isr_flaps(watch)
+    assert ("replication-broken", Subject(broker=2)) in named(watch.verdicts[-1])
+
+
+# -- sessions of brokers that are short --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("session", "brokers", "silent", "is_short"),
+    [("2000", (3,), 0, True), ("2000", (2, 3), 0, True), ("9000", (3,), 0, False), ("2000", (3,), 3, False)],
+)
+def test_brokers_that_are_fenced_again_and_again_by_a_short_session(
+    session: str, brokers: tuple[int, ...], silent: int, *, is_short: bool
+) -> None:
+    """A process that ends does not answer before the controllers fence it."""
+    file = samples.config_set(
+        {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": "2000"}, STATIC_BROKER_CONFIG
+    )
+    watch = Watch(replace(healthy(), configs={broker_resource(each): file for each in (1, 2, 3)}))
+    for _ in range(4):
+        for broker in brokers:
+            watch.poll(4, silent=silent)
+            watch.poll(2, fenced=broker)
+            watch.poll(6)
+    claims = [each.claim for each in watch.verdicts[-1].causes if each.claim.cause == "broker-flapping"]
+    (claim,) = claims
+    assert ("broker.session.timeout.ms is 2,000" in claim.title) is is_short, claim.title
+    assert ("broker.session.timeout.ms=9000" in claim.next[0].text) is is_short
+    assert ("what kills it" in claim.next[0].text) is not is_short
+    assert claim.subject == (Subject() if len(brokers) > 1 else Subject(broker=3))

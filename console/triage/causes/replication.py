@@ -16,10 +16,11 @@ from console.model.cluster import Partition, Topic
 from console.model.codes import AclResourceType
 from console.model.config import broker_resource
 from console.model.inheritance import values_of_brokers
-from console.model.numbers import first_few, plural, time_of_day
+from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.observers import not_in_sync
 from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
+from console.plan.limit_risks import FETCH_WAIT, LAG_TIME, is_lag_time_short
 from console.triage import cause, symptoms
 from console.triage.causes.brokers import LASTS, address, follows, not_there
 from console.triage.observations import Observations, earliest
@@ -247,6 +248,112 @@ def _replication(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
+OFTEN, PERIOD = 4, timedelta(minutes=5)
+"""Minimum number of times that replicas of a broker left ISRs within a period for a broker that flaps."""
+SETTLED, STAYS = timedelta(seconds=60), timedelta(seconds=30)
+"""The time around a broker's absence in which its replicas leave and join ISRs; and the time out of an ISR after which
+a replica does not just flap."""
+
+
+def _flapping(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers that answer, and whose replicas leave ISRs and come back again and again."""
+    found = {
+        broker: mine for broker, times in observations.left.items() if (mine := _flaps(observations, broker, times))
+    }
+    away = not_there(observations)
+    found = {broker: mine for broker, mine in found.items() if broker not in away}
+    up = len([each for each in observations.last.snapshot.cluster.brokers if not each.fenced])
+    if len(found) > 1 and 2 * len(found) >= up:
+        times = max(found.values(), key=len)
+        ids = ", ".join(map(str, sorted(found)))
+        yield _flaps_of(observations, symptoms.CLUSTER, found.keys(), f"the replicas of brokers {ids}", times)
+        return
+    for broker, times in sorted(found.items()):
+        subject = symptoms.Subject(broker=broker)
+        yield _flaps_of(observations, subject, {broker}, f"the replicas of broker {broker}", times)
+
+
+def _flaps(observations: Observations, broker: int, times: tuple[datetime, ...]) -> tuple[datetime, ...]:
+    """Return the times at which replicas of a broker left ISRs within the last minutes; empty if these are few, if
+    they may be over, or if replicas stay out. times: all of them.
+    """
+    at = observations.last.at
+    if len(times) < OFTEN:
+        return ()
+    subject = symptoms.Subject(broker=broker)
+    absences = [
+        each
+        for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
+        for each in observations.intervals.get((name, subject), ())
+    ]
+    stop = observations.handed_over.get(broker)
+    mine = tuple(
+        each
+        for each in times
+        if each > at - PERIOD
+        and not any(one.began - SETTLED <= each <= (one.ended or at) + SETTLED for one in absences)
+        and (stop is None or abs(each - stop.at) > SETTLED)
+    )
+    if len(mine) < OFTEN or at - mine[-1] > 2 * (mine[-1] - mine[0]) / (len(mine) - 1):
+        return ()
+    stays = any(
+        broker in each.brokers and observations.lasts(each.name, each.subject, STAYS)
+        for each in observations.of(symptoms.UNDER_REPLICATED)
+    )
+    return () if stays else mine
+
+
+def _flaps_of(
+    observations: Observations,
+    subject: symptoms.Subject,
+    brokers: Collection[int],
+    what: str,
+    times: tuple[datetime, ...],
+) -> cause.Claim:
+    lags = values_of_brokers(observations.last.snapshot, LAG_TIME)
+    waits = values_of_brokers(observations.last.snapshot, FETCH_WAIT)
+    short = sorted(
+        {
+            lag
+            for broker, value in lags.items()
+            if (lag := long_number(value or "")) is not None
+            and (wait := long_number(waits.get(broker) or "")) is not None
+            and is_lag_time_short(lag, wait)
+        }
+    )
+    why = f": {LAG_TIME} is {short[0]:,} ms" if short else ""
+    return cause.Claim(
+        cause="isr-flaps",
+        subject=subject,
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title=f"{what} leave ISRs and come back again and again{why}",
+        since=times[0],
+        times=len(times),
+        evidence=cause.given(
+            cause.Evidence(
+                f"{len(times)} times since {time_of_day(times[0])}; the brokers answer meanwhile", "Metadata over time"
+            ),
+            cause.Evidence(
+                f"a follower waits for {FETCH_WAIT} before it fetches again: it may be out of sync after {short[0]:,} "
+                "ms without a fault",
+                "DescribeConfigs",
+            )
+            if short
+            else None,
+        ),
+        predicted=cause.predict(symptoms.UNDER_REPLICATED, brokers=frozenset(brokers), only=True),
+        next=(
+            cause.Next(f"set {LAG_TIME} to Kafka's default, 30,000 ms, in the brokers' files, and restart them")
+            if short
+            else cause.Next(
+                f"look at {', '.join(address(observations, each) for each in sorted(brokers))}: its disk, garbage "
+                "collection, and the network from it to the leaders"
+            ),
+        ),
+    )
+
+
 @remembered
 def _behind_alone(
     topics: Mapping[str, Topic], away: frozenset[int], added: frozenset[tuple[str, int, int]]
@@ -339,6 +446,15 @@ def _times_out(observations: Observations, topics: set[str]) -> int:
 
 
 CAUSES = (
+    cause.CauseRule(
+        "isr-flaps",
+        _flapping,
+        reads="Metadata over time; DescribeConfigs",
+        takes=(
+            "likely: replicas of a broker that was not away left ISRs 4 times within 5 minutes, and came back each "
+            "time within half a minute"
+        ),
+    ),
     cause.CauseRule(
         "replication-broken",
         lambda observations: (*_between(observations), *_unfollowed(observations), *_replication(observations)),
