@@ -447,6 +447,9 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
                 hand.seconds += slow_polls.CERTIFICATES_AGAIN
                 await read()
                 assert sorted(asked.listeners[2]) == sorted([port, brokers[1].port])
+                polls.forget_certificates({brokers[0].id})  # it answers again
+                await read()
+                assert asked.listeners[3:] == [[port]]
 
 
 class _Elsewhere:

@@ -620,6 +620,7 @@ def test_every_cause_has_a_case() -> None:
         "restarts-overlap",  # test_triage_restarts.py
         "brokers-killed",
         "isr-flaps",  # test_triage_replication.py
+        "certificate-of-another-authority",
         "broker-unregistered",  # test_triage_registrations.py
         # Causes from controllers alone: test_triage_controllers.py.
         "broker-stopped",

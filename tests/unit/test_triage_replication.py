@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from msgspec.structs import replace
 
 from console.model.acl import Acl
+from console.model.certificates import Certificate, Listener
 from console.model.cluster import Partition, ScramCredential
 from console.model.codes import STATIC_BROKER_CONFIG, ScramMechanism
 from console.model.config import broker_resource
@@ -15,6 +18,7 @@ from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
+from console.triage.facts import Facts
 from console.triage.symptoms import Subject
 from tests.support import samples
 from tests.unit import test_triage_restarts
@@ -258,3 +262,56 @@ def test_brokers_that_are_fenced_again_and_again_by_a_short_session(
     assert ("broker.session.timeout.ms=9000" in claim.next[0].text) is is_short
     assert ("what kills it" in claim.next[0].text) is not is_short
     assert claim.subject == (Subject() if len(brokers) > 1 else Subject(broker=3))
+
+
+# -- certificates of another authority ---------------------------------------------------------------------------------
+
+OTHER = "certificate-of-another-authority"
+
+
+def shown(*issuers: str, name: str = "INSIDE") -> Facts:
+    """Return the facts with a certificate of each broker, from 1, on its listener of this name."""
+    ends = START + timedelta(days=300)
+    mine = (
+        Certificate(Listener(broker, f"b{broker}", 9094, name), "CN=b", issuer, START, ends)
+        for broker, issuer in enumerate(issuers, 1)
+    )
+    return Facts(certificates=tuple(mine))
+
+
+@pytest.mark.parametrize(
+    ("issuers", "is_named"),
+    [
+        (("old", "old", "new"), True),
+        (("old", "old", "old"), False),
+        (("a", "b", "c"), False),  # each broker has its own intermediate authority
+        (("old", "new"), False),
+        (("old", "old", "new", "new"), False),
+    ],
+)
+def test_one_broker_with_a_certificate_of_another_authority(issuers: tuple[str, ...], *, is_named: bool) -> None:
+    facts = shown(*issuers)
+    verdict = diagnose(watched(lambda s, _: s, facts=lambda _: facts))
+    found = [each.claim for each in verdict.causes if each.claim.cause == OTHER]
+    assert bool(found) is is_named
+    if is_named:
+        assert found[0].title == (
+            "broker 3 shows a certificate of new on INSIDE, the others of old: they may not trust one another"
+        )
+        assert found[0].is_guess
+        assert found[0].next[0].text.startswith("finish the rotation of the authority")
+    unnamed = shown(*issuers, name="")
+    assert OTHER not in {cause for cause, _ in named(diagnose(watched(lambda s, _: s, facts=lambda _: unnamed)))}
+
+
+def test_another_authority_is_why_a_broker_does_not_follow() -> None:
+    def out(each: Partition) -> Partition:
+        return each._replace(isr=tuple(b for b in each.isr if b != 3 or b == each.leader))
+
+    verdict = diagnose(
+        watched(lambda s, tick: each_of_orders(s, out) if tick >= 3 else s, facts=lambda _: shown("old", "old", "new"))
+    )
+    claims = [each.claim for each in verdict.causes]
+    (mine,) = (each for each in claims if each.cause == "replication-broken")
+    assert mine.title.endswith("; broker 3 shows a certificate of new on INSIDE, the others of old")
+    assert OTHER not in {each.cause for each in claims}, "it is told once"

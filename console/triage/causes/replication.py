@@ -4,13 +4,15 @@ brokers that do not follow one another; with the change that may be the reason. 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
 from console.model.acl import Acl
 from console.model.broker_keys import listener_base
+from console.model.certificates import Certificate, Listener
 from console.model.changes import ScramUser
 from console.model.cluster import Partition, Topic
 from console.model.codes import AclResourceType
@@ -28,6 +30,8 @@ from console.triage.remembered import remembered
 
 BEFORE = timedelta(minutes=5)
 """Maximum time from a lost right to the first replica that leaves an ISR: it leaves after replica.lag.time.max.ms."""
+FEWEST = 3
+"""Minimum number of brokers with a listener of the same name whose certificates are compared."""
 KEPT = timedelta(hours=1)
 """The time after a broker's return in which its new connections may be the reason."""
 _CLUSTER = AclResourceType.parse("CLUSTER")
@@ -74,6 +78,12 @@ def _reasons(observations: Observations, brokers: Collection[int], since: dateti
         since: the time since which replicas are out of sync; None if they were at the first poll.
     """
     yield from islice(_lines(observations, brokers), 1)
+    for odd in _other_authority(observations):
+        if odd.listener.broker in brokers:
+            yield _Reason(
+                f"; {odd.words}", cause.Evidence(odd.words, "TLS handshakes"), cause.Next(_ROTATION.format(odd.others))
+            )
+            break
     if since is None:
         return
     for each in observations.past.access:
@@ -109,6 +119,70 @@ def _reasons(observations: Observations, brokers: Collection[int], since: dateti
                 cause.Next(f"if brokers log in as {user.user}: set it again, with the password in their files"),
             )
             return
+
+
+_ROTATION = (
+    "finish the rotation of the authority, or undo it: first the trust stores of all brokers need {} and the new "
+    "authority, then brokers get new certificates"
+)
+
+
+class _OtherAuthority(NamedTuple):
+    """A certificate of another authority than those of all other brokers on listeners of the same name."""
+
+    listener: Listener
+    issuer: str
+    others: str
+    """The issuer of the others' certificates."""
+
+    @property
+    def words(self) -> str:
+        """The difference as text."""
+        return (
+            f"broker {self.listener.broker} shows a certificate of {self.issuer} on {self.listener.name}, the others "
+            f"of {self.others}"
+        )
+
+
+def _other_authority(observations: Observations) -> Sequence[_OtherAuthority]:
+    """Return the certificates of brokers whose authority is another one than that of all other brokers, of three or
+    more that have a listener of the same name.
+    """
+    return _odd_issuers(observations.last.facts.certificates)
+
+
+@remembered
+def _odd_issuers(certificates: Sequence[Certificate]) -> Sequence[_OtherAuthority]:
+    by_name: dict[str, list[Certificate]] = {}
+    for each in certificates:
+        if each.listener.name:
+            by_name.setdefault(each.listener.name, []).append(each)
+    found = []
+    for mine in by_name.values():
+        brokers = Counter(issuer for _, issuer in {(each.listener.broker, each.issuer) for each in mine})
+        if len(brokers) != 2 or brokers.total() < FEWEST:
+            continue
+        (usual, _), (rare, count) = brokers.most_common()
+        if count == 1:
+            found += [_OtherAuthority(each.listener, rare, usual) for each in mine if each.issuer == rare]
+    return tuple(found)
+
+
+def _authorities(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers whose certificates are of another authority than the others': that may be a rotation half done."""
+    for odd in _other_authority(observations):
+        broker = odd.listener.broker
+        yield cause.Claim(
+            cause="certificate-of-another-authority",
+            subject=symptoms.Subject(broker=broker, listener=odd.listener.address),
+            severity=Severity.WARNING,
+            certainty=Certainty.POSSIBLE,
+            title=f"{odd.words}: they may not trust one another",
+            evidence=(cause.Evidence(f"{odd.listener.address} is of {odd.issuer}", "TLS handshakes"),),
+            next=(cause.Next(_ROTATION.format(odd.others)),),
+            alone=True,
+            yields=True,
+        )
 
 
 def _right(acl: Acl) -> str:
@@ -446,6 +520,15 @@ def _times_out(observations: Observations, topics: set[str]) -> int:
 
 
 CAUSES = (
+    cause.CauseRule(
+        "certificate-of-another-authority",
+        _authorities,
+        reads="TLS handshakes with the listeners that brokers advertise: hourly, and when a broker answers again",
+        takes=(
+            "possible: of three or more brokers, one has a certificate of another issuer than all others on the "
+            "listener of the same name"
+        ),
+    ),
     cause.CauseRule(
         "isr-flaps",
         _flapping,
