@@ -559,6 +559,25 @@ def test_a_limit_of_connections_holds_back_members_that_come_back(
 
 
 @pytest.mark.parametrize(
+    ("key", "was", "now", "is_named"),
+    [
+        ("num.io.threads", "8", "1", True),
+        ("num.io.threads", "8", "6", False),
+        ("num.io.threads", "1", "8", False),
+        ("num.network.threads", "3", "1", True),
+        ("listener.name.external.num.network.threads", "6", "2", True),
+    ],
+)
+def test_few_threads_of_a_broker_hold_back_readers(key: str, was: str, now: str, *, is_named: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lags = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick)
+        return of_brokers(now if tick >= WHEN else was, key=key)(lags(snapshot, tick), tick)
+
+    titles = [claim.title for claim in verdict_of(change, 20)]
+    assert any(f"broker 1: {key} changed right before" in each for each in titles) is is_named, titles
+
+
+@pytest.mark.parametrize(
     ("feature", "was", "now", "type_", "is_named"),
     [
         ("group.version", "1", "0", "consumer", True),
