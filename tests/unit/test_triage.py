@@ -641,6 +641,7 @@ def test_every_cause_has_a_case() -> None:
         "broker-slow",
         "leader-not-read",
         "remote-copy-stands",  # test_triage_tiers.py
+        "remote-copy-off",
         # Rules of lint: test_triage_standing.py.
         *({rule.name for rule in STANDING} - {"coordinator-unavailable"}),
         *(rule.name for rule in ARISING),
