@@ -9,9 +9,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from console.model.changes import BrokerTarget
-from console.model.cluster import Topic, partition_in
+from console.model.cluster import Topic, newest_levels, partition_in
 from console.model.config import ConfigResource, broker_resource
 from console.model.elections import may_have_more
+from console.model.feature_levels import METADATA_VERSION
 from console.model.inheritance import values_of_brokers
 from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.parts import Part
@@ -381,14 +382,17 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
             continue
         refuses = broker in observations.last.refusing
         is_spare = _is_spare(observations, broker)
+        holds_up = _holds_up_level(observations, subject) if is_spare else ""
         only = _only_copies(copies.get(broker, ()), absent)
         lacks = f", and no broker that is up has all records of {first_few([each.name for each in only], 1)}"
         yield cause.Claim(
             cause="broker-down",
             subject=subject,
-            severity=_severity(observations, broker),
-            certainty=Certainty.CERTAIN if broker in away else Certainty.LIKELY,
-            title=f"broker {broker} is down" + (", and has no replicas" if is_spare else lacks if only else ""),
+            severity=Severity.WARNING if holds_up else _severity(observations, broker),
+            certainty=Certainty.POSSIBLE if holds_up else Certainty.CERTAIN if broker in away else Certainty.LIKELY,
+            title=f"broker {broker} is down"
+            + (", and has no replicas" if is_spare else lacks if only else "")
+            + ("; while it is registered, metadata.version may not be raised" if holds_up else ""),
             since=_since_away(observations, subject),
             times=max(1, observations.times((symptoms.BROKER_GONE, subject))),
             evidence=cause.given(
@@ -398,10 +402,26 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
                 else None,
                 *_controller_too(observations, broker),
                 *_why_only(only),
+                cause.Evidence(holds_up, "ApiVersions") if holds_up else None,
             ),
             predicted=follows(broker),
             next=tuple(_steps(observations, broker, is_spare=is_spare, is_needed=broker in copies)),
         )
+
+
+def _holds_up_level(observations: Observations, subject: symptoms.Subject) -> str:
+    """Return a text that the metadata version is behind the running brokers, for a broker that is gone for longer than
+    a restart takes: the controllers ask the registrations of all brokers before they raise it. ``""`` if it is not
+    behind, or that is unknown.
+    """
+    since, versions = _since_away(observations, subject), observations.last.snapshot.versions
+    if not versions or (since is not None and observations.last.at - since < AWAY):
+        return ""
+    level = newest_levels(versions.values()).get(METADATA_VERSION, 0)
+    most = min(each.supported_features.get(METADATA_VERSION, (0, 0))[1] for each in versions.values())
+    if not 0 < level < most:
+        return ""
+    return f"{METADATA_VERSION} is {level}, and all running brokers support {most}; no API tells what a fenced one does"
 
 
 def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed: bool) -> Iterator[cause.Next]:
