@@ -14,8 +14,9 @@ from console.lint.acceptance import Acceptance
 from console.model import codes, config
 from console.model.certificates import Certificate
 from console.model.changes import OwnTarget, Target
-from console.model.cluster import Broker, ClusterFeatures, NodeFeatures, Topic, newest_levels
+from console.model.cluster import Broker, ClusterFeatures, NodeFeatures, Topic
 from console.model.failure import Failure
+from console.model.feature_levels import newest_levels
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity

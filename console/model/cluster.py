@@ -175,18 +175,6 @@ class BrokerVersion(Struct, frozen=True):
     """The epoch of the finalized features; -1 if the broker has none."""
 
 
-def newest_levels(versions: Iterable[BrokerVersion]) -> dict[str, int]:
-    """Return feature -> its finalized level, by the brokers with the newest epoch: others may not know of a change yet.
-    The highest level counts of brokers with the same epoch.
-    """
-    every = [*versions]
-    newest = max((each.epoch for each in every), default=-1)
-    levels: dict[str, int] = {}
-    for name, level in (pair for one in every if one.epoch == newest for pair in one.finalized_features.items()):
-        levels[name] = max(level, levels.get(name, 0))
-    return levels
-
-
 class QuorumReplica(Struct, frozen=True):
     """A voter or an observer of the metadata log."""
 

@@ -20,9 +20,10 @@ from msgspec.structs import replace
 
 from console.model import changes, connect
 from console.model.acl import acl_differences
-from console.model.cluster import Broker, Group, GroupLag, Partition, Topic, newest_levels
+from console.model.cluster import Broker, Group, GroupLag, Partition, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.differing import differing
+from console.model.feature_levels import newest_levels
 from console.model.lag_trend import Standing
 from console.model.numbers import commas
 from console.model.parts import Part

@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from console.model.changes import BrokerTarget
-from console.model.cluster import Topic, newest_levels, partition_in
+from console.model.cluster import Topic, partition_in
 from console.model.config import ConfigResource, broker_resource
 from console.model.elections import may_have_more
-from console.model.feature_levels import METADATA_VERSION
+from console.model.feature_levels import METADATA_VERSION, newest_levels
 from console.model.inheritance import values_of_brokers
 from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.parts import Part
