@@ -175,7 +175,7 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
                 if emptied
                 else None,
                 cause.Next(
-                    "look at its log for why it ended, as a line of its file that it refuses, and whether it still "
+                    "look at its log for why it ended, as an invalid line of its file, and whether it still "
                     f"reads its logs: {address(observations, broker)}"
                 )
                 if longer
