@@ -16,7 +16,7 @@ from console.model.certificates import Certificate, Listener
 from console.model.changes import ScramUser
 from console.model.cluster import Partition, Topic
 from console.model.codes import AclResourceType
-from console.model.config import broker_resource
+from console.model.config import ConfigResource, broker_resource
 from console.model.inheritance import values_of_brokers
 from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.observers import not_in_sync
@@ -193,7 +193,8 @@ def _lines(observations: Observations, brokers: Collection[int]) -> Iterator[_Re
     """Yield the changed lines of these brokers' files that decide about connections between brokers."""
     own = {broker_resource(each): each for each in brokers}
     for change in reversed(observations.past.judged):
-        broker, key = own.get(change.place.about), change.place.key  # type: ignore[call-overload]
+        about, key = change.place.about, change.place.key
+        broker = own.get(about) if isinstance(about, ConfigResource) else None
         if broker is not None and change.from_file and (listener_base(key) or key) in _BETWEEN:
             text = f"broker {broker} came back with another {key}"
             yield _Reason(
