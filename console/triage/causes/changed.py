@@ -719,8 +719,8 @@ def _lets_go(change: JudgedChange) -> bool:
     key = _base(change.place.key)
     held, holds = change.held or change.was, change.holds or change.became
     if key in _THREADS:
-        was, now = long_number(held or ""), long_number(holds or "")
-        return was is None or now is None or 3 * now > was
+        before, after = long_number(held or ""), long_number(holds or "")
+        return before is None or after is None or 3 * after > before
     if key in _WORSE_IF_LOWER:
         return record_risks.falls(holds, held, is_known=True)
     if key in _WORSE_IF_HIGHER:
