@@ -199,7 +199,8 @@ def broker_version(response: Any) -> model_cluster.BrokerVersion:
     apis = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
     supported = {f.name: (f.min_version, f.max_version) for f in getattr(response, "supported_features", ())}
     finalized = {f.name: f.max_version_level for f in getattr(response, "finalized_features", ())}
-    return model_cluster.BrokerVersion(likely_release(apis, supported), apis, supported, finalized)
+    epoch = int(getattr(response, "finalized_features_epoch", -1))
+    return model_cluster.BrokerVersion(likely_release(apis, supported), apis, supported, finalized, epoch)
 
 
 async def describe_quorum(link: Link) -> model_cluster.Quorum:

@@ -41,15 +41,12 @@ async def describe_features(link: Link) -> ClusterFeatures:
     asked = await asyncio.gather(
         *(_of_broker(link, each) for each in registered.values()), *(of_controller(link, each) for each in apart)
     )
-    newest = max((each for each in asked if each[1] is not None), key=lambda each: _epoch(each[1]), default=None)
+    versions = [broker_version(response) for _, response in asked if response is not None]
+    newest = max(versions, key=lambda each: each.epoch, default=None)
     nodes = tuple(sorted((node for node, _ in asked), key=lambda node: (node.controller, node.id)))
     if newest is None:
         return ClusterFeatures({}, nodes)
-    return ClusterFeatures(broker_version(newest[1]).finalized_features, nodes, _epoch(newest[1]))
-
-
-def _epoch(response: Any) -> int:
-    return int(getattr(response, "finalized_features_epoch", -1))
+    return ClusterFeatures(newest.finalized_features, nodes, newest.epoch)
 
 
 async def _controllers(link: Link) -> list[VoterEndpoint]:

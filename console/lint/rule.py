@@ -16,6 +16,7 @@ from console.model.certificates import Certificate
 from console.model.changes import OwnTarget, Target
 from console.model.cluster import Broker, ClusterFeatures, NodeFeatures, Topic
 from console.model.failure import Failure
+from console.model.feature_levels import newest_levels
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
@@ -147,12 +148,7 @@ class Seen(Struct, frozen=True, dict=True):
             for broker in self.brokers
         ]
         nodes += [node for node in known.nodes if node.controller] if known is not None else []
-        finalized: dict[str, int] = {}
-        for version in versions.values():
-            # A broker may get a new level later than the others, so take the highest.
-            for name, level in version.finalized_features.items():
-                finalized[name] = max(level, finalized.get(name, 0))
-        return ClusterFeatures(finalized, tuple(nodes))
+        return ClusterFeatures(newest_levels(versions.values()), tuple(nodes))
 
     @cached_property
     def sets(self) -> Sequence[tuple[config.ConfigSet, list[Topic]]]:

@@ -173,6 +173,8 @@ class BrokerVersion(Struct, frozen=True):
     """API key -> (lowest, highest version)."""
     supported_features: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     finalized_features: Mapping[str, int] = field(default_factory=dict)
+    epoch: int = -1
+    """The epoch of the finalized features; -1 if the broker has none."""
 
 
 class QuorumReplica(Struct, frozen=True):

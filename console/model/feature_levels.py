@@ -7,10 +7,12 @@ level is described here, with its KIP. Loaded on first use.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from console.model.cluster import BrokerVersion
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
@@ -122,3 +124,15 @@ def why_no_way_back(feature: str, old: int, new: int) -> str:
         return ""
     name = level_name(feature, changed[-1])
     return f"level {changed[-1]}{f' ({name})' if name else ''} changed the format of the metadata log"
+
+
+def newest_levels(versions: Iterable[BrokerVersion]) -> dict[str, int]:
+    """Return feature -> its finalized level, by the brokers with the newest epoch: others may not know of a change yet.
+    The highest level counts of brokers with the same epoch.
+    """
+    every = [*versions]
+    newest = max((each.epoch for each in every), default=-1)
+    levels: dict[str, int] = {}
+    for name, level in (pair for one in every if one.epoch == newest for pair in one.finalized_features.items()):
+        levels[name] = max(level, levels.get(name, 0))
+    return levels

@@ -45,7 +45,7 @@ PACES: Mapping[Part, Paces] = {
     Part.SILENCE: Paces(triage=0.6, within=SHORT_SECONDS),
     Part.QUORUM: Paces(2.0, 10.0, 2.0, within=SHORT_SECONDS),
     Part.TOPICS: Paces(2.0, 10.0, 2.0),
-    Part.VERSIONS: Paces(screen=10.0, triage=30.0, after=_LATER, within=SHORT_SECONDS),
+    Part.VERSIONS: Paces(30.0, 10.0, 30.0, after=_LATER, within=SHORT_SECONDS),
     Part.GROUPS: Paces(5.0, 10.0, 2.0),
     Part.LAGS: Paces(triage=2.5, after=(Part.GROUPS,)),
     Part.REASSIGNMENTS: Paces(triage=10.0),

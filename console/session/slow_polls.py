@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from bisect import bisect_left, bisect_right
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -401,6 +401,10 @@ class SlowPolls:
         self.facts = replace(self.facts, newest={**kept, **records})
 
     # -- certificates --------------------------------------------------------------------------------------------------
+
+    def forget_certificates(self, brokers: Collection[int]) -> None:
+        """Read the certificates of these brokers again soon: a broker may come back with another one."""
+        self._shown_at = {each: at for each, at in self._shown_at.items() if each.broker not in brokers}
 
     async def _read_certificates(self) -> None:
         """Read the certificates of listeners that were not read within the last hour."""

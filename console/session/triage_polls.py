@@ -260,7 +260,8 @@ class Poller(Scheduler):
         if not silence.brokers:
             self._limit = min(FIRST_ANSWER_SECONDS, max(ANSWER_SECONDS, USUAL_TIMES * took))
         was_lost, self._lost = self._lost is not None, None
-        if self._silence.brokers - silence.brokers:
+        if back := self._silence.brokers - silence.brokers:
+            self._slow.forget_certificates(back)
             await self._session.read_cluster()  # a broker answers again, or was fenced and is no longer probed
         fell_silent = silence.brokers - self._silence.brokers
         if was_lost or fell_silent or silence[:-1] != self._silence[:-1]:

@@ -23,6 +23,7 @@ from console.model.acl import acl_differences
 from console.model.cluster import Broker, Group, GroupLag, Partition, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.differing import differing
+from console.model.feature_levels import newest_levels
 from console.model.lag_trend import Standing
 from console.model.numbers import commas
 from console.model.parts import Part
@@ -85,7 +86,7 @@ class Kind(StrEnum):
         "feature",
         About(
             _NODES,
-            Part.FEATURES,
+            Part.VERSIONS,
             value="level {}".format,
             by_requests=True,
             no_way_back="`set feature` finalizes another level",
@@ -267,9 +268,9 @@ def identity_differences(was: Broker, now: Broker) -> Iterator[Difference]:
 
 
 def _feature_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    if old.features is None or new.features is None:
+    if not old.versions or not new.versions:
         return
-    before, after = old.features.finalized, new.features.finalized
+    before, after = (newest_levels(each.versions.values()) for each in (old, new))
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
             place = Place(Kind.FEATURE, changes.FeatureTarget(name))
@@ -608,14 +609,14 @@ _FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
     Part.TOKENS: _token_differences,
     Part.GROUPS: _groups_differences,
     Part.SCHEMAS: _schema_differences,
-    Part.FEATURES: _feature_differences,
+    Part.VERSIONS: _feature_differences,
     Part.CONNECT: _connect_differences,
 }
 """Functions that find the differences of a part that both snapshots have. Configs have a time for each resource
 instead.
 """
 _BY_CLIENTS = {
-    part: _FIND[part] for part in (Part.QUOTAS, Part.ACLS, Part.SCRAM, Part.FEATURES, Part.QUORUM, Part.SCHEMAS)
+    part: _FIND[part] for part in (Part.QUOTAS, Part.ACLS, Part.SCRAM, Part.VERSIONS, Part.QUORUM, Part.SCHEMAS)
 } | {Part.TOPICS: _whole_topics_differences}
 
 

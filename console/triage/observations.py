@@ -9,15 +9,17 @@ from typing import NamedTuple, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from console.model.cluster import Topic
+from console.model.cluster import Topic, partition_in
 from console.model.disk_trend import DirSample, sampled
 from console.model.observed_logs import Place
 from console.model.parts import Part
 from console.model.quorum import leaders_clock
 from console.triage import symptoms
 from console.triage.answer_times import Late, Took, late_after, took_after
+from console.triage.filled import Looks, looks_after
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
+from console.triage.registrations import Unregistered, unregistered_after
 from console.triage.remembered import remembered
 from console.triage.standing import Standing, standing_after
 from console.triage.tiers import Tier, tiers_after
@@ -95,6 +97,8 @@ class Observations(Struct, frozen=True):
     """Symptom -> its intervals, the earliest first."""
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
     """Broker and directory -> its samples, the earliest first."""
+    looks: Looks | None = None
+    """Former readings of all log directories; None before the first."""
     epochs: tuple[Epoch, ...] = ()
     """The epochs of the quorum, the earliest first. A failover may use several epochs, and polls see only few of
     them."""
@@ -108,6 +112,10 @@ class Observations(Struct, frozen=True):
     """The findings of lint's rules."""
     handed_over: Mapping[int, HandedOver] = field(default_factory=dict)
     """Broker -> its last orderly stop."""
+    left: Mapping[int, tuple[datetime, ...]] = field(default_factory=dict)
+    """Broker -> the times at which replicas of it left ISRs, the earliest first."""
+    unregistered: Mapping[int, Unregistered] = field(default_factory=dict)
+    """The brokers that were seen and are not registered any more."""
     tiers: Mapping[Place, Tier] = field(default_factory=dict)
     """The progress of the copies to remote storage."""
     took: Mapping[int, Took] = field(default_factory=dict)
@@ -270,11 +278,19 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         observations,
         last=poll,
         dirs=_with_dirs(observations.dirs, poll),
+        looks=looks_after(observations.looks, poll.snapshot.log_dirs, poll.at),
         epochs=_epochs(observations, poll),
         past=past_after(observations.past, observations.last, poll),
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
         standing=standing_after(observations.standing, observations.last, poll),
         handed_over=_handed_over(observations, poll),
+        unregistered=unregistered_after(
+            observations.unregistered,
+            observations.last.snapshot.cluster,
+            poll.snapshot.cluster,
+            observations.last.silent,
+            poll.at,
+        ),
         took=took,
         late=late_after(observations.late, took) if took is not observations.took else observations.late,
         tiers=tiers_after(observations.tiers, observations.last.snapshot.tiered, poll.snapshot.tiered, poll.at)
@@ -293,7 +309,7 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         settled = {key: symptom for key, symptom in now.items() if key[0] != symptoms.LAG_GROWS}
         now = _same_as(observations.seen, settled)
         intervals = _intervals(observations, now, poll.at)
-    return replace(known, seen=now, intervals=intervals)
+    return replace(known, seen=now, intervals=intervals, left=_left(observations, now, poll))
 
 
 def _same_as(
@@ -462,6 +478,27 @@ def _failed(observations: Observations, broker: int, at: datetime) -> bool:
         return True
     described = observations.last.snapshot.read_at.get(Part.TOPICS)
     return since is None or at - since > QUICK or (described is not None and described >= since + PROVED)
+
+
+def _left(
+    observations: Observations, now: Mapping[symptoms.Key, symptoms.Symptom], poll: symptoms.Poll
+) -> Mapping[int, tuple[datetime, ...]]:
+    """Return broker -> the times of the polls at which replicas of it had left ISRs, of the last 30 minutes (`KEPT`).
+    Replicas that reassignments add were in none.
+    """
+    known, topics = observations.left, observations.last.snapshot.topics
+    if now is not observations.seen and poll.snapshot.topics is not topics:
+        found: set[int] = set()
+        for each in _by_name(now).get(symptoms.UNDER_REPLICATED, ()):
+            if (each.name, each.subject) not in observations.seen and not found.issuperset(each.brokers):
+                was = partition_in(topics.get(each.subject.topic or ""), each.subject.partition or 0)
+                found.update(set(each.brokers).intersection(was.isr if was is not None else ()))
+        new = {broker: (*known.get(broker, ()), poll.at)[-MOST_INTERVALS:] for broker in found}
+        known = {**known, **new} if new else known
+    if all(mine[0] > poll.at - KEPT for mine in known.values()):
+        return known
+    kept = {broker: tuple(at for at in mine if at > poll.at - KEPT) for broker, mine in known.items()}
+    return {broker: mine for broker, mine in kept.items() if mine}
 
 
 def _planned(observations: Observations) -> Iterator[datetime]:

@@ -26,7 +26,17 @@ if TYPE_CHECKING:
 
 STANDING = tuple(rule for rule in RULES if rule.stands_after is not None)
 """The rules whose findings are causes of a verdict."""
-ARISING = tuple(BY_NAME[name] for name in ("cleaner-off", "leaders-uneven", "one-rack", "single-replica", "voters-few"))
+_ARISING = (
+    "cleaner-off",
+    "compaction-never",
+    "leaders-uneven",
+    "one-rack",
+    "rack-missing",
+    "segments-tiny",
+    "single-replica",
+    "voters-few",
+)
+ARISING = tuple(BY_NAME[name] for name in _ARISING)
 """The rules whose findings are possible causes if they arose while kac watched: clusters live with others for years."""
 CHOSEN, ENDS = frozenset({"one-rack", "single-replica"}), timedelta(hours=1)
 """The rules of `ARISING` whose findings a client may have chosen, and the time after which these are no causes."""

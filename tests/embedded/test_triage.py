@@ -31,7 +31,7 @@ from console.embedded.spec import ClusterSpec, SaslSpec
 from console.flight import anonymous, flight_reader, flight_writer, pseudonyms
 from console.flight.answer import HANDSHAKE, Answer, Header
 from console.model.certificates import Listener
-from console.model.changes import MoveTarget
+from console.model.changes import FeatureTarget, MoveTarget
 from console.model.cluster import GroupLag, PartitionLag
 from console.model.config import topic_resource
 from console.model.lag_trend import trend_after
@@ -485,6 +485,9 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
                 hand.seconds += slow_polls.CERTIFICATES_AGAIN
                 await read()
                 assert sorted(asked.listeners[2]) == sorted([port, brokers[1].port])
+                polls.forget_certificates({brokers[0].id})  # it answers again
+                await read()
+                assert asked.listeners[3:] == [[port]]
 
 
 class _Elsewhere:
@@ -573,3 +576,21 @@ async def test_who_moved_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
             key = MoveTarget("orders", 0), "", "1,3"
             await it.until(lambda _: key in it.facts.authors, "who moved it")
             assert it.facts.authors[key].number == 1
+
+
+async def test_a_lower_level_of_a_feature_is_a_change(
+    watched_cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Triage reads the levels of features with the brokers' versions."""
+    paces.poll_often(monkeypatch, 0.2, Part.VERSIONS)
+    addresses = watched_cluster.call(lambda running: running.addresses)
+    assert watched_cluster.call(lambda running: running.state.features["group.version"]) == 1
+    async with watching(bootstrap(addresses.values())) as it:
+        await it.until(lambda _: bool(it.observations and it.observations.last.snapshot.versions), "versions")
+        watched_cluster.call(lambda running: running.state.set_feature("group.version", 0))
+
+        def changes() -> list[tuple[object, str | None, str | None]]:
+            judged = it.observations.past.judged if it.observations is not None else ()
+            return [(each.place.about, each.was, each.became) for each in judged]
+
+        await it.until(lambda _: changes() == [(FeatureTarget("group.version"), "1", None)], "the change")

@@ -610,12 +610,18 @@ def test_no_retention_applies_to_an_empty_cleanup_policy() -> None:
 def test_every_cause_has_a_case() -> None:
     told = {
         "access-denied",
+        "broker-denies",  # test_triage_denied.py
         "reassignment-running",
         "groups-without-members",
         "offsets-ahead",
         "transaction-open",
         "access-changed",
         "broker-cut-off",  # test_triage_restarts.py
+        "restarts-overlap",  # test_triage_restarts.py
+        "brokers-killed",
+        "isr-flaps",  # test_triage_replication.py
+        "certificate-of-another-authority",
+        "broker-unregistered",  # test_triage_registrations.py
         # Causes from controllers alone: test_triage_controllers.py.
         "broker-stopped",
         "brokers-stopped",
@@ -635,6 +641,7 @@ def test_every_cause_has_a_case() -> None:
         "broker-slow",
         "leader-not-read",
         "remote-copy-stands",  # test_triage_tiers.py
+        "remote-copy-off",
         # Rules of lint: test_triage_standing.py.
         *({rule.name for rule in STANDING} - {"coordinator-unavailable"}),
         *(rule.name for rule in ARISING),

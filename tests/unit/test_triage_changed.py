@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from console.model import codes
 from console.model.changes import FeatureTarget, GroupOffsetTarget, MoveTarget, ScramUser, TopicTarget, VoterTarget
 from console.model.cluster import (
-    ClusterFeatures,
+    BrokerVersion,
     Group,
     GroupLag,
     GroupMember,
@@ -38,6 +38,7 @@ from console.model.codes import (
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, own_source, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.observed_logs import LogOffsets
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
 from console.model.severity import Certainty, Severity
@@ -576,6 +577,25 @@ def test_a_limit_of_connections_holds_back_members_that_come_back(
 
 
 @pytest.mark.parametrize(
+    ("key", "was", "now", "is_named"),
+    [
+        ("num.io.threads", "8", "1", True),
+        ("num.io.threads", "8", "6", False),
+        ("num.io.threads", "1", "8", False),
+        ("num.network.threads", "3", "1", True),
+        ("listener.name.external.num.network.threads", "6", "2", True),
+    ],
+)
+def test_few_threads_of_a_broker_hold_back_readers(key: str, was: str, now: str, *, is_named: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lags = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick)
+        return of_brokers(now if tick >= WHEN else was, key=key)(lags(snapshot, tick), tick)
+
+    titles = [claim.title for claim in verdict_of(change, 20)]
+    assert any(f"broker 1: {key} changed right before" in each for each in titles) is is_named, titles
+
+
+@pytest.mark.parametrize(
     ("feature", "was", "now", "type_", "is_named"),
     [
         ("group.version", "1", "0", "consumer", True),
@@ -590,10 +610,13 @@ def test_a_lower_level_of_a_feature_stops_groups_that_need_it(
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         lagging = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick, members=tick < WHEN)(snapshot, tick)
         groups = {name: replace(each, type=type_) for name, each in lagging.groups.items()}
-        level = {feature: int(now if tick >= WHEN else was)}
-        features = ClusterFeatures(level, ())
+        late = 3  # broker 1 learns of the change later, and answers with its former epoch until then
+        versions = {
+            n: BrokerVersion("4.3", {}, {}, {feature: int(now if is_new else was)}, 20 + is_new)
+            for n, is_new in ((1, tick >= WHEN + late), (2, tick >= WHEN))
+        }
         at = START + tick * TICK
-        return replace(lagging, groups=groups, features=features, read_at={**lagging.read_at, "features": at})
+        return replace(lagging, groups=groups, versions=versions, read_at={**lagging.read_at, Part.VERSIONS: at})
 
     def with_times(snapshot: Snapshot, tick: int) -> Snapshot:
         known = change(snapshot, tick)

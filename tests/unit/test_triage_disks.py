@@ -4,7 +4,7 @@ is no disk.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -15,13 +15,17 @@ from kio.static.primitive import i32Timedelta, i64
 from msgspec.structs import replace
 
 from console.admin.cluster import dir_answers, is_disk, log_dirs
-from console.model.cluster import Broker, LogDir, ReplicaSize, ReplicaSizes
+from console.model.cluster import Broker, LogDir, Reassignment, ReplicaSize, ReplicaSizes
+from console.model.codes import ConfigSource
+from console.model.config import topic_resource
 from console.model.disk_trend import DirSample, growth
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
+from console.plan.edits import CancelMove
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
-from tests.unit.test_triage import START, TICK, healthy, watched
+from tests.support.samples import config_set
+from tests.unit.test_triage import START, TICK, each_of_orders, healthy, watched
 
 GB = 1_000_000_000
 
@@ -85,7 +89,7 @@ def test_one_file_system_is_one_row(
     found = filled(dirs, hosts=hosts)
     assert len(found) == rows
     if rows == 1:
-        assert found[0].title.endswith(("one file system, fills up", "one file system, fill up"))
+        assert found[0].title.endswith(tuple(f"one file system, fill{s}: mostly topic orders" for s in ("s up", " up")))
         assert (found[0].subject.broker, found[0].subject.dir) == (1, "/a")
 
 
@@ -125,7 +129,7 @@ def test_a_large_disk_that_is_nearly_full_and_rests_is_a_warning(
 ) -> None:
     (claim,) = filled({(2, "/a"): (4_000 * GB, usable)}, grows=grows)
     assert (claim.severity, claim.certainty) == (severity, Certainty.CERTAIN)
-    assert claim.title == f"broker 2: {words}"
+    assert claim.title == f"broker 2: {words}: mostly topic orders"
 
 
 @pytest.mark.parametrize(
@@ -174,3 +178,90 @@ def test_what_is_no_disk_is_not_among_the_directories(path: str) -> None:
 def test_every_path_of_a_file_system_is_a_disk(text: str) -> None:
     assert is_disk(f"/{text}")
     assert is_disk(f"C:\\{text}")
+
+
+def filled_by(
+    sizes: Callable[[int], Mapping[str, int]],
+    *,
+    configs: Mapping[str, str] | None = None,
+    moves: tuple[Reassignment, ...] = (),
+    isr: tuple[int, ...] = (1, 2, 3),
+    usable: int = 4 * GB,
+) -> Claim:
+    """Return the claim about the disk of broker 2, which has 100 GB.
+
+    Args:
+        sizes: tick -> topic -> bytes.
+        configs: of topic debug.
+        moves: the running moves.
+        isr: of orders/0.
+        usable: the free bytes at first.
+    """
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        now, first = sizes(tick), sizes(0)
+        replicas = ReplicaSizes([ReplicaSize(name, 0, size, 0, False) for name, size in now.items()])
+        left = usable - sum(now.values()) + sum(first.values())
+        known = {topic_resource("debug"): config_set(configs, ConfigSource(1))} if configs is not None else {}
+        known_dirs = {**snapshot.log_dirs, 2: (LogDir("/data", replicas, 100 * GB, left),)}
+        changed = replace(snapshot, log_dirs=known_dirs, configs=known, reassignments=moves)
+        return each_of_orders(changed, lambda each: each if each.number else each._replace(isr=isr))
+
+    verdict = diagnose(watched(change, before=change(healthy(), 0)))
+    (found,) = (each.claim for each in verdict.causes if each.claim.cause == "disk-filling")
+    return found
+
+
+UNLIMITED = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+
+
+@pytest.mark.parametrize(
+    ("configs", "why"),
+    [
+        (UNLIMITED, "no limit: its retention.ms and retention.bytes are -1"),
+        ({**UNLIMITED, "retention.ms": "600000"}, "its retention.ms is 600,000, its retention.bytes -1"),
+        ({"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1.0"}, "its cleanup.policy is compact"),
+        ({"cleanup.policy": ""}, "its cleanup.policy is empty: nothing is deleted or compacted"),
+        (None, ""),
+    ],
+)
+def test_the_topic_that_fills_a_disk_is_named_with_its_limits(configs: Mapping[str, str] | None, why: str) -> None:
+    claim = filled_by(lambda tick: {"debug": 9_000_000 * tick, "orders": GB + 1_000_000 * tick}, configs=configs)
+    assert claim.title == "broker 2: /data fills up: mostly topic debug"
+    facts = [each.fact for each in claim.evidence]
+    assert "debug grew by 90 % of the bytes that were used up" in facts
+    assert any(each.startswith(f"debug: {why}") for each in facts) is bool(why)
+    assert claim.next[0].text.startswith("limit topic debug")
+
+
+def test_a_disk_that_does_not_grow_has_the_topic_with_most_bytes() -> None:
+    claim = filled_by(lambda _: {"debug": 8 * GB, "orders": GB})
+    assert "debug has 89 % of the bytes of Kafka's logs there" in [each.fact for each in claim.evidence]
+
+
+def test_many_topics_that_grow_alike_are_not_named() -> None:
+    claim = filled_by(lambda tick: {f"t{n}": 3_000_000 * tick for n in range(5)})
+    assert claim.title == "broker 2: /data fills up"
+    assert claim.next[0].text.startswith("find what grows")
+
+
+@pytest.mark.parametrize(("isr", "is_clean"), [((1, 3), True), ((2,), False)])
+@pytest.mark.parametrize("adding", [(2,), (3,)])
+def test_a_disk_that_a_move_fills_gets_no_other_move(
+    adding: tuple[int, ...], isr: tuple[int, ...], *, is_clean: bool
+) -> None:
+    """A drain of the broker would copy still more, and be stopped by the same disk."""
+    move = Reassignment("orders", 0, (1, 2, 3), adding, ())
+    claim = filled_by(lambda tick: {"orders": 20_000_000 * tick, "debug": GB}, moves=(move,), isr=isr)
+    texts = [each.text for each in claim.next]
+    is_filled = adding == (2,)
+    assert ("replicas of orders that a reassignment brings" in claim.title) is is_filled
+    edits = [edit for each in claim.next for edit in each.edits]
+    assert edits == ([CancelMove("orders", 0)] if is_filled and is_clean else [])
+    assert any("throttle" in each for each in texts) is is_filled
+    assert any("drain" in each or "move replicas" in each or "add a disk" in each for each in texts) is not is_filled
+
+
+def test_what_other_programs_write_is_no_reason_to_move_replicas() -> None:
+    (claim,) = filled({(2, "/a"): FULL}, other=20_000_000)
+    assert not any(each.command or "drain" in each.text or "move replicas" in each.text for each in claim.next)

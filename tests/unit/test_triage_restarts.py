@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.model.cluster import LogDir, QuorumReplica, ReplicaSize, ReplicaSizes
-from console.model.config import topic_resource
+from console.model.codes import STATIC_BROKER_CONFIG
+from console.model.config import broker_resource, topic_resource
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage.diagnosis import Verdict, diagnose
@@ -174,7 +175,8 @@ def test_a_broker_that_was_silent_before_its_leaders_moved_is_down(silent_for: i
 
 def test_a_broker_that_stays_away_is_a_warning_after_ten_minutes() -> None:
     watch = Watch()
-    assert all(each.is_calm for each in watch.poll(600, fenced=3))
+    before = watch.poll(600, fenced=3)
+    assert all(each.causes[0].claim.is_guess for each in before if not each.is_calm)
     cause, severity, title = only(watch.poll(2, fenced=3)[-1])
     assert (cause, severity) == ("broker-restarting", "warning")
     assert title == f"{STOPPED}, and it did not come back{FEWER} is back"
@@ -280,24 +282,56 @@ def test_leaders_that_are_elsewhere_after_a_restart_are_elected_by_the_brokers_t
 
 
 @pytest.mark.parametrize(
-    ("others", "seconds", "is_long"), [((1, 2), 58, False), ((1, 2), 70, True), ((1,), 70, False), ((), 70, False)]
+    ("others", "took", "seconds", "is_long"),
+    [
+        ((1, 2), 10, 58, False),
+        ((1, 2), 10, 70, True),
+        ((1, 2), 20, 70, False),
+        ((1,), 20, 70, False),
+        ((1,), 20, 90, True),
+        ((), 0, 58, False),
+        ((), 0, 70, True),
+    ],
 )
 def test_a_restart_that_takes_far_longer_than_others_of_the_same_roll(
-    others: tuple[int, ...], seconds: int, *, is_long: bool
+    others: tuple[int, ...], took: int, seconds: int, *, is_long: bool
 ) -> None:
-    """Brokers are away for 10 s each, the last one for longer; its file may have a line that it refuses."""
+    """Brokers are away for a while each, the last one for longer; its file may have a line that it refuses."""
     watch = Watch()
     for broker in others:
         watch.poll(2, behind=broker)
-        watch.poll(8, fenced=broker)
+        watch.poll(took - 2, fenced=broker)
         watch.poll(5)
     watch.poll(2, behind=3)
     last = watch.poll(seconds, fenced=3)[-1]
     name, severity, title = only(last)
     assert (name, severity) == ("broker-restarting", "warning" if is_long else "info")
-    assert ("s ago; brokers 1, 2 took 10 s at most" in title) is is_long
-    assert last.causes[0].claim.is_guess is is_long
+    assert ("and is not back after more than 1 min" in title) is is_long
+    assert (f"broker{'s' * (len(others) > 1)} {', '.join(map(str, others))} took {took} s" in title) is (
+        is_long and bool(others)
+    )
+    claim = last.causes[0].claim
+    assert claim.is_guess is is_long
+    assert ("line of its file" in claim.next[0].text) is is_long
     assert watch.poll(5)[-1].is_calm
+
+
+def test_a_long_restart_shows_what_changed_in_the_files_of_other_brokers() -> None:
+    """All brokers get the same new file, and one of them does not start with it."""
+    file = {broker_resource(1): config("num.io.threads", "8", STATIC_BROKER_CONFIG)}
+    watch = Watch(replace(healthy(), configs=file))
+    watch.poll(10, fenced=1)
+    watch.base = replace(watch.base, configs={broker_resource(1): config("num.io.threads", "2", STATIC_BROKER_CONFIG)})
+    watch.poll(5)
+    (mine,) = (each.claim for each in watch.poll(70, fenced=3)[-1].causes if each.claim.subject.broker == 3)
+    assert [each.fact for each in mine.evidence][-1] == "broker 1 came back with another num.io.threads"
+
+
+@pytest.mark.parametrize("seconds", [61, 130])
+def test_the_row_of_a_long_restart_keeps_its_text(seconds: int) -> None:
+    watch = Watch()
+    titles = {only(each)[2] for each in watch.poll(seconds + 30, fenced=3)[seconds:]}
+    assert len(titles) == 1
 
 
 @pytest.mark.parametrize(
@@ -387,3 +421,69 @@ def test_a_crash_is_no_way_to_the_controllers_that_is_cut() -> None:
     watch = QuorumWatch(STOPS)
     watch.poll(9, silent=3)
     assert only(watch.poll(5, fenced=3)[-1])[0] == "broker-down"
+
+
+# -- restarts of several brokers ---------------------------------------------------------------------------------------
+
+OVERLAP, KILLED = ("restarts-overlap", Subject()), ("brokers-killed", Subject())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "first_is_back", "is_named"), [("2", False, True), ("1", False, False), ("2", True, False)]
+)
+def test_two_brokers_that_are_stopped_at_once_are_one_trouble(
+    wanted: str, *, first_is_back: bool, is_named: bool
+) -> None:
+    """Partitions have three replicas; one that is stopped alone leaves two in sync."""
+    configs = {topic_resource("orders"): config("min.insync.replicas", wanted, TOPIC_CONFIG)}
+    well = replace(healthy(), configs=configs)
+    watch = Watch(well)
+    watch.poll(8, fenced=1)
+    watch.base = well if first_is_back else without_broker(well, [1])
+    if first_is_back:
+        watch.poll(3)
+    verdict = watch.poll(5, fenced=3)[-1]
+    assert (OVERLAP in named(verdict)) is is_named
+    if is_named:
+        (claim,) = (each.claim for each in verdict.causes)
+        assert claim.severity is Severity.HIGH
+        assert claim.title == (
+            "brokers 1 and 3 are stopped at the same time: broker 3 was stopped 8 s after broker 1, before that was in "
+            "sync again; 6 partitions below min ISR"
+        )
+        watch.base = well
+        assert OVERLAP not in named(watch.poll(2, fenced=3)[-1])
+
+
+def test_brokers_that_share_no_partition_may_be_stopped_at_once() -> None:
+    """As the brokers of one rack: each partition has one replica there."""
+    topic = healthy(6).topics["orders"]
+    apart = tuple(
+        each._replace(replicas=ids, isr=ids, leader=ids[0])
+        for each, ids in zip(topic.partitions, [(1, 2, 3), (3, 2, 4), (6, 4, 2)] * 4, strict=True)
+    )
+    well = replace(healthy(6), topics={"orders": replace(topic, partitions=apart)})
+    watch = Watch(replace(well, configs={topic_resource("orders"): config("min.insync.replicas", "3", TOPIC_CONFIG)}))
+    watch.poll(8, fenced=1)
+    watch.base = without_broker(watch.base, [1])
+    assert OVERLAP not in named(watch.poll(5, fenced=6)[-1])
+
+
+@pytest.mark.parametrize(("silent", "is_killed"), [(9, True), (0, False)])
+def test_brokers_that_go_one_after_the_other_without_a_handover(silent: int, *, is_killed: bool) -> None:
+    """One broker that fails is no rolling restart; two are, unless they handed their leaders over."""
+    watch = Watch()
+    for number, broker in enumerate((1, 2)):
+        watch.poll(silent, silent=broker)
+        watch.poll(5, fenced=broker)
+        found = watch.poll(10)[-1]
+        assert (KILLED in named(found)) is (is_killed and number == 1)
+    if is_killed:
+        (claim,) = (each.claim for each in found.causes if each.claim.cause == "brokers-killed")
+        assert claim.is_guess
+        assert claim.title.startswith("brokers 1, 2 went away one after the other without handing their leaders over")
+        file = config("controlled.shutdown.enable", "false", STATIC_BROKER_CONFIG)
+        watch.base = replace(watch.base, configs={broker_resource(each): file for each in (1, 2, 3)})
+        (claim,) = (each.claim for each in watch.poll(2)[-1].causes if each.claim.cause == "brokers-killed")
+        assert not claim.is_guess
+        assert KILLED not in named(watch.poll(600)[-1])

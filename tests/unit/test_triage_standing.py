@@ -15,7 +15,15 @@ from console.model import cluster
 from console.model.certificates import Certificate, Listener
 from console.model.changes import MoveTarget, TopicTarget
 from console.model.codes import ConfigSource
-from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
+from console.model.config import (
+    CLUSTER_DEFAULT,
+    ConfigEntry,
+    ConfigPlace,
+    ConfigSet,
+    Synonym,
+    broker_resource,
+    topic_resource,
+)
 from console.model.parts import Part
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
@@ -414,3 +422,37 @@ def test_a_voter_that_is_not_replaced_is_possible_trouble() -> None:
     fewer = replace(base, quorum=replace(base.quorum, voters=base.quorum.voters[:2]))
     assert [name for name, _ in arisen(seen(base, base, fewer, times=LASTING))] == ["voters-few"]
     assert arisen(seen(base, base, fewer, base, times=LASTING)) == []
+
+
+def test_a_broker_that_comes_back_without_its_rack_is_possible_trouble() -> None:
+    """Clusters in which some brokers never had a rack live with that."""
+    racks, lost = spread("a", "b", "c"), spread("a", "b", "c")
+    brokers = (*lost.cluster.brokers[:2], replace(lost.cluster.brokers[2], rack=None))
+    lost = replace(lost, cluster=replace(lost.cluster, brokers=brokers))
+    assert arisen(seen(racks, racks, lost, times=LASTING)) == [("rack-missing", Subject(broker=3, key="broker.rack"))]
+    assert arisen(seen(racks, racks, lost, racks, times=LASTING)) == []
+    assert arisen(seen(lost, times=LASTING)) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "usual", "value", "cause"),
+    [
+        ("segment.ms", "604800000", "1000", "segments-tiny"),
+        ("segment.ms", "604800000", "86400000", ""),
+        ("min.cleanable.dirty.ratio", "0.5", "1.0", "compaction-never"),
+        ("min.cleanable.dirty.ratio", "0.5", "0.9", ""),
+    ],
+)
+def test_what_a_recipe_for_compaction_left_behind_is_possible_trouble(
+    key: str, usual: str, value: str, cause: str
+) -> None:
+    def with_value(value: str) -> Snapshot:
+        entries = (
+            ConfigEntry(name, each, ConfigSource(1), synonyms=(Synonym(name, each, ConfigSource(1)),))
+            for name, each in ((key, value), ("cleanup.policy", "compact"))
+        )
+        return replace(healthy(), configs={topic_resource("orders"): ConfigSet(tuple(entries))})
+
+    before, now = with_value(usual), with_value(value)
+    assert [name for name, _ in arisen(seen(before, before, now, times=LASTING))] == ([cause] if cause else [])
+    assert arisen(seen(now, times=LASTING)) == []

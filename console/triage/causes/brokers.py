@@ -9,12 +9,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from console.model.changes import BrokerTarget
-from console.model.cluster import Partition, Topic, partition_in
-from console.model.config import broker_resource
+from console.model.cluster import Topic, partition_in
+from console.model.config import ConfigResource, broker_resource
 from console.model.elections import may_have_more
+from console.model.feature_levels import METADATA_VERSION, newest_levels
 from console.model.inheritance import values_of_brokers
-from console.model.numbers import first_few, plural, time_of_day
-from console.model.observers import not_in_sync
+from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
@@ -22,7 +22,7 @@ from console.triage import cause, symptoms
 from console.triage.answer_times import middle
 from console.triage.connection_limits import limits_set
 from console.triage.events import ADDRESS
-from console.triage.observations import FLAPS, UNHEARD, Interval, Observations, earliest
+from console.triage.observations import FLAPS, UNHEARD, Interval, Observations
 from console.triage.remembered import remembered
 from console.triage.restarts import Restart, hurt, restarting, undecided
 
@@ -51,7 +51,7 @@ _OF_BROKERS = frozenset(
 )
 
 
-def _follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]:
+def follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]:
     """Return the predictions for absent brokers: the symptoms of the brokers, of their replicas, and of the groups that
     they coordinate. alone: whether to leave out partitions that lack another broker too.
     """
@@ -134,7 +134,7 @@ def _rack_down(observations: Observations) -> Iterator[cause.Claim]:
             evidence=(
                 cause.Evidence(f"brokers {ids} are fenced, all of rack {rack}; other racks answer", "DescribeCluster"),
             ),
-            predicted=_follows(*brokers),
+            predicted=follows(*brokers),
             next=(
                 cause.Next(
                     f"look at the network between rack {rack} and the controllers"
@@ -154,6 +154,7 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
         severity = _of_restart(observations, broker, restart)
         longer = _longer_than(observations, broker, restart) if severity is Severity.INFO else ""
         emptied = _emptied(observations, broker, back) if back is not None else ""
+        files = _other_files(observations, broker) if longer else ""
         yield cause.Claim(
             cause="broker-restarting",
             subject=symptoms.Subject(broker=broker),
@@ -173,22 +174,23 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
                 else None,
                 cause.Evidence(f"it answers again since {time_of_day(back)}", "ApiVersions") if back else None,
                 cause.Evidence(emptied, "DescribeLogDirs, two looks") if emptied else None,
+                cause.Evidence(files, "DescribeConfigs") if files else None,
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=cause.given(
                 cause.Next(
                     "if no disk was replaced, look whether its volume is mounted, and whether another host runs with "
-                    f"its id: {_address(observations, broker)}"
+                    f"its id: {address(observations, broker)}"
                 )
                 if emptied
                 else None,
-                None
-                if back
-                else cause.Next(
-                    f"look at its log, and at what changed in its file: {_address(observations, broker)}"
-                    if longer
-                    else f"start it again if no one else does: {_address(observations, broker)}"
-                ),
+                cause.Next(
+                    "look at its log for why it ended, as an invalid line of its file, and whether it still "
+                    f"reads its logs: {address(observations, broker)}"
+                )
+                if longer
+                else None,
+                None if back else cause.Next(f"start it again if no one else does: {address(observations, broker)}"),
                 cause.Next(f"if it does not come back (outside the console: kac moves drain {broker})")
                 if _is_late(observations, restart) and broker not in _copies(observations)
                 else None,
@@ -228,23 +230,45 @@ def _emptied(observations: Observations, broker: int, back: datetime) -> str:
 
 
 LONGER, LONG = 4, timedelta(seconds=60)
-"""A broker restarts for too long if it is away for this many times the longest restart of others, and for this time at
-least."""
+"""A broker restarts for too long if it is away for this time at least, and for this many times the longest restart of
+others that were seen lately."""
+_STEPS = tuple(timedelta(minutes=each) for each in (1, 2, 5))
 
 
 def _longer_than(observations: Observations, broker: int, restart: Restart) -> str:
-    """Return a text that a broker is away for much longer than two or more others that were restarted lately; ``""`` if
-    it is not.
+    """Return a text that a broker is away for longer than most restarts take, and for much longer than those of others
+    that were restarted lately; ``""`` if it is not.
     """
     if restart.handed_over is None or restart.back is not None or _is_spare(observations, broker):
         return ""
     others = {id_: each.over - each.at for id_, each in observations.handed_over.items() if each.over and id_ != broker}
     away = observations.last.at - restart.handed_over
-    if len(others) < 2 or away <= max(LONG, LONGER * max(others.values())):
+    if away <= max(LONG, LONGER * max(others.values(), default=timedelta())):
         return ""
+    # The text stays for minutes, so that the row does not change with each poll.
+    minutes = max(each for each in _STEPS if each <= away) // timedelta(minutes=1)
+    text = f", and is not back after more than {minutes} min"
+    if not others:
+        return text
     ids = first_few([str(each) for each in sorted(others)])
     most = max(others.values()).total_seconds()
-    return f", {away.total_seconds():.0f} s ago; brokers {ids} took {most:.0f} s at most"
+    return f"{text}; broker{'s' if len(others) > 1 else ''} {ids} took {most:.0f} s{' at most' * (len(others) > 1)}"
+
+
+def _other_files(observations: Observations, broker: int) -> str:
+    """Return the lines that changed lately in the files of other brokers, which these read when they started, as text;
+    ``""`` if none did.
+    """
+    changed: dict[str, set[int]] = {}
+    for each in observations.past.judged:
+        about = each.place.about
+        if each.from_file and isinstance(about, ConfigResource) and about != broker_resource(broker):
+            changed.setdefault(each.place.key, set()).add(int(about.name))
+    if not changed:
+        return ""
+    ids = sorted(set().union(*changed.values()))
+    which = f"broker{'s' if len(ids) > 1 else ''} {first_few([str(each) for each in ids])}"
+    return f"{which} came back with another {first_few(sorted(changed))}"
 
 
 def _is_late(observations: Observations, restart: Restart) -> bool:
@@ -287,10 +311,10 @@ def _cut_off(observations: Observations) -> Iterator[cause.Claim]:
                 ),
                 *_controller_too(observations, broker),
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: whether it runs, its way to the controllers, and its "
+                    f"look at {address(observations, broker)}: whether it runs, its way to the controllers, and its "
                     "log for heartbeats that time out. Clients with old metadata may still write to it"
                 ),
             ),
@@ -303,6 +327,56 @@ def _lost_controllers(observations: Observations) -> frozenset[int]:
     return frozenset(lost & _away(observations))
 
 
+def _without_registration(observations: Observations) -> frozenset[int]:
+    """Return the brokers that have replicas and are not registered, as far as the cluster lists all registrations."""
+    cluster = observations.last.snapshot.cluster
+    return _away(observations).difference(each.id for each in cluster.brokers) if cluster.shows_fenced else frozenset()
+
+
+def _unregistered(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers with replicas that are not registered: nothing tells whether they run."""
+    snapshot = observations.last.snapshot
+    copies = _copies(observations)
+    for broker in sorted(_without_registration(observations)):
+        end = observations.unregistered.get(broker)
+        node = observations.past.nodes.get(broker)
+        where = f" ({node.broker.host}:{node.broker.port})" if node is not None else ""
+        held = _shares(snapshot.topics)[1][broker]
+        its = f"has {'a replica' if held == 1 else 'replicas'} of {plural(held, 'partition')}"
+        at = f"was unregistered at {time_of_day(end.at)}" if end is not None else "is not registered"
+        ran = end is not None and end.ran
+        yield cause.Claim(
+            cause="broker-unregistered",
+            subject=symptoms.Subject(broker=broker),
+            severity=Severity.CRITICAL,
+            certainty=Certainty.CERTAIN,
+            title=f"broker {broker} {at}" + (" while it ran" if ran else "") + f", and {its}",
+            since=end.at if end is not None else None,
+            evidence=cause.given(
+                cause.Evidence(f"the cluster lists no broker {broker}, fenced ones included", "DescribeCluster"),
+                cause.Evidence("it was listed as running, and answered, right before", "DescribeCluster, ApiVersions")
+                if ran
+                else None,
+            ),
+            predicted=follows(broker),
+            next=cause.given(
+                cause.Next(
+                    f"restart broker {broker}{where}: it registers only when it starts, and nothing tells it that it "
+                    "is out of the cluster"
+                )
+                if ran
+                else cause.Next(f"start broker {broker}{where} again, with its disk, if it was not meant to go"),
+                cause.Next(
+                    f"if it was taken out for good: stop it, and move its replicas (outside the console: kac moves "
+                    f"drain {broker})",
+                    f"drain broker {broker}",
+                )
+                if broker not in copies
+                else None,
+            ),
+        )
+
+
 def _down(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that are fenced, and those whose hosts refuse connections: a broker whose process ended is fenced
     only after its session times out.
@@ -310,21 +384,25 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
     away = _away(observations)
     absent = away | _refusing(observations)
     copies = _copies(observations)
-    for broker in sorted(absent - _leaving(observations) - _lost_controllers(observations)):
+    others = _leaving(observations) | _lost_controllers(observations) | _without_registration(observations)
+    for broker in sorted(absent - others):
         subject = symptoms.Subject(broker=broker)
         # `_flapping` reports flapping brokers: name one cause for each broker.
         if observations.times((symptoms.BROKER_GONE, subject)) >= FLAPS:
             continue
         refuses = broker in observations.last.refusing
         is_spare = _is_spare(observations, broker)
+        holds_up = _holds_up_level(observations, subject) if is_spare else ""
         only = _only_copies(copies.get(broker, ()), absent)
         lacks = f", and no broker that is up has all records of {first_few([each.name for each in only], 1)}"
         yield cause.Claim(
             cause="broker-down",
             subject=subject,
-            severity=_severity(observations, broker),
-            certainty=Certainty.CERTAIN if broker in away else Certainty.LIKELY,
-            title=f"broker {broker} is down" + (", and has no replicas" if is_spare else lacks if only else ""),
+            severity=Severity.WARNING if holds_up else _severity(observations, broker),
+            certainty=Certainty.POSSIBLE if holds_up else Certainty.CERTAIN if broker in away else Certainty.LIKELY,
+            title=f"broker {broker} is down"
+            + (", and has no replicas" if is_spare else lacks if only else "")
+            + ("; while it is registered, metadata.version may not be raised" if holds_up else ""),
             since=_since_away(observations, subject),
             times=max(1, observations.times((symptoms.BROKER_GONE, subject))),
             evidence=cause.given(
@@ -334,10 +412,26 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
                 else None,
                 *_controller_too(observations, broker),
                 *_why_only(only),
+                cause.Evidence(holds_up, "ApiVersions") if holds_up else None,
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=tuple(_steps(observations, broker, is_spare=is_spare, is_needed=broker in copies)),
         )
+
+
+def _holds_up_level(observations: Observations, subject: symptoms.Subject) -> str:
+    """Return a text that the metadata version is behind the running brokers, for a broker that is gone for longer than
+    a restart takes: the controllers ask the registrations of all brokers before they raise it. ``""`` if it is not
+    behind, or that is unknown.
+    """
+    since, versions = _since_away(observations, subject), observations.last.snapshot.versions
+    if not versions or (since is not None and observations.last.at - since < AWAY):
+        return ""
+    level = newest_levels(versions.values()).get(METADATA_VERSION, 0)
+    most = min(each.supported_features.get(METADATA_VERSION, (0, 0))[1] for each in versions.values())
+    if not 0 < level < most:
+        return ""
+    return f"{METADATA_VERSION} is {level}, and all running brokers support {most}; no API tells what a fenced one does"
 
 
 def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed: bool) -> Iterator[cause.Next]:
@@ -347,7 +441,7 @@ def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed
         is_needed: whether a partition without a leader may need the broker's records: then other brokers can't copy
             its replicas.
     """
-    where = f"{_address(observations, broker)}: its process, host, disk, network"
+    where = f"{address(observations, broker)}: its process, host, disk, network"
     if is_needed:
         yield cause.Next(f"start broker {broker} again, with its disk: look at {where}")
         return
@@ -455,7 +549,8 @@ def _host(observations: Observations, broker: int) -> str:
     return f"{found.host}:{found.port}" if found is not None else f"broker {broker}"
 
 
-def _address(observations: Observations, broker: int) -> str:
+def address(observations: Observations, broker: int) -> str:
+    """Return the host, the port and the rack of a broker; its name if it is not listed."""
     found = next((each for each in observations.last.snapshot.cluster.brokers if each.id == broker), None)
     if found is None:
         return f"broker {broker}"
@@ -472,36 +567,88 @@ def _controller_too(observations: Observations, broker: int) -> Iterator[cause.E
     yield cause.Evidence(f"node {broker} is a controller, too: {text}", "DescribeQuorum")
 
 
+SESSION, HEARTBEAT = "broker.session.timeout.ms", "broker.heartbeat.interval.ms"
+LEAST_SESSION, BEATS = 6_000, 3
+"""Milliseconds of a session, and heartbeats in it, below which controllers may fence brokers that run well."""
+
+
 def _flapping(observations: Observations) -> Iterator[cause.Claim]:
-    for subject, intervals in observations.intervals_of(symptoms.BROKER_GONE).items():
-        broker = subject.broker
-        if broker is None or len(intervals) < FLAPS:
-            continue
-        # Elect leaders only once the broker stays: each election moves clients, and the next absence moves them back.
-        still = (symptoms.BROKER_GONE, subject) in observations.seen
-        yield cause.Claim(
-            cause="broker-flapping",
-            subject=subject,
-            severity=_severity(observations, broker),
-            certainty=Certainty.CERTAIN,
-            title=f"broker {broker} goes down and up",
-            since=intervals[0].began,
-            times=len(intervals),
-            evidence=(
-                cause.Evidence(_rhythm(intervals), "DescribeCluster"),
-                cause.Evidence(_led(observations, broker), "Metadata"),
-            ),
-            predicted=_follows(broker),
-            next=cause.given(
-                cause.Next(
-                    f"look at {_address(observations, broker)}: if its process ends, at its log and at what kills it, "
-                    "as a limit of memory or a probe; if not, at garbage collection, disk and network"
-                ),
-                None
-                if still
-                else cause.Next("once it has been up for 5 minutes, elect leaders", f"elect preferred broker {broker}"),
-            ),
-        )
+    flaps = {
+        subject.broker: intervals
+        for subject, intervals in observations.intervals_of(symptoms.BROKER_GONE).items()
+        if subject.broker is not None and len(intervals) >= FLAPS
+    }
+    by_session: dict[str, dict[int, tuple[Interval, ...]]] = {}
+    for broker, intervals in flaps.items():
+        by_session.setdefault(_short_session(observations, broker), {})[broker] = intervals
+    for why, mine in by_session.items():
+        if why and len(mine) > 1:
+            yield _flapping_claim(observations, mine, why)
+        else:
+            yield from (_flapping_claim(observations, {broker: each}, why) for broker, each in mine.items())
+
+
+def _short_session(observations: Observations, broker: int) -> str:
+    """Return a text that the session of a broker that answers is short; ``""`` if it is not, or is unknown."""
+    snapshot = observations.last.snapshot
+    values = (values_of_brokers(snapshot, key).get(broker) or "" for key in (SESSION, HEARTBEAT))
+    session, beat = map(long_number, values)
+    if session is None or beat is None or session >= max(LEAST_SESSION, BEATS * beat):
+        return ""
+    # A broker whose process ends does not answer before it is fenced.
+    if observations.intervals.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker))):
+        return ""
+    return f"{SESSION} is {session:,}, and a heartbeat comes every {beat:,} ms"
+
+
+def _flapping_claim(observations: Observations, flaps: Mapping[int, tuple[Interval, ...]], why: str) -> cause.Claim:
+    """Return the claim about brokers that are fenced again and again. why: the reason that they have in common."""
+    brokers = sorted(flaps)
+    subjects = [symptoms.Subject(broker=each) for each in brokers]
+    # Elect leaders only once the broker stays: each election moves clients, and the next absence moves them back.
+    still = any((symptoms.BROKER_GONE, each) in observations.seen for each in subjects)
+    who, goes = (
+        (f"broker {brokers[0]}", "goes") if len(brokers) == 1 else (f"brokers {', '.join(map(str, brokers))}", "go")
+    )
+    is_ = "is" if len(brokers) == 1 else "are"
+    first = flaps[brokers[0]]
+    return cause.Claim(
+        cause="broker-flapping",
+        subject=subjects[0] if len(subjects) == 1 else symptoms.CLUSTER,
+        severity=_severity(observations, *brokers),
+        certainty=Certainty.CERTAIN,
+        title=f"{who} {is_} fenced again and again: {why}" if why else f"{who} {goes} down and up",
+        since=min(each[0].began for each in flaps.values()),
+        times=max(map(len, flaps.values())),
+        evidence=cause.given(
+            cause.Evidence(_rhythm(first), "DescribeCluster"),
+            cause.Evidence(
+                "it answered whenever it was asked: its process did not end. The controllers' own value counts",
+                "ApiVersions, DescribeConfigs",
+            )
+            if why
+            else None,
+            cause.Evidence(_led(observations, brokers[0]), "Metadata"),
+        ),
+        predicted=follows(*brokers),
+        next=cause.given(
+            cause.Next(
+                f"give the controllers' files Kafka's default, {SESSION}=9000 with {HEARTBEAT}=2000, and restart them: "
+                "one late heartbeat fences a broker now"
+            )
+            if why
+            else None,
+            cause.Next(
+                f"look at {address(observations, brokers[0])}: if its process ends, at its log and at what kills it, "
+                "as a limit of memory or a probe; if not, at garbage collection, disk and network"
+            )
+            if not why
+            else None,
+            None
+            if still or len(brokers) > 1
+            else cause.Next("once it has been up for 5 minutes, elect leaders", f"elect preferred broker {brokers[0]}"),
+        ),
+    )
 
 
 def _rhythm(intervals: tuple[Interval, ...]) -> str:
@@ -559,10 +706,10 @@ def _stutters(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(_rhythm(mine), "ApiVersions over time"),
                 cause.Evidence(_led(observations, broker), "Metadata"),
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: garbage collection, a disk that hangs, a limit of "
+                    f"look at {address(observations, broker)}: garbage collection, a disk that hangs, a limit of "
                     "processor time, the network to it"
                 ),
             ),
@@ -603,10 +750,10 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(f"broker {broker} is registered, and {how}", "ApiVersions"),
                 *_controller_too(observations, broker),
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: a stopped process, garbage collection, a hanging "
+                    f"look at {address(observations, broker)}: a stopped process, garbage collection, a hanging "
                     "disk, its limit of open files or threads, a full queue of new connections"
                 ),
             ),
@@ -635,7 +782,7 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
             predicted=cause.predict(*symptoms.OF_REPLICAS, brokers=frozenset({broker}), only=True),
             next=(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: its disk, its processors, garbage collection, and the "
+                    f"look at {address(observations, broker)}: its disk, its processors, garbage collection, and the "
                     "network to it: no API reports which of them is slow"
                 ),
             ),
@@ -665,7 +812,7 @@ def _closing(observations: Observations) -> Iterator[cause.Claim]:
                 ),
                 cause.Evidence(f"a limit of connections is set there: {set_}", "DescribeConfigs") if limits else None,
             ),
-            predicted=_follows(broker),
+            predicted=follows(broker),
             next=tuple(_limit_raised(observations, broker, [each.name for each in limits])),
         )
 
@@ -682,137 +829,17 @@ def _limit_raised(observations: Observations, broker: int, limits: list[str]) ->
         "look for a limit of connections: max.connections.per.ip, max.connections, max.connection.creation.rate. "
         f"A controller shows and takes the configs of broker {broker} ({tool} --describe)"
     )
-    yield cause.Next(f"else look at a proxy before {_address(observations, broker)}, and at the broker's log")
+    yield cause.Next(f"else look at a proxy before {address(observations, broker)}, and at the broker's log")
 
 
-def _not_there(observations: Observations) -> frozenset[int]:
+def not_there(observations: Observations) -> frozenset[int]:
     """Return the brokers whose replicas can't be in sync: they are away, silent, or restart."""
     silent = observations.last.silent - undecided(observations)
     return (_away(observations) | silent).union(restarting(observations))
 
 
-def _replication(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield followers that are up and answer, and whose replicas are the only ones out of sync."""
-    snapshot = observations.last.snapshot
-    added = frozenset((each.topic, each.partition, b) for each in snapshot.reassignments for b in each.adding)
-    pairs = _behind_alone(snapshot.topics, _not_there(observations), added)
-    for broker, (partitions, topics) in sorted(pairs.items()):
-        leaders = sorted({partition.leader for partition in partitions})
-        names = sorted(topics)
-        from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
-        mine = [s for s in observations.of(symptoms.UNDER_REPLICATED) if s.brokers == (broker,)]
-        since = earliest(map(observations.since, mine))
-        # A follower may be missing for a moment while the leader moves.
-        is_brief = since is not None and observations.last.at - since < LASTS
-        yield cause.Claim(
-            cause="replication-broken",
-            subject=symptoms.Subject(broker=broker),
-            severity=Severity.INFO if is_brief else Severity.HIGH,
-            certainty=Certainty.LIKELY,
-            title=f"broker {broker} is out of the ISR of {plural(len(partitions), 'partition')}",
-            since=since,
-            times=_times_out(observations, topics),
-            evidence=cause.given(
-                cause.Evidence(f"broker {broker} answers, and is missing in the ISR of {first_few(names)}", "Metadata"),
-                cause.Evidence(
-                    f"led by {from_}, {'which answers' if len(leaders) == 1 else 'which answer'} too", "Metadata"
-                ),
-            ),
-            predicted=_follows(broker, alone=True),
-            next=(
-                cause.Next(f"look at the network from {_address(observations, broker)} to {from_}, and at its disk"),
-            ),
-        )
-
-
-@remembered
-def _behind_alone(
-    topics: Mapping[str, Topic], away: frozenset[int], added: frozenset[tuple[str, int, int]]
-) -> dict[int, tuple[list[Partition], set[str]]]:
-    """Return running broker -> the partitions, and their topics, in whose ISRs only it is missing. added: replicas
-    (topic, partition, broker) that reassignments add, which join the ISR once they are copied.
-    """
-    found: dict[int, tuple[list[Partition], set[str]]] = {}
-    lonely = _lonely(topics, away)
-    for topic, partition in symptoms.out_of_sync(topics):
-        if partition.leader < 0 or partition.leader in lonely:
-            continue
-        missing = [broker for broker in not_in_sync(partition) if (topic, partition.number, broker) not in added]
-        if len(missing) == 1 and missing[0] not in away and missing[0] not in partition.offline:
-            partitions, names = found.setdefault(missing[0], ([], set()))
-            partitions.append(partition)
-            names.add(topic)
-    return found
-
-
-@remembered
-def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list[symptoms.Subject]]:
-    """Return leader -> partitions, for leaders that answer and are alone in the ISRs of several partitions although
-    more than one follower is up. Followers of idle partitions stay in sync (Partition.isFollowerOutOfSync), so these
-    prove nothing; a leader that still has a follower with new records is excluded.
-    """
-    alone: dict[int, list[symptoms.Subject]] = {}
-    followers: dict[int, set[int]] = {}
-    followed = set(away)
-    for topic, partition in symptoms.out_of_sync(topics):
-        leader, isr = partition.leader, partition.isr
-        up = set(partition.replicas) - set(partition.observers) - {leader} - away
-        if leader < 0 or not up or up <= set(isr):
-            continue
-        if isr != (leader,):
-            followed.add(leader)
-            continue
-        alone.setdefault(leader, []).append(symptoms.Subject(topic=topic, partition=partition.number))
-        followers.setdefault(leader, set()).update(up)
-    return {
-        leader: places
-        for leader, places in alone.items()
-        if leader not in followed and len(places) > 1 and len(followers[leader]) > 1
-    }
-
-
-def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield leaders without fetching followers: the listener for other brokers, the network, or a disk that hangs."""
-    for broker, places in sorted(_lonely(observations.last.snapshot.topics, _not_there(observations)).items()):
-        yield cause.Claim(
-            cause="replication-broken",
-            subject=symptoms.Subject(broker=broker),
-            severity=Severity.HIGH,
-            certainty=Certainty.LIKELY,
-            title=f"no replica follows broker {broker}: it is alone in the ISR of {plural(len(places), 'partition')}",
-            since=earliest(observations.since(symptoms.Symptom(symptoms.UNDER_REPLICATED, each)) for each in places),
-            times=_times_out(observations, {each.topic for each in places if each.topic is not None}),
-            evidence=(
-                cause.Evidence(
-                    f"broker {broker} is alone in the ISR of {plural(len(places), 'partition')} that it leads",
-                    "Metadata",
-                ),
-                cause.Evidence("their other replicas are on brokers that are up", "Metadata"),
-            ),
-            predicted=cause.predict_each(places, symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR),
-            next=(
-                cause.Next(
-                    f"look at {_address(observations, broker)}: its listener for other brokers, the network to it, "
-                    "its disk"
-                ),
-            ),
-        )
-
-
-def _times_out(observations: Observations, topics: set[str]) -> int:
-    """Return how many times a partition of these topics was under-replicated: the highest number of any partition."""
-    return max(
-        (
-            len(intervals)
-            for (name, subject), intervals in observations.intervals.items()
-            if name == symptoms.UNDER_REPLICATED and subject.topic in topics
-        ),
-        default=0,
-    )
-
-
 def _skew(observations: Observations) -> Iterator[cause.Claim]:
-    away = _not_there(observations)
+    away = not_there(observations)
     for symptom in observations.of(symptoms.NOT_PREFERRED):
         broker = symptom.subject.broker
         # An election can't bring leaders back to a broker that is away; its absence is a cause of its own.
@@ -894,7 +921,7 @@ def _metadata_behind(observations: Observations) -> Iterator[cause.Claim]:
             predicted=cause.predict(symptoms.VIEWS_DISAGREE, subject=subject),
             next=(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: its way to the active controller, its log for errors"
+                    f"look at {address(observations, broker)}: its way to the active controller, its log for errors"
                 ),
             ),
         )
@@ -933,8 +960,8 @@ CAUSES = (
         reads="Metadata and DescribeCluster over time, ApiVersions",
         takes=(
             "information: the broker handed its leaders over before it went, or it is back and catches up. A warning "
-            "after 10 minutes, or, as possible, if two others restarted in a quarter of its time; high below min ISR, "
-            "critical without a leader"
+            "after 10 minutes or, as possible, after one minute if that is 4 times as long as others took; high below "
+            "min ISR, critical without a leader"
         ),
     ),
     cause.CauseRule(
@@ -946,6 +973,13 @@ CAUSES = (
             "certain after the cluster has fenced the broker, likely before. A broker without replicas and without a "
             "vote is only information"
         ),
+    ),
+    cause.CauseRule(
+        "broker-unregistered",
+        _unregistered,
+        reads="DescribeCluster with fenced brokers, over time; Metadata",
+        takes="certain: a broker has replicas, and is not among the registered ones",
+        since="4.0",
     ),
     cause.CauseRule(
         "broker-cut-off",
@@ -980,12 +1014,6 @@ CAUSES = (
             "likely: the median is 100 ms or more, 5 times that of the others, and 4 times the broker's own at first; "
             "until it is below half of that"
         ),
-    ),
-    cause.CauseRule(
-        "replication-broken",
-        lambda observations: (*_unfollowed(observations), *_replication(observations)),
-        reads="Metadata",
-        takes=("likely: the only missing follower is on a broker that answers, or a leader has no followers"),
     ),
     cause.CauseRule(
         "leader-skew",

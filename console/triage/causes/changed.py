@@ -76,7 +76,13 @@ _READERS = frozenset(
 _FAILURES = frozenset({triage_symptoms.CONNECTOR_FAILED, triage_symptoms.TASK_FAILED})
 _FORMS = ("value.converter", "key.converter", "header.converter", "transforms")
 """Beginnings of the keys of a connector that decide the form of its records: their readers may not understand it."""
+_THREADS = frozenset({"num.io.threads", "num.network.threads"})
+"""Numbers of threads of brokers. A third of them may be too few for the load."""
 _EFFECTS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(
+        _THREADS,
+        frozenset({triage_symptoms.LAG_GROWS, triage_symptoms.UNDER_REPLICATED, triage_symptoms.BROKER_SILENT}),
+    ),
     "min.insync.replicas": frozenset({triage_symptoms.UNDER_MIN_ISR, triage_symptoms.MIN_ISR_ABOVE_REPLICATION}),
     "unclean.leader.election.enable": frozenset({triage_symptoms.UNCLEAN_LEADER, triage_symptoms.LEADERLESS}),
     "leader.replication.throttled.replicas": _REPLICAS,
@@ -718,6 +724,9 @@ def _lets_go(change: JudgedChange) -> bool:
     """
     key = _base(change.place.key)
     held, holds = change.held or change.was, change.holds or change.became
+    if key in _THREADS:
+        before, after = long_number(held or ""), long_number(holds or "")
+        return before is None or after is None or 3 * after > before
     if key in _WORSE_IF_LOWER:
         return record_risks.falls(holds, held, is_known=True)
     if key in _WORSE_IF_HIGHER:

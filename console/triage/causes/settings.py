@@ -1,5 +1,5 @@
-"""Causes in settings: a broker that differs from its peers, a quota that is reached, a missing access right. Most can't
-be proved by what kac can read: they are listed next to the symptoms that they may explain.
+"""Causes in settings: a broker that differs from its peers, a quota that is reached. Most can't be proved by what kac
+can read: they are listed next to the symptoms that they may explain.
 """
 
 from __future__ import annotations
@@ -507,31 +507,6 @@ def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]
         )
 
 
-# -- rights ------------------------------------------------------------------------------------------------------------
-
-
-def _denied(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the requests that brokers deny to kac: not a problem of the cluster, but a limit of the diagnosis."""
-    parts: dict[str, list[str]] = {}
-    remedies: dict[str, str] = {}
-    for each in observations.last.snapshot.failures:
-        if each.failure.name.endswith("AUTHORIZATION_FAILED"):
-            parts.setdefault(each.failure.name, []).append(each.part)
-            remedies.setdefault(each.failure.name, each.failure.remedy)
-    for name, mine in sorted(parts.items()):
-        what = ", ".join(dict.fromkeys(mine))
-        resource = name.removesuffix("_AUTHORIZATION_FAILED").lower().replace("_", " ")
-        yield cause.Claim(
-            cause="access-denied",
-            subject=triage_symptoms.Subject(entity=f"this console: {resource}"),
-            severity=Severity.INFO,
-            certainty=Certainty.CERTAIN,
-            title=f"brokers refuse this console: {what}",
-            evidence=(cause.Evidence(f"{name} for {what}", "the brokers' answers"),),
-            next=(cause.Next(remedies[name] or "ask for the right; explain says what the ACLs decide"),),
-        )
-
-
 QUOTAS = (
     cause.CauseRule(
         "quota-exceeded",
@@ -560,11 +535,5 @@ CAUSES = (
         _odd,
         reads="DescribeConfigs",
         takes=("possible: one broker of three or more has a worse value than all others, and its replicas are behind"),
-    ),
-    cause.CauseRule(
-        "access-denied",
-        _denied,
-        reads="refusals to this console",
-        takes="information: brokers denied a request of this console",
     ),
 )

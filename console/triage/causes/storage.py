@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
 
-from console.model.cluster import LogDir, Quorum, QuorumReplica, partition_in
-from console.model.config import number_in, text_in, topic_resource
+from console.model.cluster import LogDir, Quorum, QuorumReplica, Reassignment, partition_in
+from console.model.config import ConfigResource, ConfigSet, number_in, text_in, topic_resource
 from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
 from console.model.inheritance import values_of_brokers
 from console.model.nodes import controller_at
@@ -17,10 +17,13 @@ from console.model.quorum import controllers_addresses, known_voters, leaders_cl
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, held_sizes
 from console.plan.amounts import size
+from console.plan.edits import CancelMove
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
+from console.triage.filled import CERTAIN_BYTES, Dirs, Filled, filled, limits_of
 from console.triage.observations import Observations, earliest, elections
 from console.triage.odd_configs import odd_keys
+from console.triage.remembered import RememberedEach
 from console.triage.uncleaned import uncleaned
 
 
@@ -95,15 +98,14 @@ one host with sizes that are equal up to this share are on one file system.
 """
 FEW = 0.1
 """The share of the used bytes below which Kafka's logs are not the reason for the growth."""
-CERTAIN_BYTES = 1_000_000
-"""Minimum number of used bytes for a conclusion about what used them."""
 
 
 def _filling(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the file systems that fill up: directories on the same one have one cause."""
     found = [place for place, samples in observations.dirs.items() if _fills(observations, place, samples)]
-    for places in _file_systems(observations, found):
-        yield _fills_up(observations, places)
+    systems = _file_systems(observations, found)
+    for places, fills in zip(systems, _what_fill(observations, systems), strict=True):
+        yield _fills_up(observations, places, fills)
 
 
 def _fills(observations: Observations, place: Place, samples: tuple[DirSample, ...]) -> bool:
@@ -139,11 +141,14 @@ def _is_one(observations: Observations, one: Place, other: Place) -> bool:
 
 
 def _dir(observations: Observations, place: Place) -> LogDir | None:
-    dirs = observations.last.snapshot.log_dirs.get(place[0], ())
-    return next((each for each in dirs if each.path == place[1]), None)
+    return _dir_of(observations.last.snapshot.log_dirs, place)
 
 
-def _fills_up(observations: Observations, places: list[Place]) -> cause.Claim:
+def _dir_of(dirs: Dirs, place: Place) -> LogDir | None:
+    return next((each for each in dirs.get(place[0], ()) if each.path == place[1]), None)
+
+
+def _fills_up(observations: Observations, places: list[Place], fills: Filled | None) -> cause.Claim:
     path = places[0][1]
     samples = observations.dirs[places[0]]
     left = foreseen(samples) or seconds_left(samples)
@@ -167,6 +172,9 @@ def _fills_up(observations: Observations, places: list[Place]) -> cause.Claim:
         left = None
         what = f"{what.removesuffix(' fills up').removesuffix(' fill up')} {'are' if paths[1:] else 'is'} nearly full"
     others = _what_else(observations, places)
+    moves = _moves_to(observations.last.snapshot, places)
+    if fills is not None and not others:
+        what += f": mostly {_named(fills)}"
     return cause.Claim(
         cause="disk-filling",
         subject=subjects[0],
@@ -185,15 +193,95 @@ def _fills_up(observations: Observations, places: list[Place]) -> cause.Claim:
             else None,
             cause.Evidence(f"at this rate it is full in {left / 60:,.0f} min", "two looks") if left else None,
             cause.Evidence(others, "DescribeLogDirs, two looks") if others else None,
+            *(_share_of(observations.last.snapshot, fills) if fills is not None and not others else ()),
             *_cordoned(known),
         ),
         predicted=cause.predict_each(subjects, triage_symptoms.DIR_NEARLY_FULL),
         next=cause.given(
             cause.Next("find what else writes there: other programs, their logs, dumps") if others else None,
-            cause.Next("find what grows: topics by size, retention"),
-            _relief(observations.last.snapshot, places),
+            *_ended(observations.last.snapshot, places, moves),
+            *_limited(fills if not others else None),
+            # Another move adds bytes as long as these run, and takes none from what other programs write.
+            _relief(observations.last.snapshot, places) if not moves and not others else None,
         ),
     )
+
+
+def _moves_to(snapshot: Snapshot, places: Sequence[Place]) -> frozenset[Reassignment]:
+    """Return the running reassignments that add a replica to a broker of these directories."""
+    brokers = {broker for broker, _ in places}
+    return frozenset(each for each in snapshot.reassignments if not brokers.isdisjoint(each.adding))
+
+
+def _what_fill(observations: Observations, systems: Sequence[Sequence[Place]]) -> Sequence[Filled | None]:
+    """Return, for each file system, the topic or the moves that fill it; None if that is unknown, or there are many."""
+    looks, snapshot = observations.looks, observations.last.snapshot
+    parts = []
+    for places in systems:
+        before = [each for place in places if looks and (each := _dir_of(looks.first, place)) is not None]
+        now = [each for place in places if (each := _dir_of(snapshot.log_dirs, place)) is not None]
+        are_known = len(before) == len(now) == len(places)
+        dirs = (tuple(before), tuple(now)) if are_known else ((), ())
+        parts.append((tuple(places), (*dirs, _moves_to(snapshot, places))))
+    return _each_filled.of(parts)
+
+
+_each_filled: RememberedEach[tuple[Place, ...], Filled | None] = RememberedEach(filled)
+
+
+def _named(fills: Filled) -> str:
+    """Return the reason for a growth as text for a title."""
+    if fills.moves:
+        return f"replicas of {first_few(fills.topics)} that a reassignment brings"
+    return f"topic {fills.topics[0]}"
+
+
+def _share_of(snapshot: Snapshot, fills: Filled) -> Iterator[cause.Evidence]:
+    share = f"{100 * fills.size / fills.whole:.0f} %"
+    if fills.moves:
+        text = f"{share} of the bytes that were used up are replicas that reassignments add"
+        yield cause.Evidence(text, "DescribeLogDirs, two looks; ListPartitionReassignments")
+        return
+    (topic,) = fills.topics
+    if fills.grows:
+        yield cause.Evidence(f"{topic} grew by {share} of the bytes that were used up", "DescribeLogDirs, two looks")
+    else:
+        yield cause.Evidence(f"{topic} has {share} of the bytes of Kafka's logs there", "DescribeLogDirs")
+    if limits := limits_of(snapshot, topic):
+        yield cause.Evidence(f"{topic}: {limits}", "DescribeConfigs")
+
+
+MOST_CANCELLED = 5
+"""Maximum number of moves that one step cancels."""
+
+
+def _ended(snapshot: Snapshot, places: Sequence[Place], moves: frozenset[Reassignment]) -> Iterator[cause.Next]:
+    """Yield the ways to stop moves that fill a disk."""
+    if not moves:
+        return
+    from console.plan.kinds.moves import is_unclean_to_cancel  # imported late, with the texts about such changes
+
+    brokers = ", ".join(map(str, sorted({broker for broker, _ in places})))
+    names = sorted(f"{each.topic}/{each.partition}" for each in moves)
+    text = f"cancel the moves to broker {brokers} ({first_few(names)}), or slow them down with a throttle"
+    if any(is_unclean_to_cancel(each, snapshot) for each in moves):
+        yield cause.Next(f"slow the moves to broker {brokers} down with a throttle: {first_few(names)}")
+    elif len(moves) <= MOST_CANCELLED:
+        by_name = sorted(moves, key=lambda each: (each.topic, each.partition))
+        yield cause.Next(text, edits=tuple(CancelMove(each.topic, each.partition) for each in by_name))
+    else:
+        yield cause.Next(text)
+
+
+def _limited(fills: Filled | None) -> Iterator[cause.Next]:
+    """Yield the step for the topic that fills a disk, or for finding it."""
+    if fills is None:
+        yield cause.Next("find what grows: topics by size, retention")
+    elif not fills.moves:
+        yield cause.Next(
+            f"limit topic {fills.topics[0]}, or stop who writes to it: retention.ms and retention.bytes (for each "
+            "partition) delete its oldest records"
+        )
 
 
 PLENTY = 50_000_000_000
@@ -388,7 +476,58 @@ def _segment(snapshot: Snapshot, topic: str) -> int | None:
 
 def _is_copy_off(snapshot: Snapshot, topic: str) -> bool:
     configs = snapshot.configs.get(topic_resource(topic))
-    return configs is None or text_in(configs, "remote.log.copy.disable") == "true"
+    return configs is None or text_in(configs, COPY_OFF) == "true"
+
+
+COPY_OFF = "remote.log.copy.disable"
+_LOCAL = (("local.retention.ms", "retention.ms"), ("local.retention.bytes", "retention.bytes"))
+_NO_LIMIT = -1
+"""The value of a limit without an end. A local limit of -2 is the total one."""
+
+
+def _copies_off(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield tiered topics whose copies to remote storage were switched off, so that brokers keep all of their records.
+    A topic whose brokers keep all of it in any case is left out.
+    """
+    snapshot = observations.last.snapshot
+    for change in observations.past.judged:
+        about = change.place.about
+        if change.place.key != COPY_OFF or change.became != "true" or not isinstance(about, ConfigResource):
+            continue
+        configs = snapshot.configs.get(about)
+        if configs is None or text_in(configs, "remote.storage.enable") != "true" or not _keeps_less(configs):
+            continue
+        held = sum(each.sizes.get(about.name, 0) for dirs in snapshot.log_dirs.values() for each in dirs)
+        yield cause.Claim(
+            cause="remote-copy-off",
+            subject=triage_symptoms.Subject(topic=about.name),
+            severity=Severity.WARNING,
+            certainty=Certainty.POSSIBLE,
+            title=f"{about.name}: nothing more is copied to remote storage, so that brokers keep all of its retention",
+            since=change.at,
+            evidence=cause.given(
+                cause.Evidence(f"{COPY_OFF} became true at {time_of_day(change.at)}", "DescribeConfigs, two looks"),
+                cause.Evidence("; ".join(_local_limits(configs)) + " have no effect then", "DescribeConfigs"),
+                cause.Evidence(f"brokers have {size(held)} of it", "DescribeLogDirs") if held else None,
+            ),
+            next=(cause.Next("let brokers copy again, before their disks are full", edits=change.back),),
+            alone=True,
+            yields=True,
+        )
+
+
+def _keeps_less(configs: ConfigSet) -> bool:
+    """Return whether brokers keep less of a tiered topic than remote storage does, as long as they copy it."""
+    return any(_is_less_than(configs, local, total) for local, total in _LOCAL)
+
+
+def _is_less_than(configs: ConfigSet, local: str, total: str) -> bool:
+    own, whole = number_in(configs, local), number_in(configs, total)
+    return own is not None and own >= 0 and (whole is None or whole == _NO_LIMIT or own < whole)
+
+
+def _local_limits(configs: ConfigSet) -> Iterator[str]:
+    yield from (f"{key}={text_in(configs, key)}" for key, total in _LOCAL if _is_less_than(configs, key, total))
 
 
 # -- the quorum --------------------------------------------------------------------------------------------------------
@@ -613,9 +752,17 @@ CAUSES = (
         reads="DescribeLogDirs: usable bytes and their trend",
         takes=(
             "certain if less than a tenth is free, likely by the trend. Directories of one file system count once. A "
-            "warning while 50 GB are free and no trend fills them within a day"
+            "warning while 50 GB are free and no trend fills them within a day. The row names the topic, or the "
+            "moves, that make up half of the growth"
         ),
         since="3.3",
+    ),
+    cause.CauseRule(
+        "remote-copy-off",
+        _copies_off,
+        reads="DescribeConfigs over time",
+        takes="possible: remote.log.copy.disable became true for a tiered topic whose local retention is shorter",
+        since="3.9",
     ),
     cause.CauseRule(
         "cleaner-stopped",

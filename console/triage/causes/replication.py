@@ -1,0 +1,551 @@
+"""Causes in the replication between brokers that are up: a follower that lags alone, a leader that none follows, and
+brokers that do not follow one another; with the change that may be the reason. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import NamedTuple
+
+from console.model.acl import Acl
+from console.model.broker_keys import listener_base
+from console.model.certificates import Certificate, Listener
+from console.model.changes import ScramUser
+from console.model.cluster import Partition, Topic
+from console.model.codes import AclResourceType
+from console.model.config import ConfigResource, broker_resource
+from console.model.inheritance import values_of_brokers
+from console.model.numbers import first_few, long_number, plural, time_of_day
+from console.model.observers import not_in_sync
+from console.model.severity import Certainty, Severity
+from console.plan.edits import AddAcl, RemoveAcl
+from console.plan.limit_risks import FETCH_WAIT, LAG_TIME, is_lag_time_short
+from console.triage import cause, symptoms
+from console.triage.causes.brokers import LASTS, address, follows, not_there
+from console.triage.observations import Observations, earliest
+from console.triage.remembered import remembered
+
+BEFORE = timedelta(minutes=5)
+"""Maximum time from a lost right to the first replica that leaves an ISR: it leaves after replica.lag.time.max.ms."""
+FEWEST = 3
+"""Minimum number of brokers with a listener of the same name whose certificates are compared."""
+KEPT = timedelta(hours=1)
+"""The time after a broker's return in which its new connections may be the reason."""
+_CLUSTER = AclResourceType.parse("CLUSTER")
+_FETCHES = frozenset({"CLUSTER_ACTION", "ALL"})
+"""The operations on the cluster that a broker's fetches need."""
+_BETWEEN = frozenset(
+    {
+        "allow.everyone.if.no.acl.found",
+        "authorizer.class.name",
+        "inter.broker.listener.name",
+        "listener.security.protocol.map",
+        "listeners",
+        "principal.builder.class",
+        "sasl.enabled.mechanisms",
+        "sasl.mechanism.inter.broker.protocol",
+        "security.inter.broker.protocol",
+        "ssl.cipher.suites",
+        "ssl.client.auth",
+        "ssl.enabled.protocols",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.keystore.location",
+        "ssl.principal.mapping.rules",
+        "ssl.truststore.location",
+        "super.users",
+    }
+)
+"""Lines of a broker's file that decide whether it and the other brokers may fetch from one another."""
+
+
+class _Reason(NamedTuple):
+    """A change that may be the reason why brokers do not follow one another."""
+
+    text: str
+    """The end of a row's title."""
+    evidence: cause.Evidence
+    next: cause.Next
+
+
+def _reasons(observations: Observations, brokers: Collection[int], since: datetime | None) -> Iterator[_Reason]:
+    """Yield the changes that may keep brokers from fetching, the surest first.
+
+    Args:
+        brokers: the brokers of the row.
+        since: the time since which replicas are out of sync; None if they were at the first poll.
+    """
+    yield from islice(_lines(observations, brokers), 1)
+    for odd in _other_authority(observations):
+        if odd.listener.broker in brokers:
+            yield _Reason(
+                f"; {odd.words}", cause.Evidence(odd.words, "TLS handshakes"), cause.Next(_ROTATION.format(odd.others))
+            )
+            break
+    if since is None:
+        return
+    for each in observations.past.access:
+        is_near = each.after <= since <= each.at + BEFORE
+        if each.takes and is_near and each.acl.resource_type == _CLUSTER and each.acl.operation.name in _FETCHES:
+            text = f"{_right(each.acl)} was {'added' if each.added else 'removed'} at {time_of_day(each.at)}"
+            yield _Reason(
+                f"; {text}",
+                cause.Evidence(f"{text}: brokers need CLUSTER_ACTION to fetch from one another", "DescribeAcls"),
+                cause.Next(
+                    "take the change of the ACL back, if it is about the brokers' user",
+                    edits=(RemoveAcl(each.acl) if each.added else AddAcl(each.acl),),
+                ),
+            )
+            return
+    if not _logs_in_by_scram(observations):
+        return
+    for change in observations.past.judged:
+        user = change.place.about
+        if not isinstance(user, ScramUser) or change.was is None or change.after > since:
+            continue
+        # A broker logs in again when it restarts, and the others log in to it.
+        back = [observations.came_back(each, KEPT) for each in brokers]
+        if any(each is not None and each > change.after for each in back):
+            what = f"SCRAM user {user.user} was {'deleted' if change.became is None else 'changed'}"
+            text = f"{what} at {time_of_day(change.at)}"
+            yield _Reason(
+                f"; {text}, before the restart",
+                cause.Evidence(
+                    f"{text}; brokers log in to one another by SCRAM, and no API tells as which user",
+                    "DescribeUserScramCredentials, DescribeConfigs",
+                ),
+                cause.Next(f"if brokers log in as {user.user}: set it again, with the password in their files"),
+            )
+            return
+
+
+_ROTATION = (
+    "finish the rotation of the authority, or undo it: first the trust stores of all brokers need {} and the new "
+    "authority, then brokers get new certificates"
+)
+
+
+class _OtherAuthority(NamedTuple):
+    """A certificate of another authority than those of all other brokers on listeners of the same name."""
+
+    listener: Listener
+    issuer: str
+    others: str
+    """The issuer of the others' certificates."""
+
+    @property
+    def words(self) -> str:
+        """The difference as text."""
+        return (
+            f"broker {self.listener.broker} shows a certificate of {self.issuer} on {self.listener.name}, the others "
+            f"of {self.others}"
+        )
+
+
+def _other_authority(observations: Observations) -> Sequence[_OtherAuthority]:
+    """Return the certificates of brokers whose authority is another one than that of all other brokers, of three or
+    more that have a listener of the same name.
+    """
+    return _odd_issuers(observations.last.facts.certificates)
+
+
+@remembered
+def _odd_issuers(certificates: Sequence[Certificate]) -> Sequence[_OtherAuthority]:
+    by_name: dict[str, list[Certificate]] = {}
+    for each in certificates:
+        if each.listener.name:
+            by_name.setdefault(each.listener.name, []).append(each)
+    found = []
+    for mine in by_name.values():
+        brokers = Counter(issuer for _, issuer in {(each.listener.broker, each.issuer) for each in mine})
+        if len(brokers) != 2 or brokers.total() < FEWEST:
+            continue
+        (usual, _), (rare, count) = brokers.most_common()
+        if count == 1:
+            found += [_OtherAuthority(each.listener, rare, usual) for each in mine if each.issuer == rare]
+    return tuple(found)
+
+
+def _authorities(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers whose certificates are of another authority than the others': that may be a rotation half done."""
+    for odd in _other_authority(observations):
+        broker = odd.listener.broker
+        yield cause.Claim(
+            cause="certificate-of-another-authority",
+            subject=symptoms.Subject(broker=broker, listener=odd.listener.address),
+            severity=Severity.WARNING,
+            certainty=Certainty.POSSIBLE,
+            title=f"{odd.words}: they may not trust one another",
+            evidence=(cause.Evidence(f"{odd.listener.address} is of {odd.issuer}", "TLS handshakes"),),
+            next=(cause.Next(_ROTATION.format(odd.others)),),
+            alone=True,
+            yields=True,
+        )
+
+
+def _right(acl: Acl) -> str:
+    return f"{acl.permission.name} {acl.operation.name} for {acl.principal} on the cluster"
+
+
+def _lines(observations: Observations, brokers: Collection[int]) -> Iterator[_Reason]:
+    """Yield the changed lines of these brokers' files that decide about connections between brokers."""
+    own = {broker_resource(each): each for each in brokers}
+    for change in reversed(observations.past.judged):
+        about, key = change.place.about, change.place.key
+        broker = own.get(about) if isinstance(about, ConfigResource) else None
+        if broker is not None and change.from_file and (listener_base(key) or key) in _BETWEEN:
+            text = f"broker {broker} came back with another {key}"
+            yield _Reason(
+                f"; {text}",
+                cause.Evidence(f"{text} at {time_of_day(change.at)}", "DescribeConfigs, two looks"),
+                cause.Next(
+                    f"compare {key} in server.properties of broker {broker} with the other brokers' files, correct it, "
+                    "and restart the broker"
+                ),
+            )
+
+
+def _logs_in_by_scram(observations: Observations) -> bool:
+    """Return whether a broker is known to log in to the others by SCRAM."""
+    snapshot = observations.last.snapshot
+    mechanisms = values_of_brokers(snapshot, "sasl.mechanism.inter.broker.protocol").values()
+    if not any(each is not None and each.startswith("SCRAM") for each in mechanisms):
+        return False
+    protocols = values_of_brokers(snapshot, "security.inter.broker.protocol").values()
+    listeners = values_of_brokers(snapshot, "inter.broker.listener.name").values()
+    return any(listeners) or any(each is not None and each.startswith("SASL") for each in protocols)
+
+
+@remembered
+def _apart(
+    topics: Mapping[str, Topic], away: frozenset[int], added: frozenset[tuple[str, int, int]]
+) -> tuple[frozenset[int], tuple[symptoms.Subject, ...]] | None:
+    """Return the brokers that do not follow one another, and the partitions whose leaders are alone in sync; None if
+    a follower is in sync with a leader that another follower does not follow, or if one broker, or its network, may be
+    the reason.
+    """
+    pairs: set[tuple[int, int]] = set()
+    places = []
+    for topic, partition in symptoms.out_of_sync(topics):
+        missing = [
+            each
+            for each in not_in_sync(partition)
+            if each not in away and (topic, partition.number, each) not in added and each not in partition.offline
+        ]
+        if partition.leader < 0 or not missing:
+            continue
+        if partition.isr != (partition.leader,):
+            return None
+        places.append(symptoms.Subject(topic=topic, partition=partition.number))
+        pairs.update((partition.leader, each) for each in missing)
+    brokers = frozenset(each for pair in pairs for each in pair)
+    if len({leader for leader, _ in pairs}) < 2 or any(all(each in pair for pair in pairs) for each in brokers):
+        return None
+    return brokers, tuple(places)
+
+
+def _added(observations: Observations) -> frozenset[tuple[str, int, int]]:
+    moves = observations.last.snapshot.reassignments
+    return frozenset((each.topic, each.partition, broker) for each in moves for broker in each.adding)
+
+
+def _between(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield the replication of a cluster whose brokers do not follow one another."""
+    apart = _apart(observations.last.snapshot.topics, not_there(observations), _added(observations))
+    if apart is None:
+        return
+    brokers, places = apart
+    ids = ", ".join(map(str, sorted(brokers)))
+    since = earliest(observations.since(symptoms.Symptom(symptoms.UNDER_REPLICATED, each)) for each in places)
+    is_brief = since is not None and observations.last.at - since < LASTS
+    halts = any((symptoms.UNDER_MIN_ISR, each) in observations.seen for each in places)
+    reasons = [*_reasons(observations, brokers, since)]
+    yield cause.Claim(
+        cause="replication-broken",
+        subject=symptoms.CLUSTER,
+        severity=Severity.INFO if is_brief else Severity.CRITICAL if halts else Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title=f"brokers {ids} do not follow one another: {plural(len(places), 'partition')} "
+        f"{'has' if len(places) == 1 else 'have'} only the leader in sync" + "".join(each.text for each in reasons[:1]),
+        since=since,
+        evidence=(
+            *(each.evidence for each in reasons),
+            cause.Evidence("no other replica of these is in sync, and their brokers are up", "Metadata"),
+        ),
+        predicted=cause.predict(symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR, brokers=brokers),
+        next=(
+            *(each.next for each in reasons),
+            cause.Next(
+                "look at what brokers need to reach one another: the network, the listener of "
+                "inter.broker.listener.name, its certificates, their login, their right CLUSTER_ACTION; their logs "
+                "have the errors of ReplicaFetcher"
+            ),
+        ),
+    )
+
+
+def _replication(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield followers that are up and answer, and whose replicas are the only ones out of sync."""
+    snapshot = observations.last.snapshot
+    pairs = _behind_alone(snapshot.topics, not_there(observations), _added(observations))
+    for broker, (partitions, topics) in sorted(pairs.items()):
+        leaders = sorted({partition.leader for partition in partitions})
+        names = sorted(topics)
+        from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
+        mine = [s for s in observations.of(symptoms.UNDER_REPLICATED) if s.brokers == (broker,)]
+        since = earliest(map(observations.since, mine))
+        # A follower may be missing for a moment while the leader moves.
+        is_brief = since is not None and observations.last.at - since < LASTS
+        reasons = [*_reasons(observations, {broker}, since)]
+        yield cause.Claim(
+            cause="replication-broken",
+            subject=symptoms.Subject(broker=broker),
+            severity=Severity.INFO if is_brief else Severity.HIGH,
+            certainty=Certainty.LIKELY,
+            title=f"broker {broker} is out of the ISR of {plural(len(partitions), 'partition')}"
+            + "".join(each.text for each in reasons[:1]),
+            since=since,
+            times=_times_out(observations, topics),
+            evidence=(
+                *(each.evidence for each in reasons),
+                cause.Evidence(f"broker {broker} answers, and is missing in the ISR of {first_few(names)}", "Metadata"),
+                cause.Evidence(
+                    f"led by {from_}, {'which answers' if len(leaders) == 1 else 'which answer'} too", "Metadata"
+                ),
+            ),
+            predicted=follows(broker, alone=True),
+            next=(
+                *(each.next for each in reasons),
+                cause.Next(f"look at the network from {address(observations, broker)} to {from_}, and at its disk"),
+            ),
+        )
+
+
+OFTEN, PERIOD = 4, timedelta(minutes=5)
+"""Minimum number of times that replicas of a broker left ISRs within a period for a broker that flaps."""
+SETTLED, STAYS = timedelta(seconds=60), timedelta(seconds=30)
+"""The time around a broker's absence in which its replicas leave and join ISRs; and the time out of an ISR after which
+a replica does not just flap."""
+
+
+def _flapping(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield brokers that answer, and whose replicas leave ISRs and come back again and again."""
+    found = {
+        broker: mine for broker, times in observations.left.items() if (mine := _flaps(observations, broker, times))
+    }
+    away = not_there(observations)
+    found = {broker: mine for broker, mine in found.items() if broker not in away}
+    up = len([each for each in observations.last.snapshot.cluster.brokers if not each.fenced])
+    if len(found) > 1 and 2 * len(found) >= up:
+        times = max(found.values(), key=len)
+        ids = ", ".join(map(str, sorted(found)))
+        yield _flaps_of(observations, symptoms.CLUSTER, found.keys(), f"the replicas of brokers {ids}", times)
+        return
+    for broker, times in sorted(found.items()):
+        subject = symptoms.Subject(broker=broker)
+        yield _flaps_of(observations, subject, {broker}, f"the replicas of broker {broker}", times)
+
+
+def _flaps(observations: Observations, broker: int, times: tuple[datetime, ...]) -> tuple[datetime, ...]:
+    """Return the times at which replicas of a broker left ISRs within the last minutes; empty if these are few, if
+    they may be over, or if replicas stay out. times: all of them.
+    """
+    at = observations.last.at
+    if len(times) < OFTEN:
+        return ()
+    subject = symptoms.Subject(broker=broker)
+    absences = [
+        each
+        for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
+        for each in observations.intervals.get((name, subject), ())
+    ]
+    stop = observations.handed_over.get(broker)
+    mine = tuple(
+        each
+        for each in times
+        if each > at - PERIOD
+        and not any(one.began - SETTLED <= each <= (one.ended or at) + SETTLED for one in absences)
+        and (stop is None or abs(each - stop.at) > SETTLED)
+    )
+    if len(mine) < OFTEN or at - mine[-1] > 2 * (mine[-1] - mine[0]) / (len(mine) - 1):
+        return ()
+    stays = any(
+        broker in each.brokers and observations.lasts(each.name, each.subject, STAYS)
+        for each in observations.of(symptoms.UNDER_REPLICATED)
+    )
+    return () if stays else mine
+
+
+def _flaps_of(
+    observations: Observations,
+    subject: symptoms.Subject,
+    brokers: Collection[int],
+    what: str,
+    times: tuple[datetime, ...],
+) -> cause.Claim:
+    lags = values_of_brokers(observations.last.snapshot, LAG_TIME)
+    waits = values_of_brokers(observations.last.snapshot, FETCH_WAIT)
+    short = sorted(
+        {
+            lag
+            for broker, value in lags.items()
+            if (lag := long_number(value or "")) is not None
+            and (wait := long_number(waits.get(broker) or "")) is not None
+            and is_lag_time_short(lag, wait)
+        }
+    )
+    why = f": {LAG_TIME} is {short[0]:,} ms" if short else ""
+    return cause.Claim(
+        cause="isr-flaps",
+        subject=subject,
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title=f"{what} leave ISRs and come back again and again{why}",
+        since=times[0],
+        times=len(times),
+        evidence=cause.given(
+            cause.Evidence(
+                f"{len(times)} times since {time_of_day(times[0])}; the brokers answer meanwhile", "Metadata over time"
+            ),
+            cause.Evidence(
+                f"a follower waits for {FETCH_WAIT} before it fetches again: it may be out of sync after {short[0]:,} "
+                "ms without a fault",
+                "DescribeConfigs",
+            )
+            if short
+            else None,
+        ),
+        predicted=cause.predict(symptoms.UNDER_REPLICATED, brokers=frozenset(brokers), only=True),
+        next=(
+            cause.Next(f"set {LAG_TIME} to Kafka's default, 30,000 ms, in the brokers' files, and restart them")
+            if short
+            else cause.Next(
+                f"look at {', '.join(address(observations, each) for each in sorted(brokers))}: its disk, garbage "
+                "collection, and the network from it to the leaders"
+            ),
+        ),
+    )
+
+
+@remembered
+def _behind_alone(
+    topics: Mapping[str, Topic], away: frozenset[int], added: frozenset[tuple[str, int, int]]
+) -> dict[int, tuple[list[Partition], set[str]]]:
+    """Return running broker -> the partitions, and their topics, in whose ISRs only it is missing. added: replicas
+    (topic, partition, broker) that reassignments add, which join the ISR once they are copied.
+    """
+    found: dict[int, tuple[list[Partition], set[str]]] = {}
+    lonely = _lonely(topics, away)
+    for topic, partition in symptoms.out_of_sync(topics):
+        if partition.leader < 0 or partition.leader in lonely:
+            continue
+        missing = [broker for broker in not_in_sync(partition) if (topic, partition.number, broker) not in added]
+        if len(missing) == 1 and missing[0] not in away and missing[0] not in partition.offline:
+            partitions, names = found.setdefault(missing[0], ([], set()))
+            partitions.append(partition)
+            names.add(topic)
+    return found
+
+
+@remembered
+def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list[symptoms.Subject]]:
+    """Return leader -> partitions, for leaders that answer and are alone in the ISRs of several partitions although
+    more than one follower is up. Followers of idle partitions stay in sync (Partition.isFollowerOutOfSync), so these
+    prove nothing; a leader that still has a follower with new records is excluded.
+    """
+    alone: dict[int, list[symptoms.Subject]] = {}
+    followers: dict[int, set[int]] = {}
+    followed = set(away)
+    for topic, partition in symptoms.out_of_sync(topics):
+        leader, isr = partition.leader, partition.isr
+        up = set(partition.replicas) - set(partition.observers) - {leader} - away
+        if leader < 0 or not up or up <= set(isr):
+            continue
+        if isr != (leader,):
+            followed.add(leader)
+            continue
+        alone.setdefault(leader, []).append(symptoms.Subject(topic=topic, partition=partition.number))
+        followers.setdefault(leader, set()).update(up)
+    return {
+        leader: places
+        for leader, places in alone.items()
+        if leader not in followed and len(places) > 1 and len(followers[leader]) > 1
+    }
+
+
+def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield leaders without fetching followers: the listener for other brokers, the network, or a disk that hangs."""
+    for broker, places in sorted(_lonely(observations.last.snapshot.topics, not_there(observations)).items()):
+        since = earliest(observations.since(symptoms.Symptom(symptoms.UNDER_REPLICATED, each)) for each in places)
+        reasons = [*_reasons(observations, {broker}, since)]
+        yield cause.Claim(
+            cause="replication-broken",
+            subject=symptoms.Subject(broker=broker),
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY,
+            title=f"no replica follows broker {broker}: it is alone in the ISR of {plural(len(places), 'partition')}"
+            + "".join(each.text for each in reasons[:1]),
+            since=since,
+            times=_times_out(observations, {each.topic for each in places if each.topic is not None}),
+            evidence=(
+                *(each.evidence for each in reasons),
+                cause.Evidence(
+                    f"broker {broker} is alone in the ISR of {plural(len(places), 'partition')} that it leads",
+                    "Metadata",
+                ),
+                cause.Evidence("their other replicas are on brokers that are up", "Metadata"),
+            ),
+            predicted=cause.predict_each(places, symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR),
+            next=(
+                *(each.next for each in reasons),
+                cause.Next(
+                    f"look at {address(observations, broker)}: its listener for other brokers, the network to it, "
+                    "its disk"
+                ),
+            ),
+        )
+
+
+def _times_out(observations: Observations, topics: set[str]) -> int:
+    """Return how many times a partition of these topics was under-replicated: the highest number of any partition."""
+    return max(
+        (
+            len(intervals)
+            for (name, subject), intervals in observations.intervals.items()
+            if name == symptoms.UNDER_REPLICATED and subject.topic in topics
+        ),
+        default=0,
+    )
+
+
+CAUSES = (
+    cause.CauseRule(
+        "certificate-of-another-authority",
+        _authorities,
+        reads="TLS handshakes with the listeners that brokers advertise: hourly, and when a broker answers again",
+        takes=(
+            "possible: of three or more brokers, one has a certificate of another issuer than all others on the "
+            "listener of the same name"
+        ),
+    ),
+    cause.CauseRule(
+        "isr-flaps",
+        _flapping,
+        reads="Metadata over time; DescribeConfigs",
+        takes=(
+            "likely: replicas of a broker that was not away left ISRs 4 times within 5 minutes, and came back each "
+            "time within half a minute"
+        ),
+    ),
+    cause.CauseRule(
+        "replication-broken",
+        lambda observations: (*_between(observations), *_unfollowed(observations), *_replication(observations)),
+        reads="Metadata; DescribeAcls, DescribeConfigs and DescribeUserScramCredentials over time",
+        takes=(
+            "likely: the only missing follower is on a broker that answers, a leader has no followers, or brokers do "
+            "not follow one another. The row names a lost right, a line of a file or a SCRAM user that changed before"
+        ),
+    ),
+)

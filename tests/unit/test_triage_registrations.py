@@ -1,0 +1,79 @@
+"""Tests of brokers that have replicas and are not registered."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from console.model.severity import Certainty, Severity
+from console.model.snapshot import Snapshot
+from console.triage.cause import Claim
+from console.triage.diagnosis import diagnose
+from tests.unit.test_triage import Change, healthy, watched, without_broker
+
+
+def claim_of(change: Change, *, shows_fenced: bool = True, first: Snapshot | None = None, silent: int = 0) -> Claim:
+    """Return the only claim.
+
+    Args:
+        shows_fenced: whether the cluster lists all registrations, as since Kafka 4.0.
+        first: the first poll; None for a healthy one.
+        silent: the broker that does not answer; 0 for none.
+    """
+
+    def listed(snapshot: Snapshot) -> Snapshot:
+        return replace(snapshot, cluster=replace(snapshot.cluster, shows_fenced=shows_fenced))
+
+    def changed(snapshot: Snapshot, tick: int) -> Snapshot:
+        return listed(change(snapshot, tick))
+
+    before = listed(first or healthy())
+    verdict = diagnose(watched(changed, before=before, silent=[silent] if silent else ()))
+    assert not verdict.unexplained
+    (found,) = (each.claim for each in verdict.causes)
+    return found
+
+
+def unregistered(snapshot: Snapshot, tick: int) -> Snapshot:
+    return without_broker(snapshot, [3], fenced=False) if tick >= 3 else snapshot
+
+
+def fenced_first(snapshot: Snapshot, tick: int) -> Snapshot:
+    if tick in (2, 3):
+        return without_broker(snapshot, [3])
+    return unregistered(snapshot, tick)
+
+
+def test_a_broker_that_is_unregistered_while_it_runs_is_no_broker_that_is_down() -> None:
+    claim = claim_of(unregistered)
+    assert (claim.cause, claim.severity) == ("broker-unregistered", Severity.CRITICAL)
+    assert claim.certainty is Certainty.CERTAIN
+    assert claim.title == "broker 3 was unregistered at 03:00:15 while it ran, and has replicas of 6 partitions"
+    assert claim.next[0].text.startswith("restart broker 3 (127.0.0.1:9003)")
+
+
+@pytest.mark.parametrize("silent", [0, 3])
+def test_one_that_was_fenced_or_silent_before_did_not_run(silent: int) -> None:
+    claim = claim_of(unregistered if silent else fenced_first, silent=silent)
+    assert claim.cause == "broker-unregistered"
+    assert "while it ran" not in claim.title
+    assert claim.next[0].text.startswith("start broker 3 (127.0.0.1:9003) again")
+
+
+def test_one_that_was_never_listed_is_only_not_registered() -> None:
+    claim = claim_of(
+        lambda s, _: without_broker(s, [3], fenced=False), first=without_broker(healthy(), [3], fenced=False)
+    )
+    assert claim.title == "broker 3 is not registered, and has replicas of 6 partitions"
+
+
+def test_before_kafka_4_0_a_broker_that_is_not_listed_is_down() -> None:
+    assert claim_of(unregistered, shows_fenced=False).cause in {"broker-down", "broker-restarting"}
+
+
+def test_a_broker_that_registers_again_is_no_trouble() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        now = snapshot if tick >= 6 else unregistered(snapshot, tick)
+        return replace(now, cluster=replace(now.cluster, shows_fenced=True))
+
+    assert not diagnose(watched(change, 20, before=change(healthy(), 0))).causes

@@ -1,0 +1,317 @@
+"""Tests of the replication between brokers that are up: brokers that do not follow one another, and the reasons."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from console.model.acl import Acl
+from console.model.certificates import Certificate, Listener
+from console.model.cluster import Partition, ScramCredential
+from console.model.codes import STATIC_BROKER_CONFIG, ScramMechanism
+from console.model.config import broker_resource
+from console.model.parts import Part
+from console.model.severity import Certainty, Severity
+from console.model.snapshot import Snapshot
+from console.plan.edits import AddAcl
+from console.triage.cause import Claim
+from console.triage.diagnosis import diagnose
+from console.triage.facts import Facts
+from console.triage.symptoms import Subject
+from tests.support import samples
+from tests.unit import test_triage_restarts
+from tests.unit.test_triage import PARTS, START, TICK, config, each_of_orders, healthy, named, watched
+from tests.unit.test_triage_restarts import Watch
+
+CLUSTER = "replication-broken", Subject()
+
+
+def leader_only(each: Partition) -> Partition:
+    return each._replace(isr=(each.leader,))
+
+
+def test_brokers_that_do_not_follow_one_another_are_one_row() -> None:
+    verdict = diagnose(watched(lambda s, tick: each_of_orders(s, leader_only) if tick >= 3 else s))
+    assert named(verdict) == {CLUSTER}
+    assert not verdict.unexplained
+    (claim,) = (each.claim for each in verdict.causes)
+    assert claim.title == "brokers 1, 2, 3 do not follow one another: 6 partitions have only the leader in sync"
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.LIKELY)
+    assert claim.since == START + 3 * TICK
+    assert "CLUSTER_ACTION" in claim.next[-1].text
+
+
+@pytest.mark.parametrize("followed", [0, 3])
+def test_a_follower_in_sync_where_another_is_not_is_no_trouble_of_all(followed: int) -> None:
+    """A replica of the partition follows, so that brokers still reach one another."""
+
+    def isr(each: Partition) -> Partition:
+        return each._replace(isr=each.replicas[:2]) if each.number == followed else leader_only(each)
+
+    assert CLUSTER not in named(diagnose(watched(lambda s, _: each_of_orders(s, isr))))
+
+
+def test_one_broker_that_is_cut_off_both_ways_is_no_trouble_of_all() -> None:
+    """With two replicas, each partition that broker 3 has a replica of lacks one."""
+
+    def two(each: Partition) -> Partition:
+        replicas = each.replicas[:2]
+        return each._replace(replicas=replicas, isr=(each.leader,) if 3 in replicas else replicas)
+
+    verdict = diagnose(watched(lambda s, tick: each_of_orders(s, two) if tick >= 3 else s))
+    assert CLUSTER not in named(verdict)
+    assert any(cause == "replication-broken" for cause, _ in named(verdict))
+
+
+def test_followers_that_are_away_are_not_expected() -> None:
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        brokers = tuple(replace(each, fenced=each.id != 1) for each in snapshot.cluster.brokers)
+        alone = each_of_orders(snapshot, lambda each: each._replace(leader=1, isr=(1,)))
+        return replace(alone, cluster=replace(snapshot.cluster, brokers=brokers))
+
+    assert CLUSTER not in named(diagnose(watched(change)))
+
+
+def of_cluster(operation: str) -> Acl:
+    """Return the right of brokers' user on the cluster."""
+    return samples.acl("User:broker", "kafka-cluster", operation, on="CLUSTER")
+
+
+@pytest.mark.parametrize(
+    ("acl", "lost_at", "is_named"),
+    [
+        (of_cluster("CLUSTER_ACTION"), 3, True),
+        (of_cluster("ALL"), 3, True),
+        (of_cluster("DESCRIBE"), 3, False),
+        (of_cluster("CLUSTER_ACTION"), 8, False),  # after they left
+        (samples.acl("User:shop", "orders", "WRITE"), 3, False),
+    ],
+)
+def test_a_right_that_brokers_lost_is_the_reason(acl: Acl, lost_at: int, *, is_named: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        acls = () if tick >= lost_at else (acl,)
+        at = START + tick * TICK
+        known = replace(snapshot, acls=acls, read_at={**snapshot.read_at, Part.ACLS: at})
+        return each_of_orders(known, leader_only) if tick >= 5 else known
+
+    causes = diagnose(watched(change, 10, before=change(healthy(), 0))).causes
+    (claim,) = (each.claim for each in causes if each.claim.cause == CLUSTER[0])
+    assert ("was removed" in claim.title) is is_named, claim.title
+    assert (claim.next[0].edits == (AddAcl(acl),)) is is_named
+
+
+def of_broker_3(watch: Watch) -> Claim:
+    (found,) = (each.claim for each in watch.verdicts[-1].causes if each.claim.subject == Subject(broker=3))
+    return found
+
+
+SCRAM = "sasl.mechanism.inter.broker.protocol"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "deleted_before", "is_named"),
+    [("SCRAM-SHA-512", True, True), ("PLAIN", True, False), ("SCRAM-SHA-512", False, False)],
+)
+def test_a_scram_user_of_brokers_that_was_deleted_before_a_restart(
+    mechanism: str, *, deleted_before: bool, is_named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test_triage_restarts, "PARTS", (*PARTS, Part.SCRAM))
+    file = {SCRAM: mechanism, "inter.broker.listener.name": "INSIDE"}
+    configs = {broker_resource(each): samples.config_set(file, STATIC_BROKER_CONFIG) for each in (1, 2, 3)}
+    user = {"broker": (ScramCredential(ScramMechanism(1), 4096),)}
+    base = replace(healthy(), configs=configs, scram=user)
+    watch = Watch(base)
+    for is_now in (deleted_before, True):
+        watch.base = replace(base, scram={} if is_now else user)
+        watch.poll(10, fenced=3 if is_now == deleted_before else 0)
+        watch.poll(1)
+    watch.poll(70, behind=3)
+    claim = of_broker_3(watch)
+    assert claim.cause == "replication-broken"
+    assert ("SCRAM user broker was deleted" in claim.title) is is_named, claim.title
+
+
+@pytest.mark.parametrize(
+    ("key", "is_named"), [("security.inter.broker.protocol", True), ("num.io.threads", False), ("super.users", True)]
+)
+def test_a_line_of_the_file_with_which_a_broker_came_back(key: str, *, is_named: bool) -> None:
+    watch = Watch(replace(healthy(), configs={broker_resource(3): config(key, "a", STATIC_BROKER_CONFIG)}))
+    watch.poll(10, fenced=3)
+    watch.base = replace(watch.base, configs={broker_resource(3): config(key, "b", STATIC_BROKER_CONFIG)})
+    watch.poll(2)
+    watch.poll(70, behind=3)
+    claim = of_broker_3(watch)
+    assert claim.cause == "replication-broken"
+    assert claim.title.endswith(f"; broker 3 came back with another {key}") is is_named, claim.title
+    assert claim.next[0].text.startswith(f"compare {key} in server.properties of broker 3") is is_named
+
+
+# -- replicas that leave ISRs and come back ----------------------------------------------------------------------------
+
+LAG_TIME, WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
+
+
+def flapping(times: int, *, brokers: tuple[int, ...] = (2,), lag: str = "30000") -> Watch:
+    """Return polls in which replicas leave ISRs for 3 of every 10 seconds.
+
+    Args:
+        times: the number of times.
+        brokers: the brokers of the replicas.
+        lag: the brokers' replica.lag.time.max.ms.
+    """
+    file = samples.config_set({LAG_TIME: lag, WAIT: "500"}, STATIC_BROKER_CONFIG)
+    base = replace(healthy(), configs={broker_resource(each): file for each in (1, 2, 3)})
+    watch = Watch(base)
+
+    def out(each: Partition) -> Partition:
+        return each._replace(isr=tuple(b for b in each.isr if b not in brokers or b == each.leader))
+
+    for _ in range(times):
+        watch.base = each_of_orders(base, out)
+        watch.poll(3)
+        watch.base = base
+        watch.poll(7)
+    return watch
+
+
+def isr_flaps(watch: Watch) -> list[Claim]:
+    return [each.claim for each in watch.verdicts[-1].causes if each.claim.cause == "isr-flaps"]
+
+
+@pytest.mark.parametrize(("times", "is_named"), [(3, False), (4, True), (6, True)])
+def test_replicas_that_leave_isrs_again_and_again(times: int, *, is_named: bool) -> None:
+    watch = flapping(times)
+    assert bool(isr_flaps(watch)) is is_named
+    if is_named:
+        (claim,) = isr_flaps(watch)
+        assert claim.subject == Subject(broker=2)
+        assert claim.title == "the replicas of broker 2 leave ISRs and come back again and again"
+        assert (claim.severity, claim.certainty, claim.times) == (Severity.WARNING, Certainty.LIKELY, times)
+        watch.poll(30)
+        assert not isr_flaps(watch), "it is over"
+
+
+def test_a_lag_time_of_one_fetch_is_why_all_replicas_flap() -> None:
+    (claim,) = isr_flaps(flapping(4, brokers=(1, 2, 3), lag="500"))
+    assert claim.subject == Subject()
+    assert claim.title.startswith("the replicas of brokers 1, 2, 3 leave ISRs")
+    assert claim.title.endswith(f": {LAG_TIME} is 500 ms")
+    assert claim.next[0].text.startswith(f"set {LAG_TIME} to Kafka's default")
+
+
+def test_replicas_that_moves_add_do_not_flap() -> None:
+    def base(number: int) -> Snapshot:
+        return each_of_orders(
+            healthy(6), lambda each: each._replace(replicas=(*each.isr[:2], 6)) if each.number == number else each
+        )
+
+    watch = Watch(healthy(6))
+    for number in range(6):
+        watch.base = base(number)
+        watch.poll(3)
+        watch.base = healthy(6)
+        watch.poll(7)
+    assert not isr_flaps(watch)
+
+
+def test_a_broker_that_restarts_again_and_again_is_no_flapping_replica() -> None:
+    watch = Watch()
+    for _ in range(5):
+        watch.poll(2, behind=3)
+        watch.poll(3, fenced=3)
+        watch.poll(2, behind=3)
+        watch.poll(5)
+        assert not isr_flaps(watch)
+
+
+def test_replicas_that_stay_out_are_broken() -> None:
+    watch = flapping(5)
+    watch.base = each_of_orders(
+        watch.base, lambda each: each._replace(isr=tuple(b for b in each.isr if b != 2 or b == each.leader))
+    )
+    watch.poll(32)
+    assert not isr_flaps(watch)
+    assert ("replication-broken", Subject(broker=2)) in named(watch.verdicts[-1])
+
+
+# -- sessions of brokers that are short --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("session", "brokers", "silent", "is_short"),
+    [("2000", (3,), 0, True), ("2000", (2, 3), 0, True), ("9000", (3,), 0, False), ("2000", (3,), 3, False)],
+)
+def test_brokers_that_are_fenced_again_and_again_by_a_short_session(
+    session: str, brokers: tuple[int, ...], silent: int, *, is_short: bool
+) -> None:
+    """A process that ends does not answer before the controllers fence it."""
+    file = samples.config_set(
+        {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": "2000"}, STATIC_BROKER_CONFIG
+    )
+    watch = Watch(replace(healthy(), configs={broker_resource(each): file for each in (1, 2, 3)}))
+    for _ in range(4):
+        for broker in brokers:
+            watch.poll(4, silent=silent)
+            watch.poll(2, fenced=broker)
+            watch.poll(6)
+    claims = [each.claim for each in watch.verdicts[-1].causes if each.claim.cause == "broker-flapping"]
+    (claim,) = claims
+    assert ("broker.session.timeout.ms is 2,000" in claim.title) is is_short, claim.title
+    assert ("broker.session.timeout.ms=9000" in claim.next[0].text) is is_short
+    assert ("what kills it" in claim.next[0].text) is not is_short
+    assert claim.subject == (Subject() if len(brokers) > 1 else Subject(broker=3))
+
+
+# -- certificates of another authority ---------------------------------------------------------------------------------
+
+OTHER = "certificate-of-another-authority"
+
+
+def shown(*issuers: str, name: str = "INSIDE") -> Facts:
+    """Return the facts with a certificate of each broker, from 1, on its listener of this name."""
+    ends = START + timedelta(days=300)
+    mine = (
+        Certificate(Listener(broker, f"b{broker}", 9094, name), "CN=b", issuer, START, ends)
+        for broker, issuer in enumerate(issuers, 1)
+    )
+    return Facts(certificates=tuple(mine))
+
+
+@pytest.mark.parametrize(
+    ("issuers", "is_named"),
+    [
+        (("old", "old", "new"), True),
+        (("old", "old", "old"), False),
+        (("a", "b", "c"), False),  # each broker has its own intermediate authority
+        (("old", "new"), False),
+        (("old", "old", "new", "new"), False),
+    ],
+)
+def test_one_broker_with_a_certificate_of_another_authority(issuers: tuple[str, ...], *, is_named: bool) -> None:
+    facts = shown(*issuers)
+    verdict = diagnose(watched(lambda s, _: s, facts=lambda _: facts))
+    found = [each.claim for each in verdict.causes if each.claim.cause == OTHER]
+    assert bool(found) is is_named
+    if is_named:
+        assert found[0].title == (
+            "broker 3 shows a certificate of new on INSIDE, the others of old: they may not trust one another"
+        )
+        assert found[0].is_guess
+        assert found[0].next[0].text.startswith("finish the rotation of the authority")
+    unnamed = shown(*issuers, name="")
+    assert OTHER not in {cause for cause, _ in named(diagnose(watched(lambda s, _: s, facts=lambda _: unnamed)))}
+
+
+def test_another_authority_is_why_a_broker_does_not_follow() -> None:
+    def out(each: Partition) -> Partition:
+        return each._replace(isr=tuple(b for b in each.isr if b != 3 or b == each.leader))
+
+    verdict = diagnose(
+        watched(lambda s, tick: each_of_orders(s, out) if tick >= 3 else s, facts=lambda _: shown("old", "old", "new"))
+    )
+    claims = [each.claim for each in verdict.causes]
+    (mine,) = (each for each in claims if each.cause == "replication-broken")
+    assert mine.title.endswith("; broker 3 shows a certificate of new on INSIDE, the others of old")
+    assert OTHER not in {each.cause for each in claims}, "it is told once"
