@@ -375,7 +375,8 @@ class SlowPolls:
 
         now, logs = self._session.clock.monotonic(), self.facts.logs.logs
         again = now - NEWEST_AGAIN
-        for place in self.facts.logs.untrimmed(self._numbers):
+        topics = self._session.snapshot.topics
+        for place in self.facts.logs.untrimmed(lambda name: _numbers(topics.get(name))):
             if self._newest_at.get(place, now) <= now - UNTRIMMED_AGAIN:
                 del self._newest_at[place]
         self._newest_at = {place: at for place, at in self._newest_at.items() if at > again and place in logs}
@@ -390,10 +391,6 @@ class SlowPolls:
         newest = await self._session.client.run(partitions.newest_records, self._led(due))
         self._newest_at |= dict.fromkeys(due, now)
         self.keep_newest(newest)
-
-    def _numbers(self, topic: str) -> Iterable[int]:
-        known = self._session.snapshot.topics.get(topic)
-        return (each.number for each in known.partitions) if known is not None else ()
 
     def keep_newest(self, records: Mapping[Place, Newest]) -> None:
         """Keep the newest records of some logs."""
@@ -499,6 +496,10 @@ def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
             break
         chosen.append(name)
     return chosen
+
+
+def _numbers(topic: Topic | None) -> Iterable[int]:
+    return (each.number for each in topic.partitions) if topic is not None else ()
 
 
 def with_former(facts: Facts, places: Iterable[Place], at: float, found: Mapping[Place, Mapping[int, int]]) -> Facts:

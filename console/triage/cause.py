@@ -109,6 +109,7 @@ class Claim(Struct, frozen=True, kw_only=True):
         since: the time of its beginning, UTC; None if it was there at the first poll.
         times: the number of times that it happened; 0 if that is not counted.
         beside: whether the claim explains only symptoms without another cause, and is listed next to the others.
+        brokers: the brokers of a claim about several; announced work on all of them excuses the claim.
         yields: whether the claim is dropped if another one is about the same topic, group, broker or entity: this claim
             is about effects that may follow, the other one about effects that were seen.
         alone: whether the claim is named without a symptom although it is only possible: its event was seen, and only
@@ -137,6 +138,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     times: int = 0
     next: tuple[Next, ...] = ()
     beside: bool = False
+    brokers: tuple[Subject, ...] = ()
     yields: bool = False
     alone: bool = False
     fills: bool = False

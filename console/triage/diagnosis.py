@@ -228,7 +228,11 @@ def _unannounced(
     if not announced:
         return claims, explained, excused
     excused.update(*(mine for claim, mine in zip(claims, explained, strict=True) if claim.subject in announced))
-    kept = [place for place, claim in enumerate(claims) if claim.subject not in announced]
+    kept = [
+        place
+        for place, claim in enumerate(claims)
+        if claim.subject not in announced and not (claim.brokers and announced.issuperset(claim.brokers))
+    ]
     # Leave out a claim that explains only excused symptoms: it would neither be named nor stand alone.
     kept = [place for place in kept if not explained[place] or not excused.issuperset(explained[place])]
     left: list[_Places] = [[n for n in explained[place] if n not in excused] for place in kept]

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from console.model import codes
 from console.model.acl import LITERAL, PREFIXED, Acl, acl_differences
 from console.model.authorizer import WILDCARD, Pattern, pattern_of, patterns_on, within_whole
 from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.cluster import Partition, Topic, partition_in
-from console.model.codes import BROKER, DYNAMIC_BROKER_CONFIG, TOPIC, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource, is_override, own_value, text_in, topic_resource
 from console.model.inheritance import by_broker
 from console.model.numbers import long_number
@@ -52,7 +52,7 @@ PROVES = timedelta(minutes=1)
 RETENTION = ("retention.ms", "retention.bytes", "cleanup.policy")
 _TINY = {"retention.ms": TINY_MS, "retention.bytes": TINY_BYTES}
 """Limit of a topic -> the least value that an operator gives it to keep records."""
-DENY = Permission.parse("DENY")
+DENY = codes.Permission.parse("DENY")
 NOTICED = 120.0
 """Seconds after a deletion in which kac may still learn of the change of retention that caused it: configs of large
 clusters are read once a minute."""
@@ -356,7 +356,7 @@ def _on(acls: Sequence[Acl], pattern: Pattern) -> Sequence[Acl]:
     return acls[bisect_left(acls, key, key=_place) : bisect_right(acls, key, key=_place)]
 
 
-def _place(acl: Acl) -> tuple[AclResourceType, str, PatternType]:
+def _place(acl: Acl) -> tuple[codes.AclResourceType, str, codes.PatternType]:
     """Return the first sort key of ACLs: type, name and type of pattern."""
     return acl[:3]
 
@@ -520,10 +520,10 @@ def _losses(
 def _cuts(changes: list[ConfigChange], before: Snapshot, now: Snapshot) -> Iterator[Cut]:
     """Yield the retentions that changes made shorter."""
     for change in changes:
-        if change.resource.type == TOPIC and change.key in RETENTION:
+        if change.resource.type == codes.TOPIC and change.key in RETENTION:
             if _is_tighter(change.key, change.held, change.holds):
                 yield Cut(change, change.key, change.held or "", change.holds or "")
-        elif change.resource.type == BROKER:
+        elif change.resource.type == codes.BROKER:
             for key in RETENTION:
                 if change.key in {each.name for each in TOPIC_SYNONYMS[key]}:
                     yield from _inherited_cuts(change, key, before, now)
@@ -630,7 +630,7 @@ def _limit_of_leader(jump: Jump, snapshot: Snapshot) -> LeadersLimit | None:
             continue
         if all(_is_tighter(key, each.value, mine.value) for each in values.values()):
             others = min((each.value or "" for each in values.values()), key=lambda text: _length(key, text))
-            dynamic = mine.source == DYNAMIC_BROKER_CONFIG
+            dynamic = mine.source == codes.DYNAMIC_BROKER_CONFIG
             return LeadersLimit(partition.leader, mine.name or key, mine.value, others, dynamic)
     return None
 

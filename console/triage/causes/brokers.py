@@ -334,7 +334,7 @@ def _without_registration(observations: Observations) -> frozenset[int]:
 
 
 def _unregistered(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers with replicas that are not registered: nothing tells whether they run."""
+    """Yield brokers with replicas that are not registered: no API shows whether they run."""
     snapshot = observations.last.snapshot
     copies = _copies(observations)
     for broker in sorted(_without_registration(observations)):
@@ -361,7 +361,7 @@ def _unregistered(observations: Observations) -> Iterator[cause.Claim]:
             predicted=follows(broker),
             next=cause.given(
                 cause.Next(
-                    f"restart broker {broker}{where}: it registers only when it starts, and nothing tells it that it "
+                    f"restart broker {broker}{where}: it registers only when it starts, and does not learn that it "
                     "is out of the cluster"
                 )
                 if ran
@@ -431,7 +431,7 @@ def _holds_up_level(observations: Observations, subject: symptoms.Subject) -> st
     most = min(each.supported_features.get(METADATA_VERSION, (0, 0))[1] for each in versions.values())
     if not 0 < level < most:
         return ""
-    return f"{METADATA_VERSION} is {level}, and all running brokers support {most}; no API tells what a fenced one does"
+    return f"{METADATA_VERSION} is {level}, and all running brokers support {most}; no API shows what a fenced one does"
 
 
 def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed: bool) -> Iterator[cause.Next]:

@@ -124,6 +124,7 @@ def _killed(observations: Observations) -> Iterator[cause.Claim]:
             ),
         ),
         alone=not is_off,
+        brokers=tuple(symptoms.Subject(broker=id_) for id_, _ in crashes),
     )
 
 

@@ -113,7 +113,7 @@ def _reasons(observations: Observations, brokers: Collection[int], since: dateti
             yield _Reason(
                 f"; {text}, before the restart",
                 cause.Evidence(
-                    f"{text}; brokers log in to one another by SCRAM, and no API tells as which user",
+                    f"{text}; brokers log in to one another by SCRAM, and no API shows as which user",
                     "DescribeUserScramCredentials, DescribeConfigs",
                 ),
                 cause.Next(f"if brokers log in as {user.user}: set it again, with the password in their files"),
