@@ -18,8 +18,8 @@ S = TypeVar("S", bound=language_statements.Statement)
 OfEdits = Mapping[type[Edit], Callable[[Any], language_statements.EditStatement]]
 """Type of an edit -> the function that makes its statement."""
 
-LOOK, CHANGE, PLAN, GO = "Look", "Change", "Plan", "Go"
-"""The groups of verbs in the help."""
+LOOK, CHANGE, PLAN, GO = GROUPS = ("Look", "Change", "Plan", "Go")
+"""The groups of verbs, in the order of the help."""
 
 
 def _stages_nothing(statement: language_statements.Statement, _staging: Staging) -> Iterable[Edit]:
