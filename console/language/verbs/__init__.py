@@ -17,7 +17,7 @@ from console.language.verb import GROUPS, StatementKind, Verb
 from console.plan.edits import Edit
 
 _NAMES = sorted(each.name for each in iter_modules(__path__))
-_FOUND = (verb for name in _NAMES for verb in getattr(import_module(f"{__name__}.{name}"), "VERBS", ()))
+_FOUND = (verb for name in _NAMES for verb in getattr(import_module(f"console.language.verbs.{name}"), "VERBS", ()))
 _ALL: tuple[Verb, ...] = tuple(sorted(_FOUND, key=lambda verb: (GROUPS.index(verb.group), verb.name)))
 
 VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _ALL}
