@@ -86,5 +86,7 @@ class Verb(HelpEntry, frozen=True, kw_only=True):
     """The kinds of statements that the verb makes."""
     also: tuple[str, ...] = ()
     """The verb's aliases at other prompts."""
+    rank: int = 9
+    """The place in its group of the help, for the verbs that operators need most; the others follow by name."""
     takes_away: bool = False
     """Whether the verb removes or replaces something: hints suggest it only for a word with a single typo."""

@@ -1,4 +1,4 @@
-"""The registry of verbs, from the files of this folder, in the order of the help: by group, then by name.
+"""The registry of verbs, from the files of this folder, in the order of the help: by group, rank and name.
 
 Each verb is a module here: its statements with their needs, edits and text, its grammar and its help. The docstring of
 a module with several verbs names them.
@@ -18,7 +18,7 @@ from console.plan.edits import Edit
 
 _NAMES = sorted(each.name for each in iter_modules(__path__))
 _FOUND = (verb for name in _NAMES for verb in getattr(import_module(f"console.language.verbs.{name}"), "VERBS", ()))
-_ALL: tuple[Verb, ...] = tuple(sorted(_FOUND, key=lambda verb: (GROUPS.index(verb.group), verb.name)))
+_ALL: tuple[Verb, ...] = tuple(sorted(_FOUND, key=lambda verb: (GROUPS.index(verb.group), verb.rank, verb.name)))
 
 VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _ALL}
 STATEMENT_KINDS: Mapping[type[Statement | Edit], StatementKind[Any]] = {
