@@ -119,7 +119,7 @@ class Paces(NamedTuple):
     """Seconds between two reads of a part; None if it is not read for that purpose."""
 
     events: float | None = None
-    """The interval for commands that only watch for changes. For configs: the interval between reads of one
+    """The interval for commands that only watch for changes. For configs, the interval between reads of one
     resource."""
     screen: float | None = None
     """The interval for a screen that shows other data, and for its header."""
