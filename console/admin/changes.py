@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-from console.admin import (
-    acls,
-    cluster,
-    configs,
-    features,
-    groups,
-    partitions,
-    producing,
-    quotas,
-    replicas,
-    scram,
-    services,
-    tokens,
-    topics,
-    transactions,
-    voters,
-)
-from console.admin.delivery import Progress, Senders, sent
+from importlib import import_module
+from typing import Any
+
+from console.admin.delivery import Progress, Sender, sent
 from console.admin.link import Link
 from console.model.changes import ChangeRequest, Outcome
 
-SENDERS: Senders = {
-    **topics.SENDERS,
-    **partitions.SENDERS,
-    **producing.SENDERS,
-    **replicas.SENDERS,
-    **transactions.SENDERS,
-    **groups.SENDERS,
-    **acls.SENDERS,
-    **scram.SENDERS,
-    **tokens.SENDERS,
-    **configs.SENDERS,
-    **services.SENDERS,
-    **quotas.SENDERS,
-    **features.SENDERS,
-    **cluster.SENDERS,
-    **voters.SENDERS,
-}
-"""Request -> its sender."""
+
+def sender_of(request: type[ChangeRequest]) -> type[Sender[Any, Any]]:
+    """Return the class that sends a request. Imports its module."""
+    found: type[Sender[Any, Any]] = import_module(f"console.admin.{request.sender}").SENDERS[request]
+    return found
 
 
 async def send(
@@ -59,6 +32,6 @@ async def send(
     Raises:
         AdminError: nothing was sent.
     """
-    sender = SENDERS[type(request)](link, request, validate_only)
+    sender = sender_of(type(request))(link, request, validate_only)
     sender.on_progress = on_progress
     return await sent(sender)

@@ -1,11 +1,10 @@
-"""The services next to the brokers: the functions that describe their configs, and those that send changes to them."""
+"""The services next to the brokers: the functions that describe their configs."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from console.admin import connect, schemas
-from console.admin.delivery import Senders
 from console.admin.link import Link
 from console.model.config import ConfigListing, ConfigResource
 from console.model.entity_types import Route
@@ -14,4 +13,3 @@ DESCRIBERS: Mapping[Route, Callable[[Link, Sequence[ConfigResource]], Awaitable[
     Route.CONNECT: connect.describe_configs,
     Route.SCHEMAS: schemas.describe_schema_configs,
 }
-SENDERS: Senders = {**connect.SENDERS, **schemas.SENDERS}

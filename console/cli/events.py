@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.opening import add_duration, with_session
 from console.model.numbers import json_text
-from console.model.parts import Part
+from console.model.parts import FOR_EVENTS, Part
 from console.terminal import complain, put, say
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ def run_events(options: argparse.Namespace) -> int:
 async def _watch(session: Session, options: argparse.Namespace) -> int:
     from console.session.event_feed import EventFeed, run_for
     from console.session.event_reads import EventReads, gaps
-    from console.session.parts import FOR_EVENTS
 
     await session.read_cluster()  # raises an error if no broker responds at all
     complain("reading everything once: what changes from then on is printed")

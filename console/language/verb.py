@@ -18,8 +18,8 @@ S = TypeVar("S", bound=language_statements.Statement)
 OfEdits = Mapping[type[Edit], Callable[[Any], language_statements.EditStatement]]
 """Type of an edit -> the function that makes its statement."""
 
-LOOK, CHANGE, PLAN, GO = "Look", "Change", "Plan", "Go"
-"""The groups of verbs in the help."""
+LOOK, CHANGE, PLAN, GO = GROUPS = ("Look", "Change", "Plan", "Go")
+"""The groups of verbs, in the order of the help."""
 
 
 def _stages_nothing(statement: language_statements.Statement, _staging: Staging) -> Iterable[Edit]:
@@ -86,5 +86,7 @@ class Verb(HelpEntry, frozen=True, kw_only=True):
     """The kinds of statements that the verb makes."""
     also: tuple[str, ...] = ()
     """The verb's aliases at other prompts."""
+    rank: int = 9
+    """The place in its group of the help, for the verbs that operators need most; the others follow by name."""
     takes_away: bool = False
     """Whether the verb removes or replaces something: hints suggest it only for a word with a single typo."""

@@ -37,6 +37,8 @@ class ConfigOp(Struct, frozen=True):
 class ChangeRequest(Struct, frozen=True):
     """A request that changes a cluster. Most have Kafka's own name."""
 
+    sender: ClassVar[str]
+    """The module of `console.admin` whose ``SENDERS`` sends it; it is imported when the first such request is sent."""
     kafka_name: ClassVar[str] = ""
     """Kafka's name of the request if it differs from the name of the class."""
     is_loss: ClassVar[bool] = False
@@ -62,6 +64,7 @@ class ChangeRequest(Struct, frozen=True):
 class AlterConfigs(ChangeRequest, frozen=True):
     """An IncrementalAlterConfigs request for any number of resources."""
 
+    sender: ClassVar[str] = "configs"
     kafka_name: ClassVar[str] = "IncrementalAlterConfigs"
 
     ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]
@@ -82,6 +85,7 @@ class AlterConfigs(ChangeRequest, frozen=True):
 class AlterQuotas(ChangeRequest, frozen=True):
     """An AlterClientQuotas request. ops: entity -> key -> new value; None removes the key."""
 
+    sender: ClassVar[str] = "quotas"
     kafka_name: ClassVar[str] = "AlterClientQuotas"
     counted: ClassVar[tuple[str, ...]] = ("ops", "entity", "entities")
 
@@ -255,6 +259,7 @@ class VoterTarget(OwnTarget, frozen=True):
 class CreateTopics(ChangeRequest, frozen=True):
     """A CreateTopics request. timeout_ms: milliseconds that the broker may take."""
 
+    sender: ClassVar[str] = "topics"
     counted: ClassVar[tuple[str, ...]] = ("topics", "topic")
 
     topics: tuple[NewTopic, ...]
@@ -264,6 +269,7 @@ class CreateTopics(ChangeRequest, frozen=True):
 class DeleteTopics(ChangeRequest, frozen=True):
     """A DeleteTopics request. Its API has no validate-only mode."""
 
+    sender: ClassVar[str] = "topics"
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("names", "topic")
 
@@ -274,6 +280,7 @@ class DeleteTopics(ChangeRequest, frozen=True):
 class CreatePartitions(ChangeRequest, frozen=True):
     """A CreatePartitions request. counts: topic -> new total number of partitions."""
 
+    sender: ClassVar[str] = "topics"
     counted: ClassVar[tuple[str, ...]] = ("counts", "topic")
 
     counts: Mapping[str, int]
@@ -285,6 +292,7 @@ class CreatePartitions(ChangeRequest, frozen=True):
 class CreateAcls(ChangeRequest, frozen=True):
     """A CreateAcls request. Its API has no validate-only mode."""
 
+    sender: ClassVar[str] = "acls"
     counted: ClassVar[tuple[str, ...]] = ("acls", "ACL")
 
     acls: tuple[Acl, ...]
@@ -293,6 +301,7 @@ class CreateAcls(ChangeRequest, frozen=True):
 class DeleteAcls(ChangeRequest, frozen=True):
     """A DeleteAcls request with a filter for exactly each of these ACLs. Its API has no validate-only mode."""
 
+    sender: ClassVar[str] = "acls"
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("acls", "ACL")
 
@@ -311,6 +320,7 @@ class ScramUser(OwnTarget, frozen=True):
 class AlterScram(ChangeRequest, frozen=True):
     """An AlterUserScramCredentials request. Its API has no validate-only mode."""
 
+    sender: ClassVar[str] = "scram"
     kafka_name: ClassVar[str] = "AlterUserScramCredentials"
 
     upserts: Mapping[ScramUser, tuple[int, Secret]]
@@ -326,6 +336,7 @@ class AlterScram(ChangeRequest, frozen=True):
 class ElectLeaders(ChangeRequest, frozen=True):
     """An ElectLeaders request. unclean: whether to elect replicas that are not in sync, which loses records."""
 
+    sender: ClassVar[str] = "partitions"
     counted: ClassVar[tuple[str, ...]] = ("partitions", "partition")
 
     partitions: tuple[PartitionTarget, ...]
@@ -336,6 +347,7 @@ class ElectLeaders(ChangeRequest, frozen=True):
 class AlterReassignments(ChangeRequest, frozen=True):
     """An AlterPartitionReassignments request. moves: partition -> new replicas; None cancels its move."""
 
+    sender: ClassVar[str] = "partitions"
     kafka_name: ClassVar[str] = "AlterPartitionReassignments"
     counted: ClassVar[tuple[str, ...]] = ("moves", "partition")
 
@@ -349,6 +361,7 @@ class AlterReassignments(ChangeRequest, frozen=True):
 class AlterReplicaDirs(ChangeRequest, frozen=True):
     """An AlterReplicaLogDirs request to a broker. paths: replica -> path of the directory that it moves to."""
 
+    sender: ClassVar[str] = "replicas"
     kafka_name: ClassVar[str] = "AlterReplicaLogDirs"
     counted: ClassVar[tuple[str, ...]] = ("paths", "replica")
     about: ClassVar[str] = " of broker {0.broker}"
@@ -364,6 +377,7 @@ class AbortTransaction(ChangeRequest, frozen=True):
     the first marker of the producer.
     """
 
+    sender: ClassVar[str] = "transactions"
     kafka_name: ClassVar[str] = "WriteTxnMarkers"
     is_loss: ClassVar[bool] = True
     about: ClassVar[str] = "1 transaction"
@@ -375,6 +389,7 @@ class AbortTransaction(ChangeRequest, frozen=True):
 
 
 class _OfGroup(ChangeRequest, frozen=True):
+    sender: ClassVar[str] = "groups"
     about: ClassVar[str] = " of group {0.group}"
 
     group: str
@@ -421,6 +436,7 @@ class DeleteShareGroupOffsets(_OfGroup, frozen=True):
 class DeleteGroups(ChangeRequest, frozen=True):
     """DeleteGroups requests, one to each coordinator of these groups."""
 
+    sender: ClassVar[str] = "groups"
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("names", "group")
 
@@ -432,6 +448,7 @@ class DeleteRecords(ChangeRequest, frozen=True):
     records. The API has no validate-only mode.
     """
 
+    sender: ClassVar[str] = "partitions"
     is_loss: ClassVar[bool] = True
     counted: ClassVar[tuple[str, ...]] = ("before", "partition")
     about: ClassVar[str] = ", to their leaders"
@@ -445,6 +462,7 @@ class ProduceRecords(ChangeRequest, frozen=True):
     API has no validate-only mode.
     """
 
+    sender: ClassVar[str] = "producing"
     kafka_name: ClassVar[str] = "Produce"
 
     batches: Mapping[NewRecords, Contents]
@@ -459,6 +477,7 @@ class ProduceRecords(ChangeRequest, frozen=True):
 class UnregisterBroker(ChangeRequest, frozen=True):
     """An UnregisterBroker request. Its API has no validate-only mode."""
 
+    sender: ClassVar[str] = "cluster"
     about: ClassVar[str] = "broker {0.broker_id}"
 
     broker_id: int
@@ -469,6 +488,7 @@ class UpdateFeatures(ChangeRequest, frozen=True):
     it.
     """
 
+    sender: ClassVar[str] = "features"
     counted: ClassVar[tuple[str, ...]] = ("levels", "feature")
 
     levels: Mapping[str, int]
@@ -478,6 +498,7 @@ class UpdateFeatures(ChangeRequest, frozen=True):
 
 
 class _OfVoter(ChangeRequest, frozen=True):
+    sender: ClassVar[str] = "voters"
     about: ClassVar[str] = "controller {0.voter_id}"
 
     voter_id: int

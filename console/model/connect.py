@@ -317,6 +317,7 @@ class ConnectorOffsetsTarget(_PartOfConnector, frozen=True):
 
 
 class _OfConnector(ChangeRequest, frozen=True):
+    sender: ClassVar[str] = "connect"
     about: ClassVar[str] = "connector {0.name}"
 
     name: str
@@ -325,6 +326,7 @@ class _OfConnector(ChangeRequest, frozen=True):
 class AlterConnectors(ChangeRequest, frozen=True):
     """Changes of single keys of connectors' configs: PATCH for each connector (KIP-477)."""
 
+    sender: ClassVar[str] = "connect"
     kafka_name: ClassVar[str] = "PATCH /connectors/NAME/config"
     counted: ClassVar[tuple[str, ...]] = ("ops", "connector")
 
@@ -334,6 +336,7 @@ class AlterConnectors(ChangeRequest, frozen=True):
 class AlterConnectLoggers(ChangeRequest, frozen=True):
     """Levels of loggers of a Connect cluster (KIP-495): at all its workers at once from Kafka 3.7 on (KIP-976)."""
 
+    sender: ClassVar[str] = "connect"
     kafka_name: ClassVar[str] = "PUT /admin/loggers/NAME"
 
     ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]

@@ -255,19 +255,12 @@ def _read_at(snapshot: Snapshot, part: Part, at: datetime) -> Mapping[str, datet
     return {**snapshot.read_at, part: at}
 
 
-def entered(
-    enter: Callable[[Snapshot, Any, datetime], Snapshot], found: object, known: Snapshot, at: datetime
-) -> Snapshot:
-    """Return the snapshot with a response, which the function `enter` puts into it. Takes the snapshot last, for use
-    with `partial`.
+def with_part(part: Part, found: Any, snapshot: Snapshot, at: datetime) -> Snapshot:
+    """Return the snapshot with a new read of a whole part, by the part's own function if it has other state to update.
+    An unchanged part stays the same object.
     """
-    return enter(known, found, at)
-
-
-def with_part(part: Part, snapshot: Snapshot, found: object, at: datetime) -> Snapshot:
-    """Return the snapshot with a new read of a whole part that has no other state to update. An unchanged part stays
-    the same object.
-    """
+    if part in _ENTERED:
+        return _ENTERED[part](snapshot, found, at)
     known = getattr(snapshot, part)
     same = share(known, found) if isinstance(found, Mapping) else known if known == found else found
     read_at = _read_at(snapshot, part, at)
@@ -583,6 +576,13 @@ def with_scram(snapshot: Snapshot, listing: model_cluster.ScramListing, at: date
     scram = share(snapshot.scram, {**kept, **listing.users})
     known = with_failures(snapshot, Part.SCRAM, listing.failures.items())
     return replace(known, scram=scram, read_at=_read_at(snapshot, Part.SCRAM, at))
+
+
+_ENTERED: Mapping[Part, Callable[[Snapshot, Any, datetime], Snapshot]] = {
+    Part.SCRAM: with_scram,
+    Part.CONNECT: with_connect,
+    Part.SCHEMAS: with_schemas,
+}
 
 
 def _is_described(known: model_cluster.Group | None, listed: model_cluster.Group) -> bool:

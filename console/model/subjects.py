@@ -216,6 +216,7 @@ class SubjectTarget(OwnTarget, frozen=True):
 class AlterSchemaConfigs(ChangeRequest, frozen=True):
     """Changes of compatibility levels and modes: PUT or DELETE for each key."""
 
+    sender: ClassVar[str] = "schemas"
     kafka_name: ClassVar[str] = "PUT /config, PUT /mode"
     counted: ClassVar[tuple[str, ...]] = ("ops", "subject")
 
@@ -225,6 +226,7 @@ class AlterSchemaConfigs(ChangeRequest, frozen=True):
 class RegisterSchema(ChangeRequest, frozen=True):
     """POST /subjects/NAME/versions: registers a schema."""
 
+    sender: ClassVar[str] = "schemas"
     kafka_name: ClassVar[str] = "POST /subjects/NAME/versions"
     about: ClassVar[str] = "schema {0.name}"
 
@@ -237,6 +239,7 @@ class RegisterSchema(ChangeRequest, frozen=True):
 class DeleteSchema(ChangeRequest, frozen=True):
     """DELETE /subjects/NAME, or one version of it: softly."""
 
+    sender: ClassVar[str] = "schemas"
     kafka_name: ClassVar[str] = "DELETE /subjects/NAME"
     about: ClassVar[str] = "schema {0.name}"
     is_loss: ClassVar[bool] = True

@@ -100,6 +100,7 @@ class TokenTarget(OwnTarget, frozen=True):
 class CreateToken(ChangeRequest, frozen=True):
     """A CreateDelegationToken request."""
 
+    sender: ClassVar[str] = "tokens"
     kafka_name: ClassVar[str] = "CreateDelegationToken"
 
     owner: str = ""
@@ -116,6 +117,7 @@ class CreateToken(ChangeRequest, frozen=True):
 class TokenChange(ChangeRequest, frozen=True):
     """A change of a token's expiry."""
 
+    sender: ClassVar[str] = "tokens"
     about: ClassVar[str] = "token {0.id}"
 
     id: str

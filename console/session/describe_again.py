@@ -17,7 +17,7 @@ from console.model import snapshot as refresh
 from console.model.acl import Acl, filter_for
 from console.model.cluster import Partition, ScramListing, TopicListing, partition_in
 from console.model.config import ConfigResource, topic_resource
-from console.model.parts import Part
+from console.model.parts import LISTED, Part
 from console.model.quota import QuotaEntity, filter_for_entity
 from console.model.snapshot import Snapshot, TopicPartition, with_scram
 from console.model.subjects import SubjectTarget
@@ -25,7 +25,6 @@ from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
 from console.session import snapshot_reader
 from console.session.connector_reads import read_connector_offsets
-from console.session.parts import LISTED
 from console.session.snapshot_reader import Client, Learned
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, cast
 
 from console.model.codes import IN_RESOURCE_LISTS, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.model.parts import Part
+from console.model.parts import FOR_EVENTS, FOR_SCREEN, PACES, Part
 from console.model.snapshot import Snapshot
 from console.present.names import plural
 from console.session import scheduler
-from console.session.parts import FOR_EVENTS, FOR_SCREEN, PACES, is_had
+from console.session.parts import is_had
 
 if TYPE_CHECKING:
     from console.admin.settings import ConnectionSettings

@@ -28,9 +28,8 @@ from console.model.elections import by_leader
 from console.model.metadata_views import views_after, views_of
 from console.model.name_order import in_order
 from console.model.observed_logs import LogOffsets, Newest, Place, logs_after, without_logs
-from console.model.parts import Part
+from console.model.parts import PACES, Part
 from console.model.snapshot import with_acls, with_tiered
-from console.session.parts import PACES
 from console.session.request_log_tail import RequestLogTails
 from console.session.snapshot_reader import all_acls, read_listed, read_replica_logs
 from console.triage.connectors import failed

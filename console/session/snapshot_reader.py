@@ -30,11 +30,11 @@ from console.model.failure import Failure
 from console.model.identity import not_expected, not_the_one_before
 from console.model.name_order import in_order
 from console.model.observers import placements_to_read
-from console.model.parts import Part
+from console.model.parts import LISTED, Part
 from console.model.quorum import known_voters, voters_text
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
-from console.session.parts import LISTED, SERVICES, is_had
+from console.session.parts import SERVICES, is_had
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -767,7 +767,7 @@ async def read_listed(client: Client, part: Part) -> Learned:
     """Read a part of `LISTED`. Raises AdminError, also if the brokers refuse."""
     listed = LISTED[part]
     found = await client.run(getattr(import_module(f"console.admin.{listed.module}"), listed.operation))
-    return partial(refresh.entered, listed.enter or partial(refresh.with_part, part), found)
+    return partial(refresh.with_part, part, found)
 
 
 async def _record_times(

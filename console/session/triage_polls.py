@@ -21,12 +21,12 @@ from console.model.cluster import Silence
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.name_order import in_order, next_names
-from console.model.parts import Part
+from console.model.parts import PACES, SHORT_SECONDS, Paces, Part
 from console.model.snapshot import Snapshot
 from console.session.former_changes import any_journal
 from console.session.journal_access import in_journal
 from console.session.own_throttles import OwnThrottles
-from console.session.parts import PACES, SHORT_SECONDS, Paces, is_had
+from console.session.parts import is_had
 from console.session.scheduler import Pace, Scheduled, Scheduler, happens, read_ago
 from console.session.slow_polls import SlowPolls
 from console.session.snapshot_reader import Refused, read_log_starts

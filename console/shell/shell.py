@@ -20,12 +20,12 @@ from console.answers.results import Printer
 from console.contexts import ContextError
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
+from console.language.panes import View
 from console.language.statements import BarStatement, Where
 from console.language.verbs.go import Help, UseContext
 from console.language.verbs.history import History
 from console.language.verbs.leave import Quit
 from console.language.verbs.listing import List
-from console.language.verbs.panes import View
 from console.language.verbs.plan import ShowPlan
 from console.model.entity_types import ENTITY_TYPES
 from console.present.names import plural

@@ -14,6 +14,7 @@ from console.language.given_files import with_file
 from console.language.interpret import to_edits
 from console.language.needs import needs
 from console.language.operation_words import BeginOperation
+from console.language.panes import View
 from console.language.secret_values import resolve_secrets
 from console.language.verbs.analyze import Analyze
 from console.language.verbs.apply import Apply
@@ -23,7 +24,6 @@ from console.language.verbs.go import AtTime, Help, Record, UseContext, UseTheme
 from console.language.verbs.history import History
 from console.language.verbs.leave import Quit
 from console.language.verbs.operations import AskOfOperation
-from console.language.verbs.panes import View
 from console.language.verbs.plan import ShowPlan
 from console.language.verbs.records import Records
 from console.language.verbs.redrive import BeginRedrive

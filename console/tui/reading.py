@@ -15,11 +15,10 @@ from msgspec.structs import replace
 from textual.message import Message
 
 from console.model.failure import Failure
-from console.model.parts import Part
+from console.model.parts import FOR_SCREEN, Part
 from console.present.columns import clock
 from console.present.text import clean
 from console.session.event_reads import EventReads
-from console.session.parts import FOR_SCREEN
 from console.session.scheduler import Pace, Scheduled, Turn, Turns, read_ago
 from console.session.snapshot_reader import SessionEvent
 

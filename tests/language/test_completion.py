@@ -36,7 +36,7 @@ test_what_can_stand_at_the_cursor = completes(
     ("|", ALL_VERBS),
     ("des|", ["describe"]),
     ("check; undo|", ["undo"]),
-    (":topics|", ["topics"]),
+    (":history|", ["history"]),
     ("list q|", ["quorum", "quotas"]),
     ("list |", list(KINDS)),
     ("list topics ord|", ["orders", "orders-dlq", "records-per-second="]),

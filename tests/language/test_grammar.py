@@ -11,7 +11,6 @@ from console.language.verbs.discard import Discard
 from console.language.verbs.effective import EffectiveQuota
 from console.language.verbs.history import History
 from console.language.verbs.listing import KINDS, List
-from console.language.verbs.panes import View
 from console.language.verbs.plan import ShowPlan
 from console.language.verbs.show import Show
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
@@ -227,11 +226,9 @@ def test_apply_history_and_discard():
     assert wrong("discard k").column == len("discard ") + 1
 
 
-def test_views_belong_to_the_bar_and_the_shell():
-    assert one("topics svc-8", statements.Where.BAR) == View("topics", "svc-8")
-    assert one(":quotas", statements.Where.SHELL) == View("quotas")
+def test_what_the_console_shows_is_no_command_of_a_script():
     assert one("plan orders", statements.Where.BAR) == ShowPlan("orders")
-    for text in ("topics", "ctx a", "help", ":check", "plan orders"):
+    for text in ("ctx a", "help", ":check", "plan orders"):
         assert wrong(text, statements.Where.RUN).column in (1, 6)
 
 

@@ -24,7 +24,6 @@ from console.language.verbs.history import History
 from console.language.verbs.leave import Quit
 from console.language.verbs.listing import KINDS, List
 from console.language.verbs.operations import AskOfOperation
-from console.language.verbs.panes import PANES, View
 from console.language.verbs.plan import ShowPlan
 from console.language.verbs.records import Bound, Records
 from console.language.verbs.revert import Revert
@@ -116,7 +115,6 @@ statements = st.one_of(
     st.builds(Undo),
     st.builds(Redo),
     st.builds(Revert, strategies.TEXT),
-    st.builds(View, st.sampled_from(PANES), strategies.TEXT),
     st.builds(History, st.builds(Entity, strategies.subjects)) | st.builds(History, st.none(), strategies.TEXT),
     st.builds(UseContext, strategies.NAMES),
     st.builds(Record, strategies.TEXT),

@@ -44,7 +44,7 @@ def test_every_role_has_a_token():
         ("set topic ord", [(Keyword, "set"), (Keyword.Pseudo, "topic"), (Name.Entity, "ord")]),
         ("set topic 'a b", [(Keyword, "set"), (Keyword.Pseudo, "topic"), (Name.Entity, "'a b")]),
         ("set topic a ret", [(Keyword, "set"), (Keyword.Pseudo, "topic"), (Name.Entity, "a"), (Error, "ret")]),
-        (":topics x", [(Keyword, ":topics"), (String, "x")]),
+        (":plan x", [(Keyword, ":plan"), (String, "x")]),
     ],
 )
 def test_colours(text, expected):

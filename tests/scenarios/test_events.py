@@ -30,11 +30,12 @@ from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.changes import CreateTopics, NewTopic
 from console.model.config import CLUSTER_DEFAULT, own_value, topic_resource
+from console.model.parts import FOR_EVENTS
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.kinds.voters import LeaveQuorum
 from console.present.events import line, what_text
-from console.session import event_feed, event_reversal, parts
+from console.session import event_feed, event_reversal
 from console.session.event_reads import FEW, EventReads, gaps, unseen_since
 from console.session.session import Session
 from console.triage.events import Event, Kind
@@ -129,7 +130,7 @@ def test_no_broker_answers() -> None:
     assert cli.run(["events", "-b", gone, "--for", "1s"]) == 1
 
 
-QUICK = dict.fromkeys(parts.FOR_EVENTS, 0.1)
+QUICK = dict.fromkeys(FOR_EVENTS, 0.1)
 
 
 class Followed:
@@ -175,7 +176,7 @@ def _set_retention(value: str, running: EmbeddedCluster) -> None:
 
 async def test_the_configs_of_many_topics_are_read_at_a_slow_pace(cluster: ThreadedCluster) -> None:
     with worlds.session_on(cluster, "console") as session:
-        reads = EventReads(session, parts.FOR_EVENTS)
+        reads = EventReads(session, FOR_EVENTS)
         await session.read_topics()
         assert reads.configs_every == 5
         cluster.call(lambda c: [c.state.put_topic(new_topic(f"t{n}", striped([1], 1, 1), [1])) for n in range(FEW)])

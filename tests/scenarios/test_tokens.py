@@ -27,13 +27,12 @@ from console.embedded.faults import Cut, Fail, Fault, Moment
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.embedded.tokens import PERIOD_MS, Token
 from console.model.changes import Outcome, Status
-from console.model.parts import Part
+from console.model.parts import FOR_EVENTS, Part
 from console.model.secret import Secret
 from console.model.tokens import TokenTarget
 from console.plan.reconcile import ApplyOptions, ApplyReport
 from console.plan.risks import effects
 from console.session import event_reads, slow_polls, terminal_front, triage_polls
-from console.session.parts import FOR_EVENTS
 from console.session.session import Session
 from console.triage.diagnosis import diagnose
 from console.triage.events import Kind, differences

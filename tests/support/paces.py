@@ -4,8 +4,7 @@ from typing import cast
 
 import pytest
 
-from console.model.parts import Part
-from console.session.parts import PACES, Paces
+from console.model.parts import PACES, Paces, Part
 
 
 def poll_often(monkeypatch: pytest.MonkeyPatch, seconds: float, *parts: Part) -> None:

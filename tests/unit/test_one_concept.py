@@ -86,7 +86,7 @@ def test_a_type_is_named_in_few_modules_and_a_newer_one_keeps_its_number() -> No
     assert (newer.entity.word, newer.entity.kafka_word, newer.entity.own_source) == ("UNKNOWN(65)", "UNKNOWN(65)", 0)
 
 
-MOST_FILES = 19
+MOST_FILES = 15
 """The most files that may name delegation tokens, a noun with a part, edits, a verb, a pane, a cause and a lint rule:
 its own files, its rows in tables, and the texts that name its commands. Files of the embedded cluster do not count.
 """
@@ -177,11 +177,6 @@ def test_without_a_verb_its_tests_alone_fail(tmp_path: Path, most: int) -> None:
             shutil.copytree(ROOT / folder, tree / folder)
         shutil.copy(ROOT / "pyproject.toml", tree)
         (tree / f"console/language/verbs/{verb}.py").unlink()
-        registry = tree / "console/language/verbs/__init__.py"
-        line = rf"^    {verb},\n|(?<=[( ]){verb}(, |(?=\),?$))"
-        kept, places = re.subn(line, "", registry.read_text(), flags=re.MULTILINE)
-        assert places == 2
-        registry.write_text(kept)
         ran = run(tree, "pytest", *OPTIONS.split(), "tests/language")
         assert re.search(r"^\d+ passed, |, \d+ passed", ran.stdout, re.MULTILINE), ran.stdout[-2_000:] + ran.stderr
         failed = set(re.findall(r"^(?:FAILED|ERROR) ([^\s:]+)", ran.stdout, re.MULTILINE))

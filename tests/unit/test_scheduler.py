@@ -13,11 +13,11 @@ from console.admin.errors import AdminError
 from console.admin.settings import ConnectionSettings, ConnectSettings, HttpSettings
 from console.contexts.context import Context
 from console.model.failure import Failure
-from console.model.parts import Part
+from console.model.parts import FOR_SCREEN, Part
 from console.model.snapshot import Snapshot
 from console.session import scheduler
 from console.session.event_reads import EventReads
-from console.session.parts import FOR_SCREEN, is_had
+from console.session.parts import is_had
 from console.session.scheduler import Pace, Scheduled, Scheduler, Turn, Turns, next_reads
 from console.session.session import Session
 from console.session.triage_polls import Poller

@@ -49,7 +49,7 @@ def seen(
         "id", leader, (), controllers=tuple(cluster.Broker(each, "h", 1) for each in controllers)
     )
     known = with_quorum(with_cluster(Snapshot(), info, AT), quorum, AT)
-    return with_part(Part.FEATURES, known, cluster.ClusterFeatures({"kraft.version": kraft} if kraft else {}, ()), AT)
+    return with_part(Part.FEATURES, cluster.ClusterFeatures({"kraft.version": kraft} if kraft else {}, ()), known, AT)
 
 
 THREE = (replica(101), replica(102), replica(103))

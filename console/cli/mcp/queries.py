@@ -25,7 +25,7 @@ from console.language.verbs.listing import List
 from console.language.verbs.show import Show
 from console.model.config import ConfigResource, broker_resource
 from console.model.numbers import Data
-from console.model.parts import Part
+from console.model.parts import FOR_EVENTS, Part
 from console.present.text import clean
 from console.session.reading import read_needs
 from console.session.session import Session
@@ -167,7 +167,6 @@ class Queries:
         from console.present.events import EVENTS
         from console.session.event_feed import EventFeed, run_for
         from console.session.event_reads import EventReads, gaps, unseen_since
-        from console.session.parts import FOR_EVENTS
 
         session = await self._with_cluster()
         found: list[Event] = []

@@ -1,4 +1,4 @@
-"""The registry of verbs, in the order of the help.
+"""The registry of verbs, from the files of this folder, in the order of the help: by group, rank and name.
 
 Each verb is a module here: its statements with their needs, edits and text, its grammar and its help. The docstring of
 a module with several verbs names them.
@@ -8,64 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from console.language.statements import OneEdit, Statement, Where
-from console.language.verb import StatementKind, Verb
-from console.language.verbs import (
-    abort,
-    access,
-    alter,
-    analyze,
-    apply,
-    cancel,
-    check,
-    clone,
-    connector,
-    create,
-    delete,
-    discard,
-    effective,
-    elect,
-    explain,
-    feature,
-    go,
-    grow,
-    history,
-    leave,
-    listing,
-    move,
-    operations,
-    panes,
-    plan,
-    produce,
-    records,
-    redrive,
-    reset,
-    revert,
-    schema,
-    scram,
-    show,
-    skip,
-    token,
-    undo,
-    unregister,
-    unset,
-    voter,
-    watch,
-    whose,
-)
+from console.language.verb import GROUPS, StatementKind, Verb
 from console.plan.edits import Edit
 
-_LOOK = (show, listing, watch, whose, effective, explain, records, analyze)
-_CHANGE = (
-    *(alter, unset, create, grow, delete, connector, reset, skip, clone),
-    *(produce, redrive, access, scram, token, schema, abort, elect, cancel),
-)
-_OF_NODES = (move, operations, unregister, feature, voter)
-_PLAN = (plan, check, apply, discard, undo, revert, history)
-_GO = (panes, go, leave)
-_ALL: tuple[Verb, ...] = tuple(verb for module in (*_LOOK, *_CHANGE, *_OF_NODES, *_PLAN, *_GO) for verb in module.VERBS)
+_NAMES = sorted(each.name for each in iter_modules(__path__))
+_FOUND = (verb for name in _NAMES for verb in getattr(import_module(f"console.language.verbs.{name}"), "VERBS", ()))
+_ALL: tuple[Verb, ...] = tuple(sorted(_FOUND, key=lambda verb: (GROUPS.index(verb.group), verb.rank, verb.name)))
 
 VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _ALL}
 STATEMENT_KINDS: Mapping[type[Statement | Edit], StatementKind[Any]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.language.arguments import NUMBER_MAX, need_number, partition_number, topic_name
+from console.language.panes import pane
 from console.language.reader import Candidate, Expected, Reader, What
 from console.language.snapshot_parts import Needs, the_topic
 from console.language.staging import Staging
@@ -82,5 +83,13 @@ VERBS = (
         takes_away=True,
         parse=_parse,
         statements=(_ABORT,),
+    ),
+    pane(
+        "transactions",
+        "The open transactions, and which of them hang",
+        "transactions",
+        "transactions hangs",
+        about="kac reads them while the pane is open. A transaction hangs if no coordinator will end it; if kac can't "
+        "see that, it is possible at most.",
     ),
 )

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from console.language import acl_words
 from console.language.arguments import named
+from console.language.panes import pane
 from console.language.quoting import quote
 from console.language.reader import Expected, Reader, What
 from console.language.snapshot_parts import Needs, whole_parts
 from console.language.staging import Staging
-from console.language.statements import EditStatement, Subject, joined
+from console.language.statements import INTERACTIVE, EditStatement, Subject, joined
 from console.language.tokenizer import NOWHERE, Span
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
@@ -167,4 +168,5 @@ VERBS = (
         parse=_parse,
         statements=(_ACCESS,),
     ),
+    pane("acls", "The ACLs", "acls User:alice", where=INTERACTIVE),
 )

@@ -165,6 +165,7 @@ VERBS = (
             "set logger connect main org.apache.kafka.connect.runtime=DEBUG for 1h",
             "set topic orders retention.ms=1h for 2h",
         ),
+        rank=1,
         parse=_parse,
         statements=(_ALTER,),
     ),

@@ -66,6 +66,7 @@ VERBS = (
         f"{', '.join(NAMES)}. kac first writes every change into a journal, with a number for `revert`.",
         ("apply --yes", "apply --yes --valid-only", "apply --yes --force"),
         takes_away=True,
+        rank=3,
         parse=_parse,
         statements=(StatementKind(statement=Apply, text=_text),),
     ),

@@ -19,6 +19,7 @@ VERBS = (
         "The protocol has no validation for deletions of topics, ACLs and SCRAM credentials; kac says so for each of "
         "them.",
         ("check",),
+        rank=2,
         parse=lambda _reader: Check(),
         statements=(StatementKind(statement=Check, text=lambda _statement: "check"),),
     ),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from console.language import arguments, statements
 from console.language import reader as language_reader
 from console.language.errors import CommandError
+from console.language.panes import pane
 from console.language.quoting import quote, quoted
 from console.language.snapshot_parts import Needs, connectors_to_change, the_group
 from console.language.staging import Staging, no_key_twice
@@ -335,5 +336,18 @@ VERBS = (
         ("restart connector main/orders-sink failed", "restart connector main/orders-sink task 2"),
         parse=_parse_restart,
         statements=(one_edit(plan_edits.RestartConnector, _restart_text, _needs_connect),),
+    ),
+    pane(
+        "connectors",
+        "The connectors of Kafka Connect",
+        "connectors orders",
+        about="The context names the Connect clusters: `[contexts.NAME.connect.CLUSTER]` with `url`.",
+        where=statements.INTERACTIVE,
+    ),
+    pane(
+        "mirrors",
+        "The flows of MirrorMaker 2 to this cluster",
+        "mirrors",
+        about="kac reads them from MirrorMaker's own topics on this cluster.",
     ),
 )

@@ -211,6 +211,7 @@ VERBS = (
             "create topic audit assign=1:2,2:3,3:1 timeout=30s",
             "create connector main/orders-sink @orders-sink.json connection.password=? stopped",
         ),
+        rank=3,
         parse=_parse,
         statements=(_CREATE, connector.CREATE),
     ),

@@ -288,6 +288,7 @@ VERBS = (
             "delete schema orders-value version 3",
         ),
         takes_away=True,
+        rank=5,
         parse=_parse,
         statements=(
             _TOPIC,

@@ -42,6 +42,7 @@ VERBS = (
         "Stage more partitions for a topic, N in all",
         "Partitions can't be removed again, and from then on records with keys go to other partitions.",
         ("grow topic orders partitions=24",),
+        rank=4,
         parse=_parse,
         statements=(_GROW,),
     ),

@@ -171,6 +171,7 @@ VERBS = (
             "list schemas compatibility=NONE",
             "list mirrors heartbeat_seconds>1min",
         ),
+        rank=2,
         parse=_parse,
         statements=(StatementKind(statement=List, text=_text, needs=_needs),),
     ),

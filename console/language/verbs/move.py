@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from console.language import operation_words, statements
 from console.language.arguments import BROKER, INT_MAX, need_number, partition_number, topic_name
+from console.language.panes import pane
 from console.language.quoting import quote
 from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, the_topic, whole_parts
@@ -164,4 +165,5 @@ VERBS = (
         parse=_parse,
         statements=(_MOVE, _TO_DIR, operation_words.BEGUN),
     ),
+    pane("moves", "The running moves, how far they are, and why they are stuck", "moves stuck"),
 )

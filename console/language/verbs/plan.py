@@ -41,6 +41,7 @@ VERBS = (
         "With --runbook kac prints the commands of kafka-topics, kafka-configs and kafka-acls that do the same, for a "
         "shell.",
         ("plan", "plan --runbook"),
+        rank=1,
         parse=_parse,
         statements=(StatementKind(statement=ShowPlan, text=_text),),
     ),

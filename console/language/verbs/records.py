@@ -365,6 +365,7 @@ VERBS = (
             "records orders partition 3 from group billing limit 1",
             "records orders partition 0 from offset 41208 as hex",
         ),
+        rank=4,
         parse=_parse,
         statements=(StatementKind(statement=Records, text=text_of),),
     ),

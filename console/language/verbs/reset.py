@@ -212,6 +212,7 @@ VERBS = (
             "reset connector main/orders-sink offsets to none",
         ),
         takes_away=True,
+        rank=6,
         parse=_parse,
         statements=(_RESET, connector.RESET),
     ),

@@ -8,6 +8,7 @@ from console.language import reader as language_reader
 from console.language import statements
 from console.language.arguments import optional_version, schema_subject
 from console.language.errors import CommandError
+from console.language.panes import pane
 from console.language.quoting import quote, quoted
 from console.language.snapshot_parts import Needs, whole_parts
 from console.language.staging import Staging
@@ -179,5 +180,12 @@ VERBS = (
         ("undelete schema orders-value", "undelete schema orders-value version 2"),
         parse=_parse_undelete,
         statements=(_UNDELETE,),
+    ),
+    pane(
+        "schemas",
+        "The subjects of the schema registry",
+        "schemas",
+        "schemas orders",
+        about="kac reads them from the registry of the context, `[contexts.NAME.schemas]`.",
     ),
 )

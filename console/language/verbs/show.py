@@ -86,6 +86,7 @@ VERBS = (
         "Without an entity kac shows the selected one. If a named key is inherited, kac shows the value with its "
         "source.",
         ("show topic orders", "show topic orders retention.ms segment.bytes", "show broker <default>"),
+        rank=3,
         parse=_parse,
         statements=(_SHOW,),
     ),
@@ -97,6 +98,7 @@ VERBS = (
         "kac shows a topic with its partitions, a group with its members and lag, and a user with quotas and SCRAM "
         "credentials.",
         ("describe topic orders", "describe topic orders retention.ms", "describe user alice client checkout"),
+        rank=1,
         parse=_parse,
         statements=(_SHOW,),
     ),

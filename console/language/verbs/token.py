@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from console.language.arguments import duration, named
+from console.language.panes import pane
 from console.language.quoting import quote, quote_beside_equals
 from console.language.reader import Candidate, Expected, Reader, What
 from console.language.snapshot_parts import Needs, whole_parts
@@ -89,5 +90,12 @@ VERBS = (
             one_edit(Renew, _change_text, _needs),
             one_edit(Expire, _change_text, _needs),
         ),
+    ),
+    pane(
+        "tokens",
+        "The delegation tokens that you may see",
+        "tokens",
+        "tokens User:flink",
+        about="kac reads them while the pane is open.",
     ),
 )

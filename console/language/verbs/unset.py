@@ -74,6 +74,7 @@ VERBS = (
         "",
         ("unset topic orders retention.ms", "unset user alice producer_byte_rate consumer_byte_rate"),
         takes_away=True,
+        rank=2,
         parse=_parse,
         statements=(_UNSET,),
     ),
