@@ -50,7 +50,7 @@ PILES: columns.Columns[PileRow] = columns.Columns(
         title="Original topic",
         cell=lambda row: clean(row.pile.topic, 100) or ("none", "muted"),
         text=lambda row: row.pile.topic,
-        layout=columns.on_screen("Topic", min_width=8, max_width=30, priority=95, sort_key="N"),
+        layout=columns.on_screen((8, 30), "Topic", priority=95, sort_key="N"),
     ),
     columns.Column(
         "exception",
@@ -58,21 +58,21 @@ PILES: columns.Columns[PileRow] = columns.Columns(
         lambda row: row.exception,
         cell=lambda row: clean(_short(row.exception), 200),
         text=lambda row: row.exception,
-        layout=columns.on_screen(flex=1, min_width=27, max_width=80, priority=96, sort_key="X"),
+        layout=columns.on_screen((27, 80), flex=1, priority=96, sort_key="X"),
     ),
     columns.Column(
         "age",
         _SHOWN,
         lambda row: row.pile.age.value,
         order=lambda row: list(Age).index(row.pile.age),
-        layout=columns.on_screen(min_width=9, max_width=14, priority=92, sort_key="A"),
+        layout=columns.on_screen((9, 14), priority=92, sort_key="A"),
     ),
     columns.Column(
         "letters",
         _SHOWN,
         lambda row: row.pile.count,
         "number",
-        layout=columns.on_screen(min_width=7, max_width=12, align="right", priority=94, sort_key="L"),
+        layout=columns.on_screen((7, 12), priority=94, sort_key="L"),
     ),
     columns.Column(
         "chosen",
@@ -80,7 +80,7 @@ PILES: columns.Columns[PileRow] = columns.Columns(
         lambda row: row.pile.chosen,
         "number",
         title="Chosen",
-        layout=columns.on_screen("Can go", min_width=6, max_width=12, align="right", priority=60),
+        layout=columns.on_screen((6, 12), "Can go", priority=60),
     ),
     columns.Column("first", columns.OBJECT, lambda row: _time(row.pile.first)),
     columns.Column("last", columns.OBJECT, lambda row: _time(row.pile.last)),
@@ -90,7 +90,7 @@ PILES: columns.Columns[PileRow] = columns.Columns(
         lambda row: {"partition": row.pile.example[0], "offset": row.pile.example[1]},
         "object",
         text=lambda row: f"{row.pile.example[0]}/{row.pile.example[1]}",
-        layout=columns.on_screen(min_width=7, max_width=20, priority=50),
+        layout=columns.on_screen((7, 20), priority=50),
     ),
     columns.Column("message", columns.OBJECT, lambda row: HIDDEN if row.masked else row.pile.message),
     columns.Column(
@@ -98,7 +98,7 @@ PILES: columns.Columns[PileRow] = columns.Columns(
         _SHOWN,
         lambda row: row.pile.convention,
         title="Written by",
-        layout=columns.on_screen("Written by", min_width=12, max_width=26, priority=40),
+        layout=columns.on_screen((12, 26), "Written by", priority=40),
     ),
 )
 """The columns of dead letters by original topic, exception and age; an example is a partition and an offset."""

@@ -221,14 +221,12 @@ def drift_columns(scope: str, peers: Sequence[str]) -> columns.Columns[DriftRow]
     most = {"baseline": "Wanted", START: "At start"}.get(scope, "Most")
     return columns.Columns(
         columns.letter_column("severity", lambda row: lake.SEVERITIES.get(row.severity, ("?", "muted")), width=2),
-        columns.Column(
-            "key", columns.SCREEN, row_name, layout=columns.on_screen(flex=2, min_width=22, max_width=70, sort_key="N")
-        ),
+        columns.Column("key", columns.SCREEN, row_name, layout=columns.on_screen((22, 70), flex=2, sort_key="N")),
         columns.Column(
             "most",
             columns.SCREEN,
             cell=lambda row: (row.majority, "muted"),
-            layout=columns.on_screen(most, flex=1, min_width=8, max_width=30, priority=95),
+            layout=columns.on_screen((8, 30), most, flex=1, priority=95),
         ),
         *(
             _peer_column(name, "Now" if scope == START else clean(name, 16), 90 - min(place, 80))
@@ -243,10 +241,7 @@ def _peer_column(name: str, label: str, priority: int) -> columns.Column[DriftRo
         return (SAME, "muted") if odd is None else (f"!{lake.drift_sides(odd)[1]}", "failed")
 
     return columns.Column(
-        f"peer-{name}",
-        columns.SCREEN,
-        cell=cell,
-        layout=columns.on_screen(label, min_width=5, max_width=24, priority=priority),
+        f"peer-{name}", columns.SCREEN, cell=cell, layout=columns.on_screen((5, 24), label, priority=priority)
     )
 
 
@@ -470,7 +465,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         "pair",
         columns.SHOWN,
         lambda row: lake.pair_text(row.pair),
-        layout=columns.on_screen("User / client", flex=1, min_width=14, max_width=60, sort_key="N"),
+        layout=columns.on_screen((14, 60), "User / client", flex=1, sort_key="N"),
     ),
     columns.Column(
         "quota_key",
@@ -479,7 +474,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         title="Key",
         cell=lambda row: (_short(row.pair.quota_key), "muted"),
         text=lambda row: row.pair.quota_key,
-        layout=columns.on_screen("Quota", width=7, priority=92),
+        layout=columns.on_screen(7, "Quota", priority=92),
     ),
     columns.Column("broker_id", columns.OBJECT, type="number"),
     columns.Column(
@@ -488,7 +483,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         type="number",
         cell=_used,
         order=lambda row: -(row.utilisation or 0.0),
-        layout=columns.on_screen("Used", width=5, align="right", priority=95, sort_key="P"),
+        layout=columns.on_screen(5, "Used", priority=95, sort_key="P"),
     ),
     columns.Column(
         "series",
@@ -498,7 +493,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         title="Rate",
         cell=lambda row: (lake.spark(row.series, BARS, row.quota_value), state(row)[1] or "muted"),
         text=lambda row: lake.spark(row.series, MORE_BARS, row.quota_value),
-        layout=columns.on_screen(columns.BLANK, width=BARS, priority=80),
+        layout=columns.on_screen(BARS, columns.BLANK, priority=80),
     ),
     columns.Column(
         "rate_max",
@@ -506,7 +501,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         type="number",
         cell=lambda row: _rate(row, row.rate_max),
         order=lambda row: -(row.rate_max or 0.0),
-        layout=columns.on_screen("Highest", width=9, align="right", priority=60, sort_key="R"),
+        layout=columns.on_screen(9, "Highest", priority=60, sort_key="R"),
     ),
     columns.Column("rate_avg", columns.OBJECT, type="number"),
     columns.Column(
@@ -514,7 +509,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         columns.TOLD | columns.SCREEN,
         type="number",
         cell=lake.limit_text,
-        layout=columns.on_screen("Limit", width=9, align="right", priority=91),
+        layout=columns.on_screen(9, "Limit", priority=91),
     ),
     columns.Column(
         "throttle_ms",
@@ -522,7 +517,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         type="number",
         unit=Unit.MILLISECONDS,
         cell=lambda row: (lake.waited(row), "failed") if row.throttle_ms else "",
-        layout=columns.on_screen("Waited", width=8, align="right", priority=93, sort_key="W"),
+        layout=columns.on_screen(8, "Waited", priority=93, sort_key="W"),
     ),
     columns.Column("throttled_requests", columns.OBJECT, type="number"),
     columns.Column(
@@ -530,7 +525,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         columns.TOLD | columns.SCREEN,
         type="number",
         cell=lambda row: (_rate(row, row.headroom), "muted"),
-        layout=columns.on_screen(width=10, align="right", priority=70),
+        layout=columns.on_screen(10, priority=70),
     ),
     columns.Column(
         "level",
@@ -538,7 +533,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         type="number",
         cell=lambda row: (lake.level_text(row.level), "muted"),
         left=True,
-        layout=columns.on_screen(min_width=8, max_width=30, priority=50),
+        layout=columns.on_screen((8, 30), priority=50),
     ),
     columns.Column(
         "suggested_value",

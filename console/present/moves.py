@@ -257,7 +257,7 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
         columns.SCREEN,
         cell=lambda row: (f"! {row.name}", "failed") if row.stuck else f"  {row.name}",
         order=lambda row: (row.place is not None, row.place or ("", 0)),
-        layout=columns.on_screen("Topic, partition", min_width=14, max_width=40, priority=100, sort_key="P"),
+        layout=columns.on_screen((14, 40), "Topic, partition", priority=100, sort_key="P"),
     ),
     columns.Column(
         "from",
@@ -265,7 +265,7 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
         lambda row: list(row.before),
         "object",
         cell=lambda row: clean(row.within[1], 60) if row.within is not None else commas(row.before),
-        layout=columns.on_screen(min_width=6, max_width=16, priority=80),
+        layout=columns.on_screen((6, 16), priority=80),
     ),
     columns.Column(
         "to",
@@ -273,7 +273,7 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
         lambda row: list(row.after),
         "object",
         cell=_to_cell,
-        layout=columns.on_screen(min_width=8, max_width=24, priority=85),
+        layout=columns.on_screen((8, 24), priority=85),
     ),
     columns.Column(
         "copied",
@@ -284,20 +284,17 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
         cell=_copied_cell,
         text=lambda row: byte_count(row.held[0]),
         left=True,
-        layout=columns.on_screen(min_width=19, max_width=26, align="right", priority=95),
+        layout=columns.on_screen((19, 26), align="right", priority=95),
     ),
     columns.Column(
         "rate",
         columns.SCREEN,
         cell=_rate_cell,
         order=lambda row: columns.highest_first(row.rate()),
-        layout=columns.on_screen(min_width=8, max_width=14, align="right", priority=75, sort_key="B"),
+        layout=columns.on_screen((8, 14), align="right", priority=75, sort_key="B"),
     ),
     columns.Column(
-        "time_left",
-        columns.SCREEN,
-        cell=_left_cell,
-        layout=columns.on_screen("Left", min_width=8, max_width=14, priority=90),
+        "time_left", columns.SCREEN, cell=_left_cell, layout=columns.on_screen((8, 14), "Left", priority=90)
     ),
     _bytes("left", "Left", lambda row: row.held[1]),
     _owner_column(lambda row: row.operation),

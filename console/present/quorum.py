@@ -106,14 +106,14 @@ QUORUM: columns.Columns[QuorumRow] = columns.Columns(
         columns.EVERYWHERE | columns.DETAIL,
         type="word",
         cell=lambda row: (row.role, "strong" if row.role == "leader" else ""),
-        layout=columns.on_screen(width=8),
+        layout=columns.on_screen(8),
     ),
     columns.Column(
         "node",
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.replica.id,
         "number",
-        layout=columns.on_screen(min_width=5, max_width=11, align="right", priority=95),
+        layout=columns.on_screen((5, 11), priority=95),
     ),
     columns.Column("epoch", columns.LISTED | columns.DETAIL, type="number"),
     columns.Column(
@@ -122,7 +122,7 @@ QUORUM: columns.Columns[QuorumRow] = columns.Columns(
         lambda row: known_number(row.replica.log_end_offset),
         "number",
         cell=lambda row: "–" if row.replica.log_end_offset < 0 else f"{row.replica.log_end_offset:,}",
-        layout=columns.on_screen("End offset", min_width=10, max_width=20, align="right", priority=80),
+        layout=columns.on_screen((10, 20), "End offset", priority=80),
     ),
     columns.Column(
         "lag",
@@ -130,14 +130,14 @@ QUORUM: columns.Columns[QuorumRow] = columns.Columns(
         lambda row: known_number(row.replica.lag),
         "number",
         cell=_lag,
-        layout=columns.on_screen(min_width=6, max_width=14, align="right", priority=90, sort_key="L"),
+        layout=columns.on_screen((6, 14), priority=90, sort_key="L"),
     ),
     columns.Column(
         "last_fetch",
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: _iso(row.replica.last_fetch_ms),
         cell=lambda row: columns.clock(time_of(row.replica.last_fetch_ms)),
-        layout=columns.on_screen(width=10, priority=70),
+        layout=columns.on_screen(10, priority=70),
     ),
     columns.Column(
         "last_caught_up",
@@ -145,7 +145,7 @@ QUORUM: columns.Columns[QuorumRow] = columns.Columns(
         lambda row: _iso(row.replica.last_caught_up_ms),
         title="Last caught up",
         cell=lambda row: columns.clock(time_of(row.replica.last_caught_up_ms)),
-        layout=columns.on_screen("Caught up", width=10, priority=75),
+        layout=columns.on_screen(10, "Caught up", priority=75),
     ),
     columns.Column(
         "directory_id", columns.LISTED | columns.DETAIL, lambda row: row.replica.directory_id or None, title="Directory"
@@ -159,19 +159,19 @@ QUORUM: columns.Columns[QuorumRow] = columns.Columns(
             clean(row.note),
             "failed" if "formatted again" in row.note or "does" in row.note else "muted",
         ),
-        layout=columns.on_screen(min_width=14, max_width=60, priority=85),
+        layout=columns.on_screen((14, 60), priority=85),
     ),
     columns.Column(
         "where",
         columns.SCREEN,
         text=lambda row: row.endpoint,
-        layout=columns.on_screen("Endpoint", flex=1, min_width=26, max_width=60, priority=60),
+        layout=columns.on_screen((26, 60), "Endpoint", flex=1, priority=60),
     ),
     columns.Column(
         "directory",
         columns.SCREEN,
         cell=lambda row: (clean(row.replica.directory_id), "muted"),
-        layout=columns.on_screen(width=22, priority=40),
+        layout=columns.on_screen(22, priority=40),
     ),
     tie=lambda row: row.replica.id,
 )

@@ -233,7 +233,7 @@ def _key_column(place: int, key: str) -> columns.Column[QuotaRow]:
         title=BY_KEY[key].short,
         cell=cell,
         text=lambda row: quota(key, row.values[key]) if key in row.values else NOTHING,
-        layout=columns.on_screen(BY_KEY[key].short, min_width=8, max_width=14, align="right", priority=90 - 5 * place),
+        layout=columns.on_screen((8, 14), BY_KEY[key].short, priority=90 - 5 * place),
     )
 
 
@@ -247,7 +247,7 @@ QUOTAS: columns.Columns[QuotaRow] = columns.Columns(
         lambda row: row.entity.as_dict(),
         "object",
         cell=lambda row: (_label(row.entity, row.child), "changed" if row.changed else ""),
-        layout=columns.on_screen(flex=1, min_width=24, max_width=60),
+        layout=columns.on_screen((24, 60), flex=1),
     ),
     _part("user", USER),
     _part("client", CLIENT_ID),
@@ -259,7 +259,7 @@ QUOTAS: columns.Columns[QuotaRow] = columns.Columns(
         title="other",
         cell=lambda row: ", ".join(f"{clean(key)}={quota(key, value)}" for key, value in _others(row).items()),
         text=lambda row: ", ".join(f"{key}={number(value)}" for key, value in _others(row).items()),
-        layout=columns.on_screen(columns.BLANK, max_width=30, priority=10),
+        layout=columns.on_screen((3, 30), columns.BLANK, priority=10),
     ),
     columns.Column(
         "values", columns.OBJECT, lambda row: {key: float(value) for key, value in row.values.items()}, "object"

@@ -376,34 +376,28 @@ def _time_of(row: RecordRow) -> str:
 
 
 OF_TOPICS: Columns[RecordRow] = Columns(
-    Column("mark", SHOWN, title="", cell=_mark_cell, layout=on_screen(width=2, gutter=True)),
-    Column("topic", SHOWN, text=lambda row: row.item.topic, layout=on_screen(min_width=8, max_width=28, priority=85)),
+    Column("mark", SHOWN, title="", cell=_mark_cell, layout=on_screen(2, gutter=True)),
+    Column("topic", SHOWN, text=lambda row: row.item.topic, layout=on_screen((8, 28), priority=85)),
     Column(
         "partition",
         SHOWN,
         lambda row: row.item.partition,
         "number",
         text=lambda row: str(row.item.partition),
-        layout=on_screen("Part", width=4, align="right", priority=90),
+        layout=on_screen(4, "Part", priority=90),
     ),
-    Column(
-        "offset",
-        SHOWN,
-        type="number",
-        text=lambda row: str(row.offset),
-        layout=on_screen(min_width=6, max_width=20, align="right", priority=95),
-    ),
+    Column("offset", SHOWN, type="number", text=lambda row: str(row.offset), layout=on_screen((6, 20), priority=95)),
     Column(
         "time",
         SHOWN,
         title="Time (UTC)",
         text=_time_of,
         cell=lambda row: _time_of(row)[5:19] if len(_time_of(row)) == 23 else _time_of(row),
-        layout=on_screen("Time UTC", min_width=14, max_width=20, priority=80),
+        layout=on_screen((14, 20), "Time UTC", priority=80),
     ),
-    Column("kind", SHOWN, text=_kind_text, cell=_kind_cell, layout=on_screen(width=6, priority=60)),
-    Column("key", SHOWN, text=key_text, layout=on_screen(min_width=8, max_width=24, priority=70)),
-    Column("value", SHOWN, text=value_text, cell=_value_cell, layout=on_screen(flex=1, min_width=16)),
+    Column("kind", SHOWN, text=_kind_text, cell=_kind_cell, layout=on_screen(6, priority=60)),
+    Column("key", SHOWN, text=key_text, layout=on_screen((8, 24), priority=70)),
+    Column("value", SHOWN, text=value_text, cell=_value_cell, layout=on_screen((16, None), flex=1)),
 )
 """The columns of records of several topics. A value is marked if its kind differs from its neighbours', such as text
 among JSON."""

@@ -112,7 +112,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.name,
         cell=lambda row: (clean(row.name, 200), "muted") if row.subject.is_deleted else clean(row.name, 200),
-        layout=columns.on_screen(flex=2, min_width=20, priority=99, sort_key="N"),
+        layout=columns.on_screen((20, None), flex=2, priority=99, sort_key="N"),
     ),
     columns.Column(
         "type",
@@ -120,14 +120,14 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         lambda row: row.subject.kind or None,
         "word",
         cell=lambda row: clean(row.subject.kind, 12) or NOTHING,
-        layout=columns.on_screen(width=8, priority=80, sort_key="T"),
+        layout=columns.on_screen(8, priority=80, sort_key="T"),
     ),
     columns.Column(
         "version",
         columns.EVERYWHERE | columns.DETAIL,
         type="number",
         cell=lambda row: "deleted" if row.version is None else str(row.version),
-        layout=columns.on_screen(width=7, align="right", priority=90, sort_key="V"),
+        layout=columns.on_screen(7, priority=90, sort_key="V"),
     ),
     columns.Column(
         "live_versions",
@@ -147,7 +147,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         type="number",
         title="Id",
         cell=lambda row: NOTHING if row.id is None else str(row.id),
-        layout=columns.on_screen(width=6, align="right", priority=70, sort_key="I"),
+        layout=columns.on_screen(6, priority=70, sort_key="I"),
     ),
     columns.Column(
         subjects.COMPATIBILITY,
@@ -155,7 +155,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         lambda row: row.value(subjects.COMPATIBILITY),
         "word",
         cell=_level_cell,
-        layout=columns.on_screen("Compatibility", width=21, priority=95, sort_key="C"),
+        layout=columns.on_screen(21, "Compatibility", priority=95, sort_key="C"),
     ),
     columns.Column(
         subjects.MODE,
@@ -163,7 +163,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         lambda row: row.value(subjects.MODE),
         "word",
         cell=lambda row: clean(_of_config(row, subjects.MODE), 30),
-        layout=columns.on_screen("Mode", width=11, priority=50, sort_key="M"),
+        layout=columns.on_screen(11, "Mode", priority=50, sort_key="M"),
     ),
     columns.Column(
         "references",
@@ -172,7 +172,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         "number",
         title="Refers to",
         cell=lambda row: str(len(row.subject.newest.references) if row.subject.newest is not None else 0),
-        layout=columns.on_screen("Refs", width=5, align="right", priority=40, sort_key="R"),
+        layout=columns.on_screen(5, "Refs", priority=40, sort_key="R"),
     ),
     columns.Column(
         "referenced_by",
@@ -180,7 +180,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         lambda row: row.users,
         "number",
         title="Referred to by",
-        layout=columns.on_screen("Used by", width=7, align="right", priority=45, sort_key="U"),
+        layout=columns.on_screen(7, "Used by", priority=45, sort_key="U"),
     ),
     columns.Column(
         "topics",
@@ -189,7 +189,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         "names",
         cell=lambda row: clean(_topics_text(row), 200),
         text=_topics_text,
-        layout=columns.on_screen(flex=1, min_width=12, priority=85, sort_key="O"),
+        layout=columns.on_screen((12, None), flex=1, priority=85, sort_key="O"),
     ),
 )
 """The columns of subjects. A level or mode in parentheses is the default's; a topic with a question mark is likely, not
