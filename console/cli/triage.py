@@ -39,7 +39,7 @@ without a change could lock the account."""
 def triage_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac triage``."""
     what = "how long to poll before the verdict, for example 20s (default) or 5m; 0s polls once, without trends"
-    add_duration(parser, what, DEFAULT_SECONDS, _seconds)
+    add_duration(parser, what, DEFAULT_SECONDS, lambda text: 0.0 if text == "0s" else seconds(text))
     parser.add_argument(
         "--expect",
         metavar="'broker N'",
@@ -86,10 +86,6 @@ def triage_options(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="with --replay: the time of the verdict, such as 03:11 or 2026-11-20T03:11 (default: the end)",
     )
-
-
-def _seconds(text: str) -> float:
-    return 0.0 if text == "0s" else seconds(text)
 
 
 def _address(text: str) -> Address:

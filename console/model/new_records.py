@@ -198,11 +198,7 @@ def _by_hex(value: Any, name: str) -> bytes:
         raise NotARecord(f"its {name}_hex is no hex") from None
 
 
-def _by_json(value: Any, _name: str) -> bytes:
-    return _json(value)
-
-
-_FORMS = {"base64": _by_base64, "hex": _by_hex, "json": _by_json}
+_FORMS = {"base64": _by_base64, "hex": _by_hex, "json": lambda value, _name: _json(value)}
 
 
 def _headers(found: Any) -> tuple[Header, ...]:

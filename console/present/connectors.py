@@ -204,9 +204,7 @@ def _names(values: Sequence[str]) -> str:
 _BEHIND: columns.Column[ConnectorRow] = behind_column(lambda row: row.behind, columns.OVER_POLLS)
 
 CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
-    columns.Column(
-        "name", get=lambda row: row.name, layout=columns.on_screen((18, 60), "Connector", flex=1, sort_key="N")
-    ),
+    columns.Column("name", layout=columns.on_screen((18, 60), "Connector", flex=1, sort_key="N")),
     columns.Column("cluster", columns.DATA, lambda row: row.cluster.name),
     columns.Column(
         "kind",
@@ -218,8 +216,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
     columns.Column(
         "state",
         columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.state,
-        "word",
+        type="word",
         cell=lambda row: (clean(row.state, 30), state_meaning(row.state)),
         layout=columns.on_screen((7, 10), priority=97, sort_key="S"),
     ),
@@ -270,7 +267,6 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         "plugin",
         columns.SHOWN,
         lambda row: " ".join(filter(None, (row.class_name.rsplit(".", 1)[-1], row.version))),
-        title="Class",
         layout=columns.on_screen((22, 44), "Class", priority=55, sort_key="P"),
     ),
     columns.Column(
@@ -315,7 +311,6 @@ TASKS: columns.Columns[connect.Task] = columns.Columns(
         "task",
         get=lambda row: row.number,
         type="number",
-        title="Task",
         cell=lambda row: "itself" if row.number == ITSELF else str(row.number),
         order=lambda row: row.number,
         layout=columns.on_screen(6, sort_key="N"),
@@ -471,7 +466,6 @@ WORKERS: columns.Columns[WorkerRow] = columns.Columns(
     columns.Column(
         "kafka_cluster",
         get=lambda row: row.worker.kafka_cluster_id or None,
-        title="Kafka cluster",
         layout=columns.on_screen((22, 24), priority=50),
     ),
     columns.Column(

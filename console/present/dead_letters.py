@@ -55,7 +55,6 @@ PILES: columns.Columns[PileRow] = columns.Columns(
     columns.Column(
         "exception",
         _SHOWN,
-        lambda row: row.exception,
         cell=lambda row: clean(_short(row.exception), 200),
         text=lambda row: row.exception,
         layout=columns.on_screen((27, 80), flex=1, priority=96, sort_key="X"),
@@ -97,7 +96,6 @@ PILES: columns.Columns[PileRow] = columns.Columns(
         "written_by",
         _SHOWN,
         lambda row: row.pile.convention,
-        title="Written by",
         layout=columns.on_screen((12, 26), "Written by", priority=40),
     ),
 )

@@ -234,7 +234,6 @@ def _brokers(row: FleetRow) -> Cell:
 FLEET: columns.Columns[FleetRow] = columns.Columns(
     columns.Column(
         "name",
-        title="Context",
         cell=lambda row: (clean(row.name, 200), "strong" if row.is_shown else ""),
         layout=columns.on_screen((10, 30), "Context", sort_key="N"),
     ),
@@ -258,7 +257,6 @@ FLEET: columns.Columns[FleetRow] = columns.Columns(
     columns.Column(
         "cause",
         get=lambda row: row.cause or None,
-        title="Worst cause",
         cell=lambda row: (clean(row.cause, 300), "muted" if row.asks else ""),
         text=lambda row: row.cause,
         layout=columns.on_screen((20, None), "Worst cause", flex=1, priority=95),
@@ -275,7 +273,6 @@ FLEET: columns.Columns[FleetRow] = columns.Columns(
         "under_replicated",
         get=_healths(lambda health: health.under_replicated),
         type="number",
-        title="URP",
         cell=lambda row: _counted(row, row.health.under_replicated if row.health is not None else 0),
         layout=columns.on_screen(5, "URP", priority=90, sort_key="R"),
     ),
@@ -302,7 +299,6 @@ FLEET: columns.Columns[FleetRow] = columns.Columns(
         ),
         type="number",
         unit=Unit.SECONDS,
-        title="Behind",
         unknown=True,
         cell=lambda row: _number(row, columns.behind_text(row.health.behind) if row.health is not None else ""),
         layout=columns.on_screen(9, "Behind", priority=60, sort_key="T"),

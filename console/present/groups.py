@@ -486,9 +486,9 @@ subtopologies."""
 
 
 NODES: columns.Columns[cluster.StreamsNode] = columns.Columns(
-    columns.Column("subtopology", columns.LISTED, lambda row: row.subtopology or None, title="Subtopology"),
-    columns.Column("node", columns.LISTED, lambda row: row.name, title="Node"),
-    columns.Column("role", columns.LISTED, lambda row: row.role, title="Role"),
+    columns.Column("subtopology", columns.LISTED, lambda row: row.subtopology or None),
+    columns.Column("node", columns.LISTED, lambda row: row.name),
+    columns.Column("role", columns.LISTED),
     _names_column("topics", "Topics", lambda row: row.topics),
     _names_column("stores", "Stores", lambda row: row.stores),
     _names_column("after", "Goes to", lambda row: row.after),

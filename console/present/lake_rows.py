@@ -348,7 +348,6 @@ DENIED: columns.Columns[Denied] = columns.Columns(
         "last_allowed",
         columns.TOLD,
         lambda row: _iso(row.last_allowed),
-        title="Last allowed",
         text=lambda row: _full(row.last_allowed, None) or lake.NOTHING,
     ),
     columns.Column(

@@ -110,7 +110,6 @@ MIRRORS: columns.Columns[MirrorRow] = columns.Columns(
     columns.Column("target", columns.DATA, lambda row: row.flow.target or None, unknown=True),
     columns.Column(
         "state",
-        get=lambda row: row.state,
         type="word",
         cell=lambda row: (row.state, _MEANINGS[row.state]),
         layout=columns.on_screen(7, priority=97, sort_key="S"),

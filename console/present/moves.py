@@ -418,7 +418,7 @@ OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
         text=lambda row: _left_text(row),
         left=True,
     ),
-    columns.Column("letters", columns.OBJECT, lambda row: row.letters, "object"),
+    columns.Column("letters", columns.OBJECT, type="object"),
     columns.Column(
         "begun",
         columns.TOLD,

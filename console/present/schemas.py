@@ -145,7 +145,6 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         "id",
         columns.EVERYWHERE | columns.DETAIL,
         type="number",
-        title="Id",
         cell=lambda row: NOTHING if row.id is None else str(row.id),
         layout=columns.on_screen(6, priority=70, sort_key="I"),
     ),
@@ -198,7 +197,7 @@ certain."""
 
 VERSIONS: columns.Columns[subjects.SchemaVersion] = columns.Columns(
     columns.Column("version", columns.TOLD, lambda row: row.number, "number"),
-    columns.Column("id", columns.TOLD, lambda row: row.id or None, "number", title="Id"),
+    columns.Column("id", columns.TOLD, lambda row: row.id or None, "number"),
     columns.Column("type", columns.TOLD, lambda row: row.kind or None, text=lambda row: row.kind or NOTHING),
     columns.Column("record", columns.TOLD, lambda row: row.record or None, text=lambda row: row.record or NOTHING),
     columns.Column(
@@ -329,8 +328,8 @@ def _ids_text(use: schema_use.IdUse) -> str:
 
 
 ID_USES: columns.Columns[schema_use.IdUse] = columns.Columns(
-    columns.Column("topic", columns.TOLD, lambda row: row.topic),
-    columns.Column("part", columns.TOLD, lambda row: row.part, "word"),
+    columns.Column("topic", columns.TOLD),
+    columns.Column("part", columns.TOLD, type="word"),
     columns.Column("records", columns.TOLD, lambda row: row.matching, "number", title="Records with its ids"),
     columns.Column("read", columns.TOLD, lambda row: row.records, "number", title="Records read"),
     columns.Column(

@@ -263,7 +263,7 @@ DESCRIBED: Columns[CoordinatedRow] = Columns(
 milliseconds."""
 PRODUCERS: Columns[model_transactions.Producer] = Columns(
     Column("producer", LISTED, lambda row: row.id, "number"),
-    Column("epoch", LISTED, lambda row: row.epoch, "number"),
+    Column("epoch", LISTED, type="number"),
     Column("coordinator_epoch", LISTED, lambda row: known_number(row.coordinator_epoch), "number"),
     Column("last_sequence", LISTED, lambda row: known_number(row.last_sequence), "number"),
     Column("last_timestamp", LISTED, lambda row: known_number(row.last_timestamp), "number"),

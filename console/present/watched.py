@@ -368,10 +368,7 @@ WATCHED: columns.Columns[WatchRow] = columns.Columns(
     columns.Column("troubled", columns.OBJECT, lambda row: row.meaning in (DANGER, FAILED), "boolean"),
     columns.Column("exists", columns.OBJECT, lambda row: row.is_found, "boolean"),
     columns.Column(
-        "value",
-        title="Now",
-        cell=lambda row: clean(row.value, 300),
-        layout=columns.on_screen((18, 80), "Now", flex=2, priority=95),
+        "value", cell=lambda row: clean(row.value, 300), layout=columns.on_screen((18, 80), "Now", flex=2, priority=95)
     ),
     columns.Column("values", columns.OBJECT, lambda row: dict(row.data), "object"),
     columns.Column(

@@ -223,7 +223,7 @@ class Shell:
         await self._begin()
         while True:
             try:
-                text = joined(await self._line.entry(self._prompt()))
+                text = joined(await self._line.entry(f"{clean(self.session.context.name, 40)}> "))
             except KeyboardInterrupt:
                 continue
             except EOFError:
@@ -328,9 +328,6 @@ class Shell:
         self.session = self._connect(context)
         self._outstanding = NOTHING
         await self._begin()
-
-    def _prompt(self) -> str:
-        return f"{clean(self.session.context.name, 40)}> "
 
     async def _read_for_completion(self, need: Needs) -> None:
         from console.session.reading import read_needs

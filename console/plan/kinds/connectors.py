@@ -83,10 +83,6 @@ _STATES = {
 }
 
 
-def _creation(edit: plan_edits.CreateConnector) -> connect.CreateConnector:
-    return connect.CreateConnector(edit.name, edit.config, edit.state)
-
-
 def _steering(
     edit: plan_edits.Steering | plan_edits.RestartConnector,
 ) -> connect.SteerConnector | connect.RestartConnector:
@@ -185,7 +181,7 @@ def _command(edit: plan_edits.ConnectorEdit | plan_edits.ChangeConnectorOffsets,
 
 CREATIONS = edit_kind.Batch(
     stage=edit_kind.Stage.CONNECTORS,
-    steps=apart(_creation),
+    steps=apart(lambda edit: connect.CreateConnector(edit.name, edit.config, edit.state)),
     predict=_with_created,
     commands=edit_kind.each_line(_command),
 )
