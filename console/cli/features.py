@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from console.answers.results import Column, Row, Table
+from console.answers.results import Column, Row, Table, table_of
 from console.cli.noun import Carry, Change, Found, Noun, OptionsError
 from console.language.quoting import quote_beside_equals
 from console.model.feature_levels import METADATA_VERSION, feature_levels, level_name
@@ -83,7 +83,6 @@ def _meaning(given: argparse.Namespace, action: str) -> Found | Carry:
 def _describe(node_id: int | None) -> Carry:
     async def carry(client: Client, _context: Context) -> Found:
         from console.admin.features import describe_features
-        from console.answers.results import table_of
         from console.model.snapshot import ReadFailure, Snapshot
         from console.present import features as shown
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from console.admin.partitions import newest_records
 from console.language.verbs.watch import subject_text, subjects_text
 from console.model import watched
+from console.model.codes import CONNECTOR
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.parts import Part
 from console.model.rates import NOT_POLLED
@@ -254,8 +255,6 @@ def place_of(row: present_watched.WatchRow) -> tuple[Place, Hashable | None]:
         case watched.BROKER:
             return pane_named(keymap.BROKERS), row.name
         case watched.CONNECTOR:
-            from console.model.codes import CONNECTOR
-
             return view_place(keymap.CONNECTOR)._replace(about=ConfigResource(CONNECTOR, row.name)), None
         case _:
             return view_place(keymap.SCHEMAS), row.name
