@@ -92,7 +92,7 @@ def _describe(node_id: int | None) -> Carry:
             raise OptionsError("no node reports its features" if node_id is None else f"there is no node {node_id}")
         rows = shown.feature_rows(Snapshot(features=replace(features, nodes=nodes)))
         silent = tuple(ReadFailure(Part.FEATURES, f"node {node.id}", node.failure) for node in nodes if node.failure)
-        return Found([replace(table_of("features", shown.FEATURES, rows), problems=silent)])
+        return Found([table_of("features", shown.FEATURES, rows, problems=silent)])
 
     return carry
 
