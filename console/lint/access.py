@@ -10,11 +10,12 @@ from console.model.acl import CLUSTER_NAME, LITERAL, has_type
 from console.model.authorizer import ALLOW, DENY, AclIndex, within_whole
 from console.model.changes import ScramUser
 from console.model.config import broker_resource
+from console.model.grouping import grouped
 from console.model.numbers import first_few
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import host_ranges
-from console.model.tokens import DelegationToken, TokenTarget, ends_soon, is_replaced, period_ms
+from console.model.tokens import TokenTarget, ends_soon, is_replaced, period_ms
 from console.model.transactions import minutes
 from console.plan.amounts import utc_time
 from console.plan.edits import RemoveAcl
@@ -87,9 +88,7 @@ def _few_iterations(seen: Seen) -> Iterator[Found]:
 
 def _ending_tokens(seen: Seen) -> Iterator[Found]:
     now, period = round(seen.at.timestamp() * 1000), period_ms(seen.brokers, seen.snapshot.configs)
-    by_owner: dict[str, list[DelegationToken]] = {}
-    for token in seen.snapshot.tokens.values():
-        by_owner.setdefault(token.owner, []).append(token)
+    by_owner = grouped((token.owner, token) for token in seen.snapshot.tokens.values())
     for token in sorted(seen.snapshot.tokens.values(), key=lambda each: (each.expires, each.id)):
         if not ends_soon(token, now, period) or is_replaced(token, by_owner[token.owner]):
             continue
@@ -133,15 +132,14 @@ def _days(left: timedelta) -> str:
 
 def _same_subjects(seen: Seen) -> Iterator[Found]:
     """Yield an ACL of each principal that differs from another one only in case."""
-    found: dict[str, set[str]] = {}
-    for acl in seen.snapshot.acls:
-        found.setdefault(acl.principal.casefold(), set()).add(acl.principal)
+    principals = {acl.principal for acl in seen.snapshot.acls}
+    found = grouped((name.casefold(), name) for name in principals)
     twins = {name for names in found.values() if len(names) > 1 for name in names}
     done: set[str] = set()
     for acl in seen.snapshot.acls if twins else ():
         if acl.principal in twins and acl.principal not in done:
             done.add(acl.principal)
-            others = sorted(found[acl.principal.casefold()] - {acl.principal})
+            others = sorted({*found[acl.principal.casefold()]} - {acl.principal})
             what = f"{acl.principal} and {first_few(others)} are different principals, and differ only in case"
             yield Found(acl, what, advice="look which of them logs in, and remove the ACLs of the other")
 

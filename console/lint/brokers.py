@@ -11,6 +11,7 @@ from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.certificates import client_protocols
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigEntry, broker_resource, is_override, number_in, text_in
+from console.model.grouping import grouped
 from console.model.inheritance import AUTO_CREATE
 from console.model.numbers import first_few
 from console.model.parts import Part
@@ -158,12 +159,9 @@ def _shown(entry: ConfigEntry) -> str:
 
 
 def _releases(seen: Seen) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for broker, version in sorted(seen.snapshot.versions.items()):
-        release = proven_release(version.apis, version.supported_features)
-        if release:
-            found.setdefault(release, []).append(broker)
-    return found
+    versions = sorted(seen.snapshot.versions.items())
+    known = ((proven_release(each.apis, each.supported_features), broker) for broker, each in versions)
+    return grouped((release, broker) for release, broker in known if release)
 
 
 def _several_releases(seen: Seen) -> Iterator[Found]:

@@ -11,6 +11,7 @@ from console.lint.rule import NAMED, Found, Rule, Seen
 from console.model import connect
 from console.model.config import ConfigResource, ConfigSet, is_override
 from console.model.connect import ConnectCluster, Connector, ConnectTarget, connector_resource
+from console.model.grouping import grouped
 from console.model.numbers import first_few, long_number, plural
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
@@ -90,10 +91,7 @@ def _one_worker(seen: Seen) -> Iterator[Found]:
 
 def _versions(seen: Seen) -> Iterator[Found]:
     for name, cluster in sorted(seen.snapshot.connect.items()):
-        of_workers: dict[str, list[str]] = {}
-        for worker in cluster.workers:
-            if worker.failure is None:
-                of_workers.setdefault(worker.version, []).append(worker.address)
+        of_workers = grouped((each.version, each.address) for each in cluster.workers if each.failure is None)
         if len(of_workers) > 1:
             said = "; ".join(f"{version} on {first_few(some, NAMED)}" for version, some in sorted(of_workers.items()))
             yield Found(ConnectTarget(name), f"its workers differ: {said}", advice="finish the upgrade")
@@ -101,10 +99,8 @@ def _versions(seen: Seen) -> Iterator[Found]:
 
 
 def _plugins(name: str, cluster: ConnectCluster) -> Iterator[Found]:
-    found: dict[tuple[str, str], set[str]] = {}
-    for plugin in cluster.plugins:
-        found.setdefault((plugin.class_name, plugin.kind), set()).add(plugin.version)
-    twice = {class_name: sorted(some) for (class_name, _), some in sorted(found.items()) if len(some) > 1}
+    found = grouped(sorted({((each.class_name, each.kind), each.version) for each in cluster.plugins}))
+    twice = {class_name: some for (class_name, _), some in found.items() if len(some) > 1}
     if twice:
         class_name, some = next(iter(twice.items()))
         more = f", and {plural(len(twice) - 1, 'plugin')} more" if twice.keys() - {class_name} else ""

@@ -9,6 +9,7 @@ from console.model.changes import GroupTarget
 from console.model.cluster import Topic
 from console.model.codes import GROUP
 from console.model.config import ConfigResource, topic_resource
+from console.model.grouping import grouped
 from console.model.numbers import first_few, plural
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
@@ -45,11 +46,8 @@ def _no_dead_letters(seen: Seen) -> Iterator[Found]:
 
 
 def _colliding(seen: Seen) -> Iterator[Found]:
-    found: dict[str, list[str]] = {}
-    for name in seen.topics:
-        if "." in name or "_" in name:
-            found.setdefault(name.replace(".", "_"), []).append(name)
-    for twins in found.values():
+    dotted = (name for name in seen.topics if "." in name or "_" in name)
+    for twins in grouped((name.replace(".", "_"), name) for name in dotted).values():
         if len(twins) > 1:
             first, *others = sorted(twins)
             what = f"its metrics have the same name as those of {first_few(others, NAMED)}: . counts as _ there"

@@ -15,6 +15,7 @@ import msgspec
 
 from console.model import records as model
 from console.model.foreign_json import deeper_than
+from console.model.grouping import grouped
 from console.model.numbers import Data, known_number, time_of
 from console.model.record_conditions import decoded_json
 from console.model.records import Encoding, Record, RecordsRead, Undecodable
@@ -331,12 +332,9 @@ def decoding_notes(read: RecordsRead) -> list[str]:
     """Return the reasons why keys and values are not decoded, and the notes on schemas, each with its records; at most
     `MOST_REASONS`, then the number of the others.
     """
-    found: dict[str, list[Record]] = {}
-    for record in read.records:
-        for note, why in _remarks(record):
-            for text in (f"not decoded: {why}" if why else "", note):
-                if text:
-                    found.setdefault(text, []).append(record)
+    remarks = ((record, *remark) for record in read.records for remark in _remarks(record))
+    texts = ((text, record) for record, note, why in remarks for text in (why and f"not decoded: {why}", note))
+    found = grouped((text, record) for text, record in texts if text)
     made = []
     for text, records in list(found.items())[:MOST_REASONS]:
         first = records[0]

@@ -17,6 +17,7 @@ from console.embedded.topics import PlannedTopic, Planner, WantedTopic, create, 
 from console.model.acl import CLUSTER_NAME, Acl, AclFilter
 from console.model.authorizer import LITERAL
 from console.model.codes import AclOperation, AclResourceType, Permission
+from console.model.grouping import grouped
 from console.wire.proposals import kip4
 from console.wire.proposals import kip4 as wire
 
@@ -166,10 +167,8 @@ async def list_acls(request: wire.ListAclsRequest, context: RequestContext) -> w
     may_see_all = context.allowed("ALL")
     if not may_see_all and request.principal != context.principal:
         return wire.ListAclsResponse(responses=(), error_code=ErrorCode.cluster_authorization_failed)
-    found: dict[tuple[int, str], list[wire.Acl]] = {}
-    for acl in sorted(find(_filter(request), context.view.acls)):
-        if may_see_all or acl.permission == _ALLOW:
-            found.setdefault((acl.resource_type, acl.resource_name), []).append(_wire_acl(acl))
+    seen = (acl for acl in sorted(find(_filter(request), context.view.acls)) if may_see_all or acl.permission == _ALLOW)
+    found = grouped(((acl.resource_type, acl.resource_name), _wire_acl(acl)) for acl in seen)
     return wire.ListAclsResponse(
         responses=tuple(
             wire.ResourceAcls(resource=wire.Resource(resource_type=type_, resource_name=name), acls=tuple(acls))

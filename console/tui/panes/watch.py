@@ -12,6 +12,7 @@ from console.language.verbs.watch import subject_text, subjects_text
 from console.model import watched
 from console.model.codes import CONNECTOR
 from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.grouping import grouped
 from console.model.parts import Part
 from console.model.rates import NOT_POLLED
 from console.model.topic_readers import TopicLags
@@ -135,14 +136,15 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         await self._read_newest()
 
     async def _read_newest(self) -> None:
-        led: dict[int, list[tuple[str, int]]] = {}
         known, silent = self.snapshot.topics, self.cluster.contact.silent
         places = [
             (name, each) for name in self._shown(watched.TOPIC) if name in known for each in known[name].partitions
         ]
-        for name, partition in places[:MOST_PLACES]:
-            if partition.leader >= 0 and partition.leader not in silent:
-                led.setdefault(partition.leader, []).append((name, partition.number))
+        led = grouped(
+            (each.leader, (name, each.number))
+            for name, each in places[:MOST_PLACES]
+            if each.leader >= 0 and each.leader not in silent
+        )
         # A record lacks answers to requests that its console did not send, such as those for rows that it did not show.
         if not led or self.session.front_end == "replay":
             return
