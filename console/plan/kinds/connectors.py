@@ -230,6 +230,7 @@ class _ConnectorKind(edit_kind.EditKind):
 class _CreateConnectorKind(_ConnectorKind):
     edit = plan_edits.CreateConnector
     verb = "create"
+    words = "create, {new}"
     batch = CREATIONS
     is_loss = False
 
@@ -273,9 +274,6 @@ class _CreateConnectorKind(_ConnectorKind):
     ) -> EffectiveValue:
         return EffectiveValue((edit.state or connect.RUNNING).lower())
 
-    def phrase(self, _line: DiffLine, _old: str, new: str) -> str:
-        return f"create, {new}"
-
     def implies(self, edit: plan_edits.CreateConnector) -> tuple[plan_edits.Edit, ...]:
         resource = connect.connector_resource(*connect.split_name(edit.name))
         return tuple(plan_edits.SetConfig(resource, key, value) for key, value in edit.config.items())
@@ -312,6 +310,7 @@ def _hidden_keys(was: plan_staged.Was) -> list[str]:
 class _DeleteConnectorKind(edit_kind.Removal, _ConnectorKind):
     edit = plan_edits.DeleteConnector
     verb = "delete"
+    words = "delete, with its config"
     batch = DELETIONS
     risks = (RiskRule(CONNECTOR_DELETED, _deleted, subject=lambda edit, _: edit.name),)
 
@@ -329,9 +328,6 @@ class _DeleteConnectorKind(edit_kind.Removal, _ConnectorKind):
         if was is None:
             return plan_staged.Dropped(edit, f"there is no connector {edit.name}")
         return plan_staged.Staged(edit, was)
-
-    def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
-        return "delete, with its config"
 
     def effects(self, edit: plan_edits.DeleteConnector, draft: plan_staged.Draft) -> tuple[str, ...]:
         return deletion_effects(edit.name, draft.snapshot)
@@ -453,9 +449,7 @@ class _RestartKind(_ConnectorKind):
     ) -> EffectiveValue:
         return EffectiveValue((there.state if there is not None else connect.RUNNING).lower())
 
-    def phrase(self, line: DiffLine, _old: str, _new: str) -> str:
-        edit = line.edit
-        assert isinstance(edit, plan_edits.RestartConnector)
+    def phrase(self, edit: plan_edits.RestartConnector, _line: DiffLine, _old: str, _new: str) -> str:
         if edit.task is not None:
             return f"restart task {edit.task}"
         if edit.only_failed:
@@ -532,9 +526,7 @@ class _OffsetsKind(edit_kind.EditKind):
         after = _after(there.offsets if there is not None else (), edit.offsets)
         return EffectiveValue(plural(len(after), "offset"))
 
-    def phrase(self, line: DiffLine, old: str, _new: str) -> str:
-        edit = line.edit
-        assert isinstance(edit, plan_edits.ChangeConnectorOffsets)
+    def phrase(self, edit: plan_edits.ChangeConnectorOffsets, _line: DiffLine, old: str, _new: str) -> str:
         return f"forget {old}" if edit.offsets is None else f"give {plural(len(edit.offsets), 'offset')}"
 
     def effects(self, edit: plan_edits.ChangeConnectorOffsets, _draft: plan_staged.Draft) -> tuple[str, ...]:

@@ -318,9 +318,7 @@ class _CommitOffsetKind(_GroupOffsetKind):
             return "nothing was committed"
         return group_forecast.forecast_text(*group_forecast.forecast(there, edit.offset))
 
-    def phrase(self, line: DiffLine, old: str, new: str) -> str:
-        edit = line.edit
-        assert isinstance(edit, CommitOffset)
+    def phrase(self, edit: CommitOffset, line: DiffLine, old: str, new: str) -> str:
         was = f"from {old} to" if line.old.value is not None else "to"
         return f"{edit.topic}/{edit.partition}  reset {was} {new}" + (f"  {line.note}" if line.note else "")
 
@@ -354,9 +352,7 @@ class _DeleteOffsetKind(Removal, _GroupOffsetKind):
     def wanted(self, _edit: DeleteOffset, now: GroupOffset | None) -> bool:
         return _committed(now) is None
 
-    def phrase(self, line: DiffLine, old: str, _new: str) -> str:
-        edit = line.edit
-        assert isinstance(edit, DeleteOffset)
+    def phrase(self, edit: DeleteOffset, _line: DiffLine, old: str, _new: str) -> str:
         return f"{edit.topic}/{edit.partition}  delete offset {old}"
 
     def reversal(self, edit: DeleteOffset, was: GroupOffset | None, _overrides: Mapping[str, str]) -> Reversal:

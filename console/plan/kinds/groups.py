@@ -78,6 +78,7 @@ DELETIONS = Batch(
 class _DeleteGroupKind(Removal):
     edit = DeleteGroup
     verb = "delete"
+    words = "delete, with {old}"
     state = _KeptGroup
     batch = DELETIONS
 
@@ -126,9 +127,6 @@ class _DeleteGroupKind(Removal):
             return NOTHING
         count = len(there.committed)
         return EffectiveValue(f"{count} {'offset' if count == 1 else 'offsets'}")
-
-    def phrase(self, _line: DiffLine, old: str, _new: str) -> str:
-        return f"delete, with {old}"
 
     def effects(self, edit: DeleteGroup, draft: plan_staged.Draft) -> tuple[str, ...]:
         position = draft.snapshot.group_positions.get(edit.name)

@@ -292,7 +292,7 @@ class _ElectPreferredKind(_ElectionKind):
     ) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(model_elections.preferred(there))
 
-    def phrase(self, line: DiffLine, old: str, new: str) -> str:
+    def phrase(self, _edit: plan_edits.ElectPreferred, line: DiffLine, old: str, new: str) -> str:
         now = "now it has no leader" if line.old.value is None else f"now {old} leads"
         return f"elect broker {new}, its preferred replica; {now}"
 
@@ -311,6 +311,7 @@ class _ElectPreferredKind(_ElectionKind):
 
 class _ElectUncleanKind(_ElectionKind):
     edit = plan_edits.ElectUnclean
+    words = "elect broker {new} though it is out of sync"
     state = model_elections.UncleanElection
     risks = (RiskRule(UNCLEAN_LOSS, _loses, subject=lambda edit, _: f"{edit.topic}/{edit.partition}"),)
 
@@ -359,9 +360,6 @@ class _ElectUncleanKind(_ElectionKind):
         self, _edit: plan_edits.ElectUnclean, there: model_elections.UncleanElection | None, _inheritance: Inheritance
     ) -> EffectiveValue:
         return NOTHING if there is None or there.elected == model_elections.NOBODY else EffectiveValue(there.elected)
-
-    def phrase(self, _line: DiffLine, _old: str, new: str) -> str:
-        return f"elect broker {new} though it is out of sync"
 
     def effects(self, edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return the broker that will lead, the records of each replica, and the brokers that would bring back all

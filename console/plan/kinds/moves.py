@@ -207,6 +207,7 @@ class _MoveKind(EditKind):
 class _MoveReplicasKind(_MoveKind):
     edit = MoveReplicas
     verb = "move"
+    words = "move from {old} to {new}"
     batch = MOVES
     is_loss = False
     risks = (RiskRule(ONE_RACK, rack_risks.move, rack_risks.move_needs),)
@@ -239,9 +240,6 @@ class _MoveReplicasKind(_MoveKind):
 
     def after(self, edit: MoveReplicas, _there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(commas(edit.replicas))
-
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"move from {old} to {new}"
 
     def effects(self, edit: MoveReplicas, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return lines on the copied and dropped replicas with the free space on the brokers that copy, on observers,
@@ -283,6 +281,7 @@ class _MoveReplicasKind(_MoveKind):
 class _CancelMoveKind(_MoveKind):
     edit = CancelMove
     verb = "cancel"
+    words = "cancel the move {old}; it stays on {new}"
     batch = CANCELLATIONS
     risks = (RiskRule(UNCLEAN_LOSS, _loses, _loss_needs, lambda edit, _: f"{edit.topic}/{edit.partition}"),)
 
@@ -319,9 +318,6 @@ class _CancelMoveKind(_MoveKind):
 
     def after(self, _edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(commas(original(there)))
-
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"cancel the move {old}; it stays on {new}"
 
     def effects(self, edit: CancelMove, seen: plan_staged.Described) -> tuple[str, ...]:
         move = self.current(edit, seen)

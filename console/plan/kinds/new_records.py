@@ -219,6 +219,7 @@ WRITES = Batch(stage=Stage.RECORDS, steps=_steps, predict=_predict, commands=_co
 class _WriteRecordsKind(EditKind):
     edit = WriteRecords
     verb = "write"
+    words = "write {new} (the log ends at {old})"
     state = LogRange
     batch = WRITES
     risks = (
@@ -278,9 +279,6 @@ class _WriteRecordsKind(EditKind):
     def after(self, edit: WriteRecords, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         """Return the number of records and their bytes."""
         return EffectiveValue(f"{plural(len(edit.sizes), 'record')}, {byte_count(sum(edit.sizes))}")
-
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"write {new} (the log ends at {old})"
 
     def effects(self, edit: WriteRecords, draft: plan_staged.Draft) -> tuple[str, ...]:
         mine = draft.once(("new records", edit.topic), lambda: _of_topic(edit.topic, draft.staged))

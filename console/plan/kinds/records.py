@@ -128,6 +128,7 @@ TRIMS = Batch(
 class _TrimLogKind(EditKind):
     edit = TrimLog
     verb = "delete"
+    words = "delete the records before offset {new} (they begin at {old})"
     state = LogRange
     batch = TRIMS
     risks = (RiskRule(RECORDS_DELETED, _deleted, _risk_needs, lambda edit, _: edit.topic),)
@@ -191,9 +192,6 @@ class _TrimLogKind(EditKind):
 
     def after(self, edit: TrimLog, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(edit.before)
-
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"delete the records before offset {new} (they begin at {old})"
 
     def effects(self, edit: TrimLog, seen: plan_staged.Described) -> tuple[str, ...]:
         log = seen.snapshot.log_ranges.get((edit.topic, edit.partition))

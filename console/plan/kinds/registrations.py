@@ -85,6 +85,7 @@ UNREGISTERING = Batch(
 class _RemoveRegistrationKind(Removal):
     edit = RemoveRegistration
     verb = "unregister"
+    words = "unregister: the cluster forgets the broker"
     state = Broker
     batch = UNREGISTERING
     risks = (RiskRule(REPLICAS_REMAIN, _replicas_remain, lambda _edit: RiskNeeds(every_topic=True)),)
@@ -131,9 +132,6 @@ class _RemoveRegistrationKind(Removal):
         return (
             "" if shown else "this Kafka does not describe brokers that are down: whether it is registered is unknown"
         )
-
-    def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
-        return "unregister: the cluster forgets the broker"
 
     def effects(self, edit: RemoveRegistration, seen: plan_staged.Described) -> tuple[str, ...]:
         quorum = seen.snapshot.quorum

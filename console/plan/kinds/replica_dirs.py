@@ -146,6 +146,7 @@ DIRECTORIES = Batch(
 class _MoveReplicaDirKind(EditKind):
     edit = MoveReplicaDir
     verb = "move"
+    words = "move from {old} to {new}"
     state = ReplicaDir
     batch = DIRECTORIES
     is_loss = False
@@ -207,9 +208,6 @@ class _MoveReplicaDirKind(EditKind):
 
     def after(self, edit: MoveReplicaDir, _there: ReplicaDir | None, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(edit.path)
-
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"move from {old} to {new}"
 
     def effects(self, edit: MoveReplicaDir, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return a line with the size of the copy and the free space in the directory. If the replica stays in its

@@ -409,15 +409,14 @@ class _DropSchemaKind(_SchemaKind):
     def takes_away(self, edit: DropSchema) -> bool:
         return edit.version is None
 
-    def phrase(self, line: DiffLine, old: str, new: str) -> str:
-        edit = line.edit
-        assert isinstance(edit, DropSchema)
-        return super().phrase(line, old, new) if edit.version is None else f"delete version {edit.version}"
+    def phrase(self, edit: DropSchema, line: DiffLine, _old: str, _new: str) -> str:
+        return line.verb if edit.version is None else f"delete version {edit.version}"
 
 
 class _RestoreSchemaKind(_AdditionKind):
     edit = RestoreSchema
     verb = "undelete"
+    words = "undelete: {old} -> {new}"
 
     def judge(self, edit: RestoreSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
         _require_writable(edit.subject, draft)
@@ -445,9 +444,6 @@ class _RestoreSchemaKind(_AdditionKind):
         if now is None or deleted is None:
             return None
         return any(each.id == deleted.id and not each.is_deleted for each in now.versions)
-
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"undelete: {old} -> {new}"
 
 
 KINDS = (_AddSchemaKind(), _DropSchemaKind(), _RestoreSchemaKind())

@@ -273,7 +273,7 @@ class _CreateTopicKind(TopicKind):
         count = len(edit.topic.assignments) or edit.topic.partitions
         return EffectiveValue(count) if count > 0 else UNKNOWN
 
-    def phrase(self, line: DiffLine, _old: str, new: str) -> str:
+    def phrase(self, _edit: CreateTopic, line: DiffLine, _old: str, new: str) -> str:
         return f"create with {new} partitions" if line.new.value is not None else "create"
 
     def implies(self, edit: CreateTopic) -> tuple[Edit, ...]:

@@ -176,6 +176,7 @@ class TopicKind(edit_kind.EditKind):
 class _GrowTopicKind(TopicKind):
     edit = GrowTopic
     verb = "grow"
+    words = "grow from {old} to {new} partitions"
     batch = GROWTH
     risks = (RiskRule(SYSTEM_TOPIC, system_growth, system_growth_needs, lambda edit, _: edit.name),)
     no_way_back = "partitions can't be taken away again"
@@ -198,9 +199,6 @@ class _GrowTopicKind(TopicKind):
     def after(self, edit: GrowTopic, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue(edit.partitions)
 
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"grow from {old} to {new} partitions"
-
     def effects(self, _edit: GrowTopic, _seen: plan_staged.Described) -> tuple[str, ...]:
         return ("keys may go to other partitions than before",)
 
@@ -208,6 +206,7 @@ class _GrowTopicKind(TopicKind):
 class _DeleteTopicKind(edit_kind.Removal, TopicKind):
     edit = DeleteTopic
     verb = "delete"
+    words = "delete, with all its records"
     batch = DELETIONS
     risks = (RiskRule(TOPIC_DELETED, deleted, deleted_needs, deleted_subject),)
 
@@ -236,9 +235,6 @@ class _DeleteTopicKind(edit_kind.Removal, TopicKind):
         # The topic exists again: only a new id proves that the former topic was deleted.
         made_again = isinstance(was, Topic) and was.topic_id != now.topic_id
         return Status.APPLIED if changed and made_again else Status.NOT_APPLIED
-
-    def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
-        return "delete, with all its records"
 
     def recorded(self, edit: DeleteTopic, snapshot: Snapshot) -> Mapping[str, str]:
         """Return the topic's overrides that brokers don't hide."""

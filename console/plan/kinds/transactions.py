@@ -109,6 +109,7 @@ ABORTS = Batch(stage=Stage.TRANSACTIONS, steps=_steps, predict=_predict, command
 class _EndTransactionKind(Removal):
     edit = EndTransaction
     verb = "abort"
+    words = "abort the transaction ({old})"
     state = SeenTransaction
     batch = ABORTS
     risks = (RiskRule(TRANSACTION_ABORTED, _aborted, subject=lambda edit, _: f"{edit.topic}/{edit.number}"),)
@@ -163,9 +164,6 @@ class _EndTransactionKind(Removal):
 
     def before(self, _edit: EndTransaction, there: SeenTransaction | None, _inheritance: Inheritance) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(f"open since offset {there.start_offset}")
-
-    def phrase(self, _line: DiffLine, old: str, _new: str) -> str:
-        return f"abort the transaction ({old})"
 
     def effects(self, edit: EndTransaction, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return lines on the reason why the transaction hangs, on the new last stable offset, on the groups that wait

@@ -361,9 +361,8 @@ class _JoinQuorumKind(_VoterKind):
     def after(self, _edit: JoinQuorum, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         return EffectiveValue("voter")
 
-    def phrase(self, line: DiffLine, _old: str, _new: str) -> str:
-        assert isinstance(line.edit, JoinQuorum)
-        return f"becomes a voter, at {line.edit.listener}://{line.edit.host}:{line.edit.port}"
+    def phrase(self, edit: JoinQuorum, _line: DiffLine, _old: str, _new: str) -> str:
+        return f"becomes a voter, at {edit.listener}://{edit.host}:{edit.port}"
 
     def reversal(self, edit: JoinQuorum, _was: plan_staged.Was, _recorded: Mapping[str, str]) -> edit_kind.Reversal:
         return edit_kind.Reversal((LeaveQuorum(edit.voter_id, edit.directory_id),), plan_staged.UNREAD)
@@ -372,6 +371,7 @@ class _JoinQuorumKind(_VoterKind):
 class _LeaveQuorumKind(edit_kind.Removal, _VoterKind):
     edit = LeaveQuorum
     verb = "remove"
+    words = "is a voter no more"
     risks = (RiskRule(NO_SPARE_VOTER, _no_spare),)
 
     def judge(self, edit: LeaveQuorum, draft: plan_staged.Draft) -> plan_staged.Verdict:
@@ -388,9 +388,6 @@ class _LeaveQuorumKind(edit_kind.Removal, _VoterKind):
             return plan_staged.Dropped(edit, f"{edit.voter_id} is no voter")
         _check_majority(edit, quorum, draft)
         return plan_staged.Staged(edit, there)
-
-    def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
-        return "is a voter no more"
 
     def effects(self, edit: VoterEdit, draft: plan_staged.Draft) -> tuple[str, ...]:
         quorum = draft.snapshot.quorum
