@@ -42,7 +42,8 @@ class Reversal(NamedTuple):
 class EditKind:
     """The interface of one kind of edit: the seam between a noun and the plan, which knows no kind by name.
 
-    Methods are pure and read nothing but their arguments; `Any` stands for the kind's own edit and state.
+    Methods are pure and read nothing but their arguments; `Any` stands for the kind's own edit and state. A kind's
+    method takes `object` where it does not read an argument.
 
     Args:
         edit: an edit of the class in the attribute `edit`.
