@@ -188,11 +188,9 @@ def _named(event: triage_events.Event) -> str:
 def place_text(place: triage_events.Place) -> str:
     """Return the name of a place."""
     about = place.about
-    return (
-        names.partition(about.topic, about.number)
-        if isinstance(about, changes.PartitionTarget | changes.MoveTarget)
-        else names.target(about)
-    )
+    if isinstance(about, changes.PartitionTarget | changes.MoveTarget):
+        return names.partition(about.topic, about.number)
+    return names.target(about)
 
 
 # -- the entity of an event --------------------------------------------------------------------------------------------

@@ -393,11 +393,9 @@ def _objects(places: cluster.Places | None, name: str = "topic") -> Data:
 
 
 def _tasks_object(tasks: cluster.StreamsTasks | None) -> Data:
-    return (
-        None
-        if tasks is None
-        else {role: _objects(of_role, "subtopology") for role, of_role in zip(tasks._fields, tasks, strict=True)}
-    )
+    if tasks is None:
+        return None
+    return {role: _objects(of_role, "subtopology") for role, of_role in zip(tasks._fields, tasks, strict=True)}
 
 
 def _tasks_text(tasks: cluster.StreamsTasks | None) -> str:

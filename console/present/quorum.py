@@ -33,11 +33,9 @@ def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
     """
     quorum = snapshot.quorum
     if quorum is None:
-        return (
-            []
-            if (known := model_quorum.known_voters(snapshot)) is None
-            else [_configured(each, known) for each in known.ids]
-        )
+        if (known := model_quorum.known_voters(snapshot)) is None:
+            return []
+        return [_configured(each, known) for each in known.ids]
     # The leader comes first: the lags of the others are relative to its end offset.
     voters = sorted(quorum.voters, key=lambda voter: (voter.id != quorum.leader_id, voter.id))
     may_vote = model_quorum.observing_controllers(snapshot)

@@ -128,16 +128,12 @@ def _delete_refusal(name: str, context: RequestContext) -> int:
     if _is_misrouted(context):
         return ErrorCode.not_controller
     if not context.allowed("DELETE", "TOPIC", name):
-        return (
-            ErrorCode.topic_authorization_failed
-            if context.allowed("DESCRIBE", "TOPIC", name)
-            else ErrorCode.invalid_topic_exception
-        )
-    return (
-        ErrorCode.none
-        if name in context.state.topics or _is_being_deleted(name, context)
-        else ErrorCode.invalid_topic_exception
-    )
+        if context.allowed("DESCRIBE", "TOPIC", name):
+            return ErrorCode.topic_authorization_failed
+        return ErrorCode.invalid_topic_exception
+    if name in context.state.topics or _is_being_deleted(name, context):
+        return ErrorCode.none
+    return ErrorCode.invalid_topic_exception
 
 
 def _is_being_deleted(name: str, context: RequestContext) -> bool:

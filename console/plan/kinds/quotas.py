@@ -331,11 +331,9 @@ class _SetQuotaKind(_QuotaKind):
         edit = _ordered(edit)
         _check_value(edit)
         was = self.current(edit, draft)
-        return (
-            plan_staged.Dropped(edit, f"{edit.key} is already {edit.value:.15g}")
-            if was == edit.value
-            else plan_staged.Staged(edit, was)
-        )
+        if was == edit.value:
+            return plan_staged.Dropped(edit, f"{edit.key} is already {edit.value:.15g}")
+        return plan_staged.Staged(edit, was)
 
     def wanted(self, edit: SetQuota, now: float | None) -> bool:
         return now == edit.value

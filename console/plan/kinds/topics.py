@@ -249,11 +249,9 @@ class _DeleteTopicKind(edit_kind.Removal, TopicKind):
         return edit_kind.Reversal((CreateTopic(again),), None, "the records are gone: the topic comes back empty")
 
     def doubt(self, _edit: object, change: int, same_topic: bool) -> str:
-        return (
-            ""
-            if same_topic
-            else f"whether this is the topic that change {change} created is unknown: no id of it is known"
-        )
+        if same_topic:
+            return ""
+        return f"whether this is the topic that change {change} created is unknown: no id of it is known"
 
 
 KINDS = (_GrowTopicKind(), _DeleteTopicKind())

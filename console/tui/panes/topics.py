@@ -384,11 +384,9 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
     def rows(self) -> list[present_topics.PartitionRow]:
         """Return the partitions in order of number."""
         known, topic = self.snapshot, self.topic
-        return (
-            present_topics.rows_of_partitions(topic, known.reassignments, known.rates, known.tiered)
-            if topic is not None
-            else []
-        )
+        if topic is None:
+            return []
+        return present_topics.rows_of_partitions(topic, known.reassignments, known.rates, known.tiered)
 
     def key(self, row: present_topics.PartitionRow) -> Hashable:
         """Return the partition's number."""
