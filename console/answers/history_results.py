@@ -15,6 +15,7 @@ from console.journal.entries import Entry
 from console.journal.history import Change, Decision, Due, History, State
 from console.language.statements import Entity
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet
+from console.model.failure import Failure
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text
@@ -209,6 +210,10 @@ def _by_decision(get: Callable[[Decision], str]) -> Callable[[JournalRow], str |
     return lambda row: get(decided) if (decided := row.change.decided.get(row.place)) is not None else None
 
 
+def _why_failed(row: JournalRow) -> Failure | None:
+    return row.change.failure(row.place)
+
+
 def _offset(row: JournalRow) -> int | None:
     """Return the offset of the first record that an edit wrote; None if it wrote none, or has no outcome."""
     ended = row.change.ended.get(row.place)
@@ -253,7 +258,7 @@ JOURNAL: Columns[JournalRow] = Columns(
         text=lambda row: with_source(row.entry.staged.edit.target, row.entry.staged.edit.key, row.new),
     ),
     Column("state", TOLD, lambda row: row.change.state(row.place).value, "word", text=_state),
-    *failure_columns(lambda row: row.change.failure(row.place))[:2],
+    *failure_columns(_why_failed)[:2],
     Column("until", OBJECT, lambda row: row.entry.until.isoformat() if row.entry.until else None),
     Column("overridden", OBJECT, lambda row: row.entry.overridden, "boolean"),
     Column("settled_by", OBJECT, _by_decision(lambda decision: decision.who.os_user)),

@@ -181,6 +181,10 @@ def failure_columns(get: Callable[[R], Failure | None]) -> tuple[Column[R], ...]
     )
 
 
+def _why_not(row: PlanRow) -> Failure | None:
+    return row.outcome.failure if row.outcome is not None else None
+
+
 PLAN: Columns[PlanRow] = Columns(
     Column("entity", TOLD, _entity),
     Column("key", TOLD, lambda row: row.line.key),
@@ -196,7 +200,7 @@ PLAN: Columns[PlanRow] = Columns(
     Column("new", TOLD, lambda row: side_data(row.line.new), "object", text=_new),
     Column("deletes", OBJECT, lambda row: _deletion_data(row.deletion), "object"),
     Column("state", TOLD, lambda row: row.outcome.status.value if row.outcome is not None else "staged", "word"),
-    *failure_columns(lambda row: row.outcome.failure if row.outcome is not None else None),
+    *failure_columns(_why_not),
 )
 """The columns of staged edits, with a row for each line of the diff."""
 
@@ -209,12 +213,16 @@ class OutcomeRow(NamedTuple):
     """The number of the change in the journal; None without a change."""
 
 
+def _why_failed(row: OutcomeRow) -> Failure | None:
+    return row.outcome.failure
+
+
 OUTCOMES: Columns[OutcomeRow] = Columns(
     Column("entity", TOLD, lambda row: names.target(row.outcome.target)),
     Column("state", TOLD, lambda row: row.outcome.status.value, "word"),
     Column("change", OBJECT, type="number"),
     Column("why", LIST, text=lambda row: failure_text(row.outcome.failure) if row.outcome.failure else ""),
-    *failure_columns(lambda row: row.outcome.failure),
+    *failure_columns(_why_failed),
 )
 
 

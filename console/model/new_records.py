@@ -198,7 +198,11 @@ def _by_hex(value: Any, name: str) -> bytes:
         raise NotARecord(f"its {name}_hex is no hex") from None
 
 
-_FORMS = {"base64": _by_base64, "hex": _by_hex, "json": lambda value, _name: _json(value)}
+def _by_json(value: Any, _name: str) -> bytes:
+    return _json(value)
+
+
+_FORMS = {"base64": _by_base64, "hex": _by_hex, "json": _by_json}
 
 
 def _headers(found: Any) -> tuple[Header, ...]:

@@ -421,6 +421,10 @@ def _tiered_column(
     return columns.Column(name, columns.LISTED, value, "number", title=title or None, text=text)
 
 
+def _partition_rate(row: PartitionRow) -> Rate:
+    return row.rate
+
+
 PARTITIONS: columns.Columns[PartitionRow] = columns.Columns(
     columns.Column("state", columns.SHOWN, title="", cell=_state, layout=columns.on_screen(2, gutter=True)),
     columns.Column("partition", get=lambda row: row.partition.number, type="number", layout=columns.on_screen(9)),
@@ -464,7 +468,7 @@ PARTITIONS: columns.Columns[PartitionRow] = columns.Columns(
         lambda row: list(cluster.destination(row.move)) if row.move is not None else columns.ABSENT,
         "object",
     ),
-    *columns.rate_columns(lambda row: row.rate, bytes_priority=45, records_priority=35),
+    *columns.rate_columns(_partition_rate, bytes_priority=45, records_priority=35),
     columns.Column("local_from", columns.LISTED, lambda row: row.tiered and row.tiered.local_from, "number"),
     _tiered_column("tiered_to", "", lambda tiered: tiered.tiered_to),
     _tiered_column("pending_from", "To copy from", lambda tiered: tiered.pending_from),
