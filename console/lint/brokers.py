@@ -221,7 +221,7 @@ def _limits_nothing(seen: Seen) -> bool:
 
 # -- the rules ---------------------------------------------------------------------------------------------------------
 
-_CONFIGS = (Part.CLUSTER, Part.CONFIGS)
+_CONFIGS = (Part.CLUSTER, BROKER)
 
 RULES = (
     Rule(
@@ -231,8 +231,7 @@ RULES = (
         title="brokers that create a topic for any name that a client asks for",
         why="Such topics have the default numbers of partitions and replicas, and come back after you delete them",
         find=_auto_create,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
+        needs=_CONFIGS,
         source="brokerconfigs_auto.create.topics.enable",
     ),
     Rule(
@@ -242,8 +241,7 @@ RULES = (
         title="brokers that do not compact logs",
         why="The offsets' topic grows without end, and a broker that starts reads all of it before groups can work",
         find=_no_cleaner,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
+        needs=_CONFIGS,
         source="brokerconfigs_log.cleaner.enable",
     ),
     Rule(
@@ -253,8 +251,7 @@ RULES = (
         title="brokers that stop without handing their leaders over",
         why="At each restart partitions are without a leader until the controller sees that the broker is gone",
         find=_no_handover,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
+        needs=_CONFIGS,
         source="brokerconfigs_controlled.shutdown.enable",
     ),
     Rule(
@@ -264,8 +261,7 @@ RULES = (
         title="brokers that do not verify the partitions of transactions",
         why="A hanging transaction stops readers with read_committed until an operator ends it",
         find=_unverified,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
+        needs=_CONFIGS,
         since="3.6",
         source="KIP-890",
     ),
@@ -276,8 +272,7 @@ RULES = (
         title="replicas that leave the ISR after a few fetches",
         why="A pause of a second makes partitions under-replicated, and producers with acks=all wait or fail",
         find=_short_lag_time,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
+        needs=_CONFIGS,
         source="brokerconfigs_replica.lag.time.max.ms",
     ),
     Rule(
@@ -287,8 +282,7 @@ RULES = (
         title="records in a directory for temporary files",
         why="A restart of the host, or its cleaner of temporary files, deletes the broker's records and its identity",
         find=_in_tmp,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
+        needs=_CONFIGS,
         source="brokerconfigs_log.dirs",
     ),
     Rule(
@@ -298,8 +292,7 @@ RULES = (
         title="a listener in plain text without logins, next to one with logins",
         why="A client that reaches its port needs no login, and the network carries the records unencrypted",
         find=_plain_next_to_login,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
+        needs=_CONFIGS,
         source="security_overview",
     ),
     Rule(
@@ -309,8 +302,7 @@ RULES = (
         title="brokers with logins and without an authorizer",
         why="A login limits no client: each user may delete each topic",
         find=_login_without_rights,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
+        needs=_CONFIGS,
         source="brokerconfigs_authorizer.class.name",
     ),
     Rule(
@@ -320,8 +312,7 @@ RULES = (
         title="a broker with a different setting than most brokers of its release",
         why="A client that works with one broker may fail with another one after a leader moves",
         find=_differing,
-        reads=(*_CONFIGS, Part.VERSIONS),
-        configs_of=(BROKER,),
+        needs=(*_CONFIGS, Part.VERSIONS),
         source="brokerconfigs",
     ),
     Rule(
@@ -331,7 +322,7 @@ RULES = (
         title="brokers of several releases, as after an unfinished upgrade",
         why="Features wait for the oldest broker, and the bugs of each release are there",
         find=_several_releases,
-        reads=(Part.CLUSTER, Part.VERSIONS),
+        needs=(Part.CLUSTER, Part.VERSIONS),
         source="upgrade",
     ),
     Rule(
@@ -341,7 +332,7 @@ RULES = (
         title="a log directory that its broker can't use",
         why="Its partitions have one replica less until you replace the disk",
         find=_failed_dirs,
-        reads=(Part.CLUSTER, Part.LOG_DIRS),
+        needs=(Part.CLUSTER, Part.LOG_DIRS),
         source="KIP-112",
     ),
     Rule(
@@ -351,7 +342,7 @@ RULES = (
         title="a log directory with many times the bytes of another directory of the same broker",
         why="One disk fills while another is empty, because Kafka places partitions by number, not by bytes",
         find=_uneven_dirs,
-        reads=(Part.CLUSTER, Part.LOG_DIRS),
+        needs=(Part.CLUSTER, Part.LOG_DIRS),
         source="KIP-113",
     ),
     Rule(
@@ -361,8 +352,7 @@ RULES = (
         title="a replication throttle that no move uses",
         why="A broker that comes back can't catch up faster than the throttle, and stays out of sync for hours",
         find=_leftover_throttles,
-        reads=(*_CONFIGS, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS),
-        configs_of=(BROKER,),
+        needs=(*_CONFIGS, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS),
         source="rep-throttle",
         stands_after=AT_WORK,
     ),

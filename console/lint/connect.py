@@ -118,7 +118,7 @@ RULES = (
         title="a sink that tolerates all errors and has no topic for dead letters",
         why="A record that the sink can't convert or deliver is lost, and the connector is still RUNNING",
         find=_tolerates_all,
-        reads=(Part.CONNECT,),
+        needs=(Part.CONNECT,),
         since="2.0",
         source="KIP-298",
     ),
@@ -129,7 +129,7 @@ RULES = (
         title="a sink with more tasks than partitions in its topics",
         why="Only one task reads a partition, so the other tasks wait, and each holds its connections",
         find=_idle_tasks,
-        reads=(Part.CONNECT, Part.TOPICS),
+        needs=(Part.CONNECT, Part.TOPICS),
         source="sinkconnectorconfigs_tasks.max",
     ),
     Rule(
@@ -139,7 +139,7 @@ RULES = (
         title="a sink whose topic for dead letters does not exist",
         why="Workers create it when a task starts, so it was deleted later, or they may not create it",
         find=_no_dead_letter_topic,
-        reads=(Part.CONNECT, Part.TOPICS),
+        needs=(Part.CONNECT, Part.TOPICS),
         since="2.0",
         source="KIP-298",
     ),
@@ -150,7 +150,7 @@ RULES = (
         title="a secret in the config of a connector, instead of a reference to a config provider",
         why="Connect's REST API shows configs to every client that it answers, and its config topic keeps them",
         find=_secrets,
-        reads=(Part.CONNECT,),
+        needs=(Part.CONNECT,),
         source="KIP-297",
     ),
     Rule(
@@ -160,7 +160,7 @@ RULES = (
         title="a Connect cluster with one worker",
         why="No other worker takes its tasks over when it stops or is upgraded",
         find=_one_worker,
-        reads=(Part.CONNECT,),
+        needs=(Part.CONNECT,),
         source="connect_running",
     ),
     Rule(
@@ -170,7 +170,7 @@ RULES = (
         title="workers of different releases, or a plugin in two versions",
         why="A task behaves as the worker that runs it, and another worker may run it after the next rebalance",
         find=_versions,
-        reads=(Part.CONNECT,),
+        needs=(Part.CONNECT,),
         source="connect_plugindiscovery",
     ),
 )

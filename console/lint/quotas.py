@@ -88,7 +88,7 @@ RULES = (
         title="a quota so low that its clients can't work",
         why="Brokers delay each answer so long that clients give up",
         find=_near_zero,
-        reads=(Part.QUOTAS,),
+        needs=(Part.QUOTAS,),
         source="design_quotas",
     ),
     Rule(
@@ -98,8 +98,7 @@ RULES = (
         title="a quota above the rate that a broker can reach",
         why="It looks like a limit, but limits no client",
         find=_no_limit,
-        reads=(Part.CLUSTER, Part.QUOTAS, Part.CONFIGS),
-        configs_of=(BROKER,),
+        needs=(Part.CLUSTER, Part.QUOTAS, BROKER),
         source="design_quotas",
     ),
     Rule(
@@ -109,8 +108,7 @@ RULES = (
         title="an address may open fewer connections than it has group members",
         why="If they start together, some of them can't connect to a broker that they need",
         find=_few_connections,
-        reads=(Part.CLUSTER, Part.TOPICS, Part.GROUPS, Part.LAGS, Part.CONFIGS),
-        configs_of=(BROKER,),
+        needs=(Part.CLUSTER, Part.TOPICS, Part.GROUPS, Part.LAGS, BROKER),
         source="brokerconfigs_max.connections.per.ip",
     ),
 )

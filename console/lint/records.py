@@ -323,7 +323,7 @@ def _ahead(seen: Seen) -> Iterator[Found]:
 
 # -- the rules ---------------------------------------------------------------------------------------------------------
 
-_CONFIGS = (Part.CLUSTER, Part.TOPICS, Part.CONFIGS)
+_CONFIGS = (Part.CLUSTER, Part.TOPICS, TOPIC)
 
 RULES = (
     Rule(
@@ -333,8 +333,7 @@ RULES = (
         title="a retention time shorter than a segment's time, on a topic that does not fill its segments",
         why="Records stay longer than the topic's retention says, on disks and perhaps against a promise",
         find=_late_by_time,
-        reads=(*_CONFIGS, Part.LOG_DIRS),
-        configs_of=(TOPIC,),
+        needs=(*_CONFIGS, Part.LOG_DIRS),
         source="topicconfigs_segment.ms",
     ),
     Rule(
@@ -344,8 +343,7 @@ RULES = (
         title="a retention size that is smaller than a segment",
         why="Brokers delete only whole segments, so a partition grows beyond its limit",
         find=_late_by_size,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="topicconfigs_segment.bytes",
     ),
     Rule(
@@ -355,8 +353,7 @@ RULES = (
         title="a retention of less than five minutes, which operators set to empty a topic",
         why="A reader that restarts loses records; often the value was temporary, and was never changed back",
         find=_tiny,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="brokerconfigs_log.retention.check.interval.ms",
     ),
     Rule(
@@ -366,8 +363,7 @@ RULES = (
         title="a compacted topic whose dirty ratio no log exceeds",
         why="It keeps every version of each key, and grows for ever",
         find=_never_compacted,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="topicconfigs_min.cleanable.dirty.ratio",
     ),
     Rule(
@@ -377,8 +373,7 @@ RULES = (
         title="a topic that deletes its records before it may compact them",
         why="The latest value of a key is lost when it is old, although the topic is compacted",
         find=_compacted_too_late,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="topicconfigs_min.compaction.lag.ms",
     ),
     Rule(
@@ -388,8 +383,7 @@ RULES = (
         title="segments of less than 1 MiB, or of less than a minute",
         why="A broker keeps the files of each segment open and reads them when it starts",
         find=_tiny_segments,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="topicconfigs_segment.bytes",
     ),
     Rule(
@@ -399,8 +393,7 @@ RULES = (
         title="a topic that waits for the disk after each batch",
         why="Writes are many times slower; Kafka relies on replicas and advises against it",
         find=_flushes,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="topicconfigs_flush.messages",
     ),
     Rule(
@@ -410,8 +403,7 @@ RULES = (
         title="batches that may be larger than the largest request",
         why="A producer with such a batch loses its connection again and again, and can't show a reason",
         find=_above_request,
-        reads=_CONFIGS,
-        configs_of=(TOPIC, BROKER),
+        needs=(*_CONFIGS, BROKER),
         source="brokerconfigs_socket.request.max.bytes",
     ),
     Rule(
@@ -421,8 +413,7 @@ RULES = (
         title="a tiered topic on brokers without remote storage",
         why="Brokers copy nothing, and no client can read the records in remote storage",
         find=_not_remote,
-        reads=_CONFIGS,
-        configs_of=(TOPIC, BROKER),
+        needs=(*_CONFIGS, BROKER),
         since="3.6",
         source="brokerconfigs_remote.log.storage.system.enable",
     ),
@@ -433,7 +424,7 @@ RULES = (
         title="a key that overfills its partition, in a topic that this session analyzed",
         why="All records of a key are in one partition, so one broker and one consumer carry the load",
         find=_hot_key,
-        reads=(Part.TOPICS,),
+        needs=(Part.TOPICS,),
         source="producerconfigs_partitioner.class",
     ),
     Rule(
@@ -443,8 +434,7 @@ RULES = (
         title="records without a key in a compacted topic that this session analyzed",
         why="Brokers refuse such records in a compacted topic, and the cleaner deletes the existing ones",
         find=_keyless,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="design_compactionbasics",
     ),
     Rule(
@@ -454,8 +444,7 @@ RULES = (
         title="records whose times are in the future, in a topic that this session analyzed",
         why="Retention counts from the newest time in a segment, so the segment stays until that time has passed",
         find=_ahead,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="topicconfigs_retention.ms",
     ),
     Rule(
@@ -465,8 +454,7 @@ RULES = (
         title="a topic of coordinators, Connect, Streams or a schema registry that deletes data which its owner needs",
         why="Offsets, transactions, connectors or schemas vanish after the retention",
         find=_owned_wrongly,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="GroupCoordinatorService.groupMetadataTopicConfigs",
     ),
 )

@@ -301,7 +301,7 @@ def _uneven_leaders(seen: Seen) -> Iterator[Found]:
 # -- the rules ---------------------------------------------------------------------------------------------------------
 
 _PLACED = (Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS)
-_CONFIGS = (*_PLACED, Part.CONFIGS)
+_CONFIGS = (*_PLACED, TOPIC)
 
 RULES = (
     Rule(
@@ -311,7 +311,7 @@ RULES = (
         title="a topic with one replica, in a cluster of several brokers",
         why="It can't be written or read while its broker restarts, and is lost with its disk",
         find=_single,
-        reads=_PLACED,
+        needs=_PLACED,
         source="topicconfigs_min.insync.replicas",
     ),
     Rule(
@@ -321,7 +321,7 @@ RULES = (
         title="offsets, transactions or shares with one replica, in a cluster of several brokers",
         why="While its broker is away, no group and no transaction of a partition works; a lost disk loses them",
         find=_single_coordinators,
-        reads=_PLACED,
+        needs=_PLACED,
         source="brokerconfigs_offsets.topic.replication.factor",
     ),
     Rule(
@@ -331,8 +331,7 @@ RULES = (
         title="three or more brokers that create topics with one replica",
         why="Topics that clients create, and coordinators' topics that don't exist yet, get one replica",
         find=_single_by_default,
-        reads=(Part.CLUSTER, Part.TOPICS, Part.CONFIGS),
-        configs_of=(BROKER,),
+        needs=(Part.CLUSTER, Part.TOPICS, BROKER),
         source="brokerconfigs_default.replication.factor",
     ),
     Rule(
@@ -342,9 +341,8 @@ RULES = (
         title="a coordinators' topic that brokers can't create, or will create with too few replicas",
         why="Brokers create it when the first client needs it: until they can, the client waits without an error",
         find=_not_made,
-        reads=(Part.CLUSTER, Part.TOPICS, Part.CONFIGS, Part.LOG_DIRS),
+        needs=(Part.CLUSTER, Part.TOPICS, BROKER, Part.LOG_DIRS),
         also=(Part.ACLS, Part.GROUPS),
-        configs_of=(BROKER,),
         source="brokerconfigs_transaction.state.log.replication.factor",
         stands_after=SETTLED,
     ),
@@ -355,7 +353,7 @@ RULES = (
         title="a topic whose partitions have different numbers of replicas",
         why="Some records survive fewer failures than others, and tools show only the first partition's number",
         find=_unequal,
-        reads=_PLACED,
+        needs=_PLACED,
         source="basic_ops_increase_replication_factor",
     ),
     Rule(
@@ -365,8 +363,7 @@ RULES = (
         title="a min ISR above the number of replicas",
         why="Brokers refuse writes with acks=all, either always or after one replica is away",
         find=_above_factor,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="topicconfigs_min.insync.replicas",
     ),
     Rule(
@@ -376,8 +373,7 @@ RULES = (
         title="a min ISR equal to the number of replicas",
         why="Each restart of a broker stops producers with acks=all",
         find=_equal_factor,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="topicconfigs_min.insync.replicas",
     ),
     Rule(
@@ -387,8 +383,7 @@ RULES = (
         title="topics of three replicas that accept a write on one replica alone",
         why="While replicas are behind, acks=all then promises no more than acks=1",
         find=_one_of_three,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="topicconfigs_min.insync.replicas",
     ),
     Rule(
@@ -398,8 +393,7 @@ RULES = (
         title="topics on which a replica that is behind may become the leader",
         why="Acknowledged records are lost, without an error in any client",
         find=_unclean,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
+        needs=_CONFIGS,
         source="topicconfigs_unclean.leader.election.enable",
     ),
     Rule(
@@ -409,7 +403,7 @@ RULES = (
         title="replicas on brokers that are not registered",
         why="They never get in sync: the topic has fewer replicas than it seems to have",
         find=_unknown_brokers,
-        reads=_PLACED,
+        needs=_PLACED,
         since="4.0",
         source="KIP-1073",
     ),
@@ -420,7 +414,7 @@ RULES = (
         title="partitions whose replicas are all in one of several racks",
         why="If that rack fails, these partitions fail",
         find=_one_rack,
-        reads=_PLACED,
+        needs=_PLACED,
         source="basic_ops_racks",
     ),
     Rule(
@@ -430,7 +424,7 @@ RULES = (
         title="brokers without a rack, while others have one",
         why="Brokers place replicas as if these brokers were a separate rack, wherever they are",
         find=_some_racks,
-        reads=(Part.CLUSTER,),
+        needs=(Part.CLUSTER,),
         source="brokerconfigs_broker.rack",
     ),
     Rule(
@@ -440,7 +434,7 @@ RULES = (
         title="a broker without any replica, as after you added it",
         why="Kafka moves nothing by itself: the broker takes no load of existing topics",
         find=_empty_brokers,
-        reads=_PLACED,
+        needs=_PLACED,
         source="basic_ops_cluster_expansion",
         stands_after=SETTLED,
     ),
@@ -451,7 +445,7 @@ RULES = (
         title="a broker that leads many more partitions than the others",
         why="It serves most writes and reads, and all its leaders move at once when it fails",
         find=_uneven_leaders,
-        reads=_PLACED,
+        needs=_PLACED,
         source="basic_ops_leader_balancing",
     ),
 )

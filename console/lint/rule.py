@@ -82,11 +82,10 @@ class Rule(Struct, frozen=True, kw_only=True):
     why: str
     """The reason why the problem matters, in a sentence without its full stop."""
     find: Callable[[Seen], Iterable[Found]]
-    reads: tuple[Part, ...]
+    needs: tuple[Part | codes.ResourceType, ...]
+    """The parts of the snapshot that the rule reads, and the types of resources whose configs it reads."""
     also: tuple[Part, ...] = ()
     """The parts that the rule also uses if they were read; it looks without them, too."""
-    configs_of: tuple[codes.ResourceType, ...] = ()
-    """The types of resources whose configs the rule reads."""
     since: str = ""
     """The first release of Kafka in which the rule can find something; empty for all releases that kac knows."""
     source: str
@@ -99,6 +98,16 @@ class Rule(Struct, frozen=True, kw_only=True):
     """The time after which a finding that began while kac watched becomes a cause in Now, at least a warning; before
     that, an operator may still be working on it. Zero: at once, as the state is never unfinished work. None: Now only
     counts such findings. Only for rules that are certain."""
+
+    @property
+    def reads(self) -> tuple[Part, ...]:
+        """The parts that the rule reads, in their order."""
+        return tuple(dict.fromkeys(each if isinstance(each, Part) else Part.CONFIGS for each in self.needs))
+
+    @property
+    def configs_of(self) -> tuple[codes.ResourceType, ...]:
+        """The types of resources whose configs the rule reads."""
+        return tuple(each for each in self.needs if not isinstance(each, Part))
 
     def stands(self, found: Found) -> bool:
         """Return whether a finding is a cause in Now, and not only counted there."""

@@ -86,7 +86,7 @@ RULES = (
         title="a subject whose compatibility is NONE, or a default that is NONE",
         why="A producer can register a version that no reader can read",
         find=_unchecked,
-        reads=(Part.SCHEMAS,),
+        needs=(Part.SCHEMAS,),
         source=AVRO_RESOLUTION,
     ),
     Rule(
@@ -96,7 +96,7 @@ RULES = (
         title="a subject that is named after a topic that does not exist",
         why="It may belong to a deleted topic, and the next topic of that name gets it",
         find=_unused,
-        reads=(Part.SCHEMAS, Part.TOPICS),
+        needs=(Part.SCHEMAS, Part.TOPICS),
         source=AVRO_RESOLUTION,
     ),
     Rule(
@@ -106,7 +106,7 @@ RULES = (
         title="a topic with a subject, whose newest records, as far as kac has read them, have no schema",
         why="A reader that expects the schema's id fails at the first such record",
         find=_bare,
-        reads=(Part.SCHEMAS, Part.TOPICS),
+        needs=(Part.SCHEMAS, Part.TOPICS),
         source=AVRO_RESOLUTION,
     ),
     Rule(
@@ -116,7 +116,7 @@ RULES = (
         title="a subject whose newest version is refused by its own compatibility level",
         why="A registry with the versions before it would not accept it, and readers that rely on the level fail",
         find=_refused,
-        reads=(Part.SCHEMAS,),
+        needs=(Part.SCHEMAS,),
         source=AVRO_RESOLUTION,
     ),
     Rule(
@@ -126,7 +126,7 @@ RULES = (
         title="versions of a subject that readers with the next or the previous version can't read",
         why="A reader fails at the first record of the other version",
         find=_breaking,
-        reads=(Part.SCHEMAS,),
+        needs=(Part.SCHEMAS,),
         source=AVRO_RESOLUTION,
     ),
 )
