@@ -79,8 +79,8 @@ class Column(NamedTuple, Generic[R]):
 
     name: str
     """The key by which `list` filters."""
-    views: frozenset[View] = EVERYWHERE
-    """The views that show it."""
+    views: frozenset[View] = frozenset()
+    """The views that show it. Default: the views of its table."""
     get: Callable[[R], Data | Absent] | None = None
     """Returns the value of a row, of type `type` and in `unit`; None becomes null. Default: the row's field of this
     name."""
@@ -159,6 +159,7 @@ class Columns(Generic[R]):
         orders: the names of columns in the order of a view, if that differs; columns that it does not name come last.
         tie: the sort key of rows that are equal in the sorted column; None to keep their order.
         lead: the sort key that comes before that of any column, smallest first.
+        views: the views of the columns that name none.
     """
 
     def __init__(
@@ -167,10 +168,11 @@ class Columns(Generic[R]):
         orders: Mapping[View, Sequence[str]] = MappingProxyType({}),
         tie: Callable[[R], Any] | None = None,
         lead: Callable[[R], Any] | None = None,
+        views: frozenset[View] = EVERYWHERE,
     ) -> None:
-        self.all = columns
+        self.all = tuple(column if column.views else column._replace(views=views) for column in columns)
         self._orders, self._tie, self._lead = orders, tie, lead
-        self.layout = tuple(c.placed(c.layout) for c in columns if "screen" in c.views and c.layout is not None)
+        self.layout = tuple(c.placed(c.layout) for c in self.all if "screen" in c.views and c.layout is not None)
         # Collect these once per noun, not for each of 100,000 rows.
         self._data = self._getters("data")
         self._detail = self._getters("detail")

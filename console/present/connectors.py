@@ -204,26 +204,20 @@ def _names(values: Sequence[str]) -> str:
 _BEHIND: columns.Column[ConnectorRow] = behind_column(lambda row: row.behind, columns.OVER_POLLS)
 
 CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
-    columns.Column("name", layout=columns.on_screen((18, 60), "Connector", flex=1, sort_key="N")),
+    columns.Column("name", columns.EVERYWHERE, layout=columns.on_screen((18, 60), "Connector", flex=1, sort_key="N")),
     columns.Column("cluster", columns.DATA, lambda row: row.cluster.name),
     columns.Column(
-        "kind",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.connector.kind,
-        "word",
-        layout=columns.on_screen(6, priority=60, sort_key="K"),
+        "kind", get=lambda row: row.connector.kind, type="word", layout=columns.on_screen(6, priority=60, sort_key="K")
     ),
     columns.Column(
         "state",
-        columns.EVERYWHERE | columns.DETAIL,
         type="word",
         cell=lambda row: (clean(row.state, 30), state_meaning(row.state)),
         layout=columns.on_screen((7, 10), priority=97, sort_key="S"),
     ),
     columns.Column(
         "tasks",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: tasks_text(row.connector.tasks),
+        get=lambda row: tasks_text(row.connector.tasks),
         cell=_tasks_cell,
         layout=columns.on_screen((21, 40), priority=96, sort_key="T"),
         order=lambda row: (-len(row.connector.tasks_in(connect.FAILED)), -len(row.connector.tasks)),
@@ -242,9 +236,8 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
     ),
     columns.Column(
         "lag",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: columns.ABSENT if row.group is None else None if row.lag is None else row.lag.known_total,
-        "number",
+        get=lambda row: columns.ABSENT if row.group is None else None if row.lag is None else row.lag.known_total,
+        type="number",
         part=lambda row: row.lag is not None and row.lag.is_part,
         unknown=True,
         cell=lambda row: "" if row.group is None else "·" if row.lag is None else lag_total(row.lag),
@@ -256,10 +249,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         cell=lambda row: "" if row.group is None else _BEHIND.drawn(row),
     ),
     columns.Column(
-        "worker",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.connector.worker,
-        layout=columns.on_screen((14, 32), priority=50, sort_key="W"),
+        "worker", get=lambda row: row.connector.worker, layout=columns.on_screen((14, 32), priority=50, sort_key="W")
     ),
     columns.Column("class", columns.DATA | columns.DETAIL, lambda row: row.class_name),
     columns.Column("version", columns.DATA | columns.DETAIL, lambda row: row.version or None),
@@ -293,12 +283,12 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
     ),
     columns.Column(
         "cause",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.cause or None,
+        get=lambda row: row.cause or None,
         cell=lambda row: (clean(row.cause, LONGEST_CAUSE), "failed"),
         layout=columns.on_screen((16, 200), flex=2, priority=92),
     ),
     tie=lambda row: row.name,
+    views=columns.EVERYWHERE | columns.DETAIL,
 )
 """The columns of connectors. since: the time at which kac first saw these states, with ``<`` before it if they may be
 older."""

@@ -45,8 +45,7 @@ _SHOWN: frozenset[columns.View] = columns.TOLD | columns.SCREEN
 PILES: columns.Columns[PileRow] = columns.Columns(
     columns.Column(
         "topic",
-        _SHOWN,
-        lambda row: row.pile.topic,
+        get=lambda row: row.pile.topic,
         title="Original topic",
         cell=lambda row: clean(row.pile.topic, 100) or ("none", "muted"),
         text=lambda row: row.pile.topic,
@@ -54,30 +53,26 @@ PILES: columns.Columns[PileRow] = columns.Columns(
     ),
     columns.Column(
         "exception",
-        _SHOWN,
         cell=lambda row: clean(_short(row.exception), 200),
         text=lambda row: row.exception,
         layout=columns.on_screen((27, 80), flex=1, priority=96, sort_key="X"),
     ),
     columns.Column(
         "age",
-        _SHOWN,
-        lambda row: row.pile.age.value,
+        get=lambda row: row.pile.age.value,
         order=lambda row: list(Age).index(row.pile.age),
         layout=columns.on_screen((9, 14), priority=92, sort_key="A"),
     ),
     columns.Column(
         "letters",
-        _SHOWN,
-        lambda row: row.pile.count,
-        "number",
+        get=lambda row: row.pile.count,
+        type="number",
         layout=columns.on_screen((7, 12), priority=94, sort_key="L"),
     ),
     columns.Column(
         "chosen",
-        _SHOWN,
-        lambda row: row.pile.chosen,
-        "number",
+        get=lambda row: row.pile.chosen,
+        type="number",
         title="Chosen",
         layout=columns.on_screen((6, 12), "Can go", priority=60),
     ),
@@ -85,19 +80,16 @@ PILES: columns.Columns[PileRow] = columns.Columns(
     columns.Column("last", columns.OBJECT, lambda row: _time(row.pile.last)),
     columns.Column(
         "example",
-        _SHOWN,
-        lambda row: {"partition": row.pile.example[0], "offset": row.pile.example[1]},
-        "object",
+        get=lambda row: {"partition": row.pile.example[0], "offset": row.pile.example[1]},
+        type="object",
         text=lambda row: f"{row.pile.example[0]}/{row.pile.example[1]}",
         layout=columns.on_screen((7, 20), priority=50),
     ),
     columns.Column("message", columns.OBJECT, lambda row: HIDDEN if row.masked else row.pile.message),
     columns.Column(
-        "written_by",
-        _SHOWN,
-        lambda row: row.pile.convention,
-        layout=columns.on_screen((12, 26), "Written by", priority=40),
+        "written_by", get=lambda row: row.pile.convention, layout=columns.on_screen((12, 26), "Written by", priority=40)
     ),
+    views=_SHOWN,
 )
 """The columns of dead letters by original topic, exception and age; an example is a partition and an offset."""
 

@@ -289,36 +289,30 @@ EVENTS: columns.Columns[triage_events.Event] = columns.Columns(
     columns.Column("v", columns.OBJECT, lambda _event: 1, "number"),
     columns.Column(
         "trouble",
-        columns.OBJECT | columns.SCREEN,
         type="boolean",
         cell=lambda event: ("!", "danger") if event.trouble else "",
         layout=columns.on_screen(2, gutter=True),
     ),
     columns.Column(
         "at",
-        columns.OBJECT | columns.SCREEN,
-        lambda event: _moment(event.until),
+        get=lambda event: _moment(event.until),
         cell=lambda event: (columns.clock(event.until), "muted"),
         layout=columns.on_screen((8, 11), "When", priority=98),
     ),
     columns.Column("since", columns.OBJECT, lambda event: _moment(event.since) if event.since is not None else None),
     columns.Column("kind", columns.OBJECT, lambda event: event.kind.value),
     columns.Column("severity", columns.OBJECT, lambda event: event.severity.value),
-    columns.Column(
-        "what", columns.OBJECT | columns.SCREEN, what_text, layout=columns.on_screen((24, 90), flex=3, priority=97)
-    ),
+    columns.Column("what", get=what_text, layout=columns.on_screen((24, 90), flex=3, priority=97)),
     columns.Column("key", columns.OBJECT, lambda event: event.place.key),
     columns.Column(
         "was",
-        columns.OBJECT | columns.SCREEN,
-        lambda event: _plain(event.was, event.kind),
+        get=lambda event: _plain(event.was, event.kind),
         cell=lambda event: (side(event, event.was), "muted"),
         layout=columns.on_screen((8, 40), flex=1, priority=92),
     ),
     columns.Column(
         "became",
-        columns.OBJECT | columns.SCREEN,
-        lambda event: _plain(event.became, event.kind),
+        get=lambda event: _plain(event.became, event.kind),
         cell=lambda event: side(event, event.became),
         layout=columns.on_screen((8, 40), flex=1, priority=94),
     ),
@@ -326,8 +320,7 @@ EVENTS: columns.Columns[triage_events.Event] = columns.Columns(
     columns.Column("places", columns.OBJECT, lambda event: [_subject(each.about) for each in event.places], "object"),
     columns.Column(
         "who",
-        columns.OBJECT | columns.SCREEN,
-        lambda event: event.author.who if event.author is not None else None,
+        get=lambda event: event.author.who if event.author is not None else None,
         cell=lambda event: (who_text(event), "muted"),
         layout=columns.on_screen((7, 14), priority=90),
     ),
@@ -335,6 +328,7 @@ EVENTS: columns.Columns[triage_events.Event] = columns.Columns(
         "change", columns.OBJECT, lambda event: event.author.number if event.author is not None else None, "number"
     ),
     orders={"data": ("v", "at", "since", "kind", "severity", "trouble")},
+    views=columns.OBJECT | columns.SCREEN,
 )
 """The fields of events. ``places`` has the places that are kept, ``count`` the number of all. ``was`` and ``became``
 are null without a value, if places have different values, and if brokers hide the value."""

@@ -154,21 +154,22 @@ def _topics_read(row: GroupRow) -> list[Data] | None:
 
 GROUPS: columns.Columns[GroupRow] = columns.Columns(
     columns.Column(
-        "name", get=lambda row: row.group.name, layout=columns.on_screen((20, 80), "Group", flex=1, sort_key="N")
+        "name",
+        columns.EVERYWHERE,
+        get=lambda row: row.group.name,
+        layout=columns.on_screen((20, 80), "Group", flex=1, sort_key="N"),
     ),
     columns.Column(
         "state",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.group.state,
-        "word",
+        get=lambda row: row.group.state,
+        type="word",
         cell=lambda row: (clean(row.group.state), state_meaning(row.group.state)),
         layout=columns.on_screen((8, 20), priority=80, sort_key="S"),
     ),
     columns.Column(
         "type",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.group.type,
-        "word",
+        get=lambda row: row.group.type,
+        type="word",
         layout=columns.on_screen((8, 12), priority=40, sort_key="T"),
     ),
     columns.Column("protocol", columns.LISTED | columns.DETAIL, lambda row: row.group.protocol),
@@ -185,9 +186,8 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
     ),
     columns.Column(
         "lag",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: None if row.lag is None else row.lag.known_total,
-        "number",
+        get=lambda row: None if row.lag is None else row.lag.known_total,
+        type="number",
         part=lambda row: row.lag is not None and row.lag.is_part,
         unknown=True,
         cell=lambda row: "·" if row.lag is None else _lag_spans(row.lag),
@@ -218,15 +218,15 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
     ),
     columns.Column(
         "coordinator",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: known_number(row.group.coordinator),
-        "number",
+        get=lambda row: known_number(row.group.coordinator),
+        type="number",
         title="Coordinator",
         text=lambda row: "" if row.group.coordinator < 0 else str(row.group.coordinator),
         layout=columns.on_screen(5, "Coord", priority=30),
     ),
     orders={"detail": ("state", "type", "protocol", "coordinator", "lag")},
     tie=lambda row: row.group.name,
+    views=columns.EVERYWHERE | columns.DETAIL,
 )
 """The columns of groups. On the screen, a dot marks a column that was not read yet. Trend, rate (records per second)
 and the seconds to catch up need two polls; a single command has one. lag_seconds: the longest wait of a next record in

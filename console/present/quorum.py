@@ -101,46 +101,37 @@ def _lag(row: QuorumRow) -> Cell:
 QUORUM: columns.Columns[QuorumRow] = columns.Columns(
     columns.Column(
         "role",
-        columns.EVERYWHERE | columns.DETAIL,
         type="word",
         cell=lambda row: (row.role, "strong" if row.role == "leader" else ""),
         layout=columns.on_screen(8),
     ),
     columns.Column(
-        "node",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.replica.id,
-        "number",
-        layout=columns.on_screen((5, 11), priority=95),
+        "node", get=lambda row: row.replica.id, type="number", layout=columns.on_screen((5, 11), priority=95)
     ),
     columns.Column("epoch", columns.LISTED | columns.DETAIL, type="number"),
     columns.Column(
         "log_end_offset",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: known_number(row.replica.log_end_offset),
-        "number",
+        get=lambda row: known_number(row.replica.log_end_offset),
+        type="number",
         cell=lambda row: "–" if row.replica.log_end_offset < 0 else f"{row.replica.log_end_offset:,}",
         layout=columns.on_screen((10, 20), "End offset", priority=80),
     ),
     columns.Column(
         "lag",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: known_number(row.replica.lag),
-        "number",
+        get=lambda row: known_number(row.replica.lag),
+        type="number",
         cell=_lag,
         layout=columns.on_screen((6, 14), priority=90, sort_key="L"),
     ),
     columns.Column(
         "last_fetch",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: _iso(row.replica.last_fetch_ms),
+        get=lambda row: _iso(row.replica.last_fetch_ms),
         cell=lambda row: columns.clock(time_of(row.replica.last_fetch_ms)),
         layout=columns.on_screen(10, priority=70),
     ),
     columns.Column(
         "last_caught_up",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: _iso(row.replica.last_caught_up_ms),
+        get=lambda row: _iso(row.replica.last_caught_up_ms),
         title="Last caught up",
         cell=lambda row: columns.clock(time_of(row.replica.last_caught_up_ms)),
         layout=columns.on_screen(10, "Caught up", priority=75),
@@ -151,8 +142,7 @@ QUORUM: columns.Columns[QuorumRow] = columns.Columns(
     columns.Column("endpoint", columns.LISTED | columns.DETAIL, lambda row: row.endpoint or None),
     columns.Column(
         "note",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.note or None,
+        get=lambda row: row.note or None,
         cell=lambda row: (
             clean(row.note),
             "failed" if "formatted again" in row.note or "does" in row.note else "muted",
@@ -172,4 +162,5 @@ QUORUM: columns.Columns[QuorumRow] = columns.Columns(
         layout=columns.on_screen(22, priority=40),
     ),
     tie=lambda row: row.replica.id,
+    views=columns.EVERYWHERE | columns.DETAIL,
 )

@@ -350,39 +350,36 @@ def _beaten(level: Effective) -> list[Data]:
 
 
 EFFECTIVE: columns.Columns[EffectiveRow] = columns.Columns(
-    columns.Column("key", columns.TOLD),
+    columns.Column("key"),
     columns.Column(
         "value",
-        columns.TOLD,
-        _by_level(lambda level: level.value),
-        "number",
+        get=_by_level(lambda level: level.value),
+        type="number",
         title="Per broker",
         text=lambda row: "no limit" if row.level is None else quota(row.key, row.level.value),
     ),
     columns.Column(
         "entity",
-        columns.TOLD,
-        _by_level(lambda level: level.entity.as_dict()),
-        "object",
+        get=_by_level(lambda level: level.entity.as_dict()),
+        type="object",
         title="From",
         text=lambda row: "" if row.level is None else quota_entity(row.level.entity),
     ),
     columns.Column(
         "shared",
-        columns.TOLD,
-        _by_level(lambda level: level.shared),
-        "word",
+        get=_by_level(lambda level: level.shared),
+        type="word",
         title="",
         text=lambda row: "" if row.level is None else SHARED[row.level.shared].words,
     ),
     columns.Column(
         "beaten",
-        columns.TOLD,
-        lambda row: [] if row.level is None else _beaten(row.level),
-        "object",
+        get=lambda row: [] if row.level is None else _beaten(row.level),
+        type="object",
         title="Over",
         text=lambda row: "" if row.level is None else _overridden(row.key, row.level),
     ),
+    views=columns.TOLD,
 )
 """The columns of the quotas that apply to a user and a client, or to an address."""
 

@@ -374,28 +374,27 @@ def _time_of(row: RecordRow) -> str:
 
 
 OF_TOPICS: Columns[RecordRow] = Columns(
-    Column("mark", SHOWN, title="", cell=_mark_cell, layout=on_screen(2, gutter=True)),
-    Column("topic", SHOWN, text=lambda row: row.item.topic, layout=on_screen((8, 28), priority=85)),
+    Column("mark", title="", cell=_mark_cell, layout=on_screen(2, gutter=True)),
+    Column("topic", text=lambda row: row.item.topic, layout=on_screen((8, 28), priority=85)),
     Column(
         "partition",
-        SHOWN,
-        lambda row: row.item.partition,
-        "number",
+        get=lambda row: row.item.partition,
+        type="number",
         text=lambda row: str(row.item.partition),
         layout=on_screen(4, "Part", priority=90),
     ),
-    Column("offset", SHOWN, type="number", text=lambda row: str(row.offset), layout=on_screen((6, 20), priority=95)),
+    Column("offset", type="number", text=lambda row: str(row.offset), layout=on_screen((6, 20), priority=95)),
     Column(
         "time",
-        SHOWN,
         title="Time (UTC)",
         text=_time_of,
         cell=lambda row: _time_of(row)[5:19] if len(_time_of(row)) == 23 else _time_of(row),
         layout=on_screen((14, 20), "Time UTC", priority=80),
     ),
-    Column("kind", SHOWN, text=_kind_text, cell=_kind_cell, layout=on_screen(6, priority=60)),
-    Column("key", SHOWN, text=key_text, layout=on_screen((8, 24), priority=70)),
-    Column("value", SHOWN, text=value_text, cell=_value_cell, layout=on_screen((16, None), flex=1)),
+    Column("kind", text=_kind_text, cell=_kind_cell, layout=on_screen(6, priority=60)),
+    Column("key", text=key_text, layout=on_screen((8, 24), priority=70)),
+    Column("value", text=value_text, cell=_value_cell, layout=on_screen((16, None), flex=1)),
+    views=SHOWN,
 )
 """The columns of records of several topics. A value is marked if its kind differs from its neighbours', such as text
 among JSON."""
