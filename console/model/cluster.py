@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from console.model.codes import ScramMechanism
 from console.model.failure import Failure
-from console.model.grouping import grouped
 
 # -- replicas on disk --------------------------------------------------------------------------------------------------
 # In columns, as three brokers with 100,000 topics describe 900,000 replicas.
@@ -343,8 +342,11 @@ class LogDirListing(Struct, frozen=True):
 
     def replica_sizes(self) -> dict[tuple[str, int], list[int]]:
         """Return the bytes of each partition's replicas; one that is being moved to another directory counts once."""
-        replicas = (replica for dirs in self.dirs.values() for each in dirs for replica in each.replicas)
-        return grouped(((each.topic, each.partition), each.size) for each in replicas if not each.is_future)
+        sizes: dict[tuple[str, int], list[int]] = {}
+        for replica in (replica for dirs in self.dirs.values() for each in dirs for replica in each.replicas):
+            if not replica.is_future:
+                sizes.setdefault((replica.topic, replica.partition), []).append(replica.size)
+        return sizes
 
 
 class Reassignment(Struct, frozen=True):

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from console.model.cluster import LogDir, Topic, partition_in
 from console.model.differing import differing
-from console.model.grouping import grouped
 
 if TYPE_CHECKING:
     from console.model.disk_trend import DirSample
@@ -328,10 +327,10 @@ class _Sums:
 def _led(tallies: Collection[Mapping[int, Tally]]) -> dict[int, Rate]:
     """Return broker -> the rate of writes to the partitions that it leads, if known."""
     times = Counts(map(id, tallies))  # equal tallies are one object: count the objects
-    distinct = {id(each): each for each in tallies}
-    led = grouped(
-        (leader, _times(tally, times[key])) for key, each in distinct.items() for leader, tally in each.items()
-    )
+    led: dict[int, list[Tally]] = {}
+    for each in {id(each): each for each in tallies}.values():
+        for leader, tally in each.items():
+            led.setdefault(leader, []).append(_times(tally, times[id(each)]))
     return {broker: rate for broker, mine in led.items() if (rate := total(mine).rate) != UNKNOWN}
 
 

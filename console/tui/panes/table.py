@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from textual import on
 from textual.app import ComposeResult
 
-from console.model.grouping import grouped
 from console.present.failures import nothing_text, unread
 from console.present.text import Cell, Line, clean
 from console.session.snapshot_reader import MANY
@@ -411,5 +410,7 @@ def ordered(rows: Sequence[Row], key: Callable[[Row], Any], down: bool) -> list[
 
     Only distinct keys are sorted: many rows have few of them, and no other thread runs while a list is sorted.
     """
-    alike = grouped((key(row), row) for row in rows)
+    alike: dict[Any, list[Row]] = {}
+    for row in rows:
+        alike.setdefault(key(row), []).append(row)
     return [row for each in sorted(alike, reverse=down) for row in alike[each]]
