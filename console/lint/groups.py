@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.lint.rule import AT_ONCE, NAMED, Found, Rule, Seen
+from console.lint.rule import AT_ONCE, NAMED, Found, Seen, rule, rules_in
 from console.model.changes import GroupTarget
 from console.model.cluster import Topic
 from console.model.codes import GROUP
@@ -20,6 +20,16 @@ _WITH_DEAD_LETTERS = 2
 """The level of the feature share.version from which on share groups may have a dead-letter topic (KIP-1191)."""
 
 
+@rule(
+    name="group-half-moved",
+    severity=Severity.INFO,
+    certainty=Certainty.LIKELY,
+    title="a group with members of the classic and of the new protocol",
+    why="A migration was not finished, for example because a deployment stopped half way",
+    needs=(Part.GROUPS, Part.LAGS),
+    since="4.0",
+    source="KIP-848",
+)
 def _half_moved(seen: Seen) -> Iterator[Found]:
     for name, group in sorted(seen.snapshot.groups.items()):
         members = group.members or ()
@@ -32,6 +42,16 @@ def _half_moved(seen: Seen) -> Iterator[Found]:
             yield Found(GroupTarget(name), what, advice=advice)
 
 
+@rule(
+    name="share-group-without-dead-letters",
+    severity=Severity.INFO,
+    certainty=Certainty.POSSIBLE,
+    title="a share group without a topic for records that it can't process",
+    why="Such a record is lost without a trace after its last delivery",
+    needs=(Part.GROUPS, Part.FEATURES, GROUP),
+    since="4.4",
+    source="KIP-1191",
+)
 def _no_dead_letters(seen: Seen) -> Iterator[Found]:
     features = seen.snapshot.features
     if features is None or features.finalized.get("share.version", 0) < _WITH_DEAD_LETTERS:
@@ -45,6 +65,15 @@ def _no_dead_letters(seen: Seen) -> Iterator[Found]:
             yield Found(ConfigResource(GROUP, name), what, DEAD_LETTERS, advice=advice)
 
 
+@rule(
+    name="names-collide",
+    severity=Severity.INFO,
+    certainty=Certainty.CERTAIN,
+    title="topics whose names differ only in . and _",
+    why="Their metrics overwrite each other; today brokers refuse to create such a topic",
+    needs=(Part.TOPICS,),
+    source="Topic.hasCollision",
+)
 def _colliding(seen: Seen) -> Iterator[Found]:
     dotted = (name for name in seen.topics if "." in name or "_" in name)
     for twins in grouped((name.replace(".", "_"), name) for name in dotted).values():
@@ -58,6 +87,16 @@ def _size(topic: Topic) -> int:
     return len(topic.partitions)
 
 
+@rule(
+    name="mirror-loop",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="topics that a mirror copies into themselves: x, p.x and p.p.x",
+    why="If MirrorMaker has two aliases for one cluster, it copies each copy again, until names are too long",
+    needs=(Part.TOPICS,),
+    source="KIP-382",
+    stands_after=AT_ONCE,
+)
 def _mirrored_into_itself(seen: Seen) -> Iterator[Found]:
     topics = seen.topics
     found: dict[str, list[str]] = {}
@@ -86,48 +125,4 @@ def _mirrored_into_itself(seen: Seen) -> Iterator[Found]:
         yield Found(topic_resource(first), what, advice=advice)
 
 
-RULES = (
-    Rule(
-        name="group-half-moved",
-        severity=Severity.INFO,
-        certainty=Certainty.LIKELY,
-        title="a group with members of the classic and of the new protocol",
-        why="A migration was not finished, for example because a deployment stopped half way",
-        find=_half_moved,
-        needs=(Part.GROUPS, Part.LAGS),
-        since="4.0",
-        source="KIP-848",
-    ),
-    Rule(
-        name="share-group-without-dead-letters",
-        severity=Severity.INFO,
-        certainty=Certainty.POSSIBLE,
-        title="a share group without a topic for records that it can't process",
-        why="Such a record is lost without a trace after its last delivery",
-        find=_no_dead_letters,
-        needs=(Part.GROUPS, Part.FEATURES, GROUP),
-        since="4.4",
-        source="KIP-1191",
-    ),
-    Rule(
-        name="names-collide",
-        severity=Severity.INFO,
-        certainty=Certainty.CERTAIN,
-        title="topics whose names differ only in . and _",
-        why="Their metrics overwrite each other; today brokers refuse to create such a topic",
-        find=_colliding,
-        needs=(Part.TOPICS,),
-        source="Topic.hasCollision",
-    ),
-    Rule(
-        name="mirror-loop",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="topics that a mirror copies into themselves: x, p.x and p.p.x",
-        why="If MirrorMaker has two aliases for one cluster, it copies each copy again, until names are too long",
-        find=_mirrored_into_itself,
-        needs=(Part.TOPICS,),
-        source="KIP-382",
-        stands_after=AT_ONCE,
-    ),
-)
+RULES = rules_in(globals())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -112,6 +112,16 @@ class Rule(Struct, frozen=True, kw_only=True):
     def stands(self, found: Found) -> bool:
         """Return whether a finding is a cause in Now, and not only counted there."""
         return self.stands_after is not None and found.severity is not Severity.INFO
+
+
+def rule(**facts: Any) -> Callable[[Callable[[Seen], Iterable[Found]]], Rule]:
+    """Make a rule of the function that finds its defects. facts: the rule's other fields."""
+    return lambda find: Rule(find=find, **facts)
+
+
+def rules_in(names: Mapping[str, object]) -> tuple[Rule, ...]:
+    """Return the rules among a module's names, in the module's order."""
+    return tuple(each for each in names.values() if isinstance(each, Rule))
 
 
 class Seen(Struct, frozen=True, dict=True):
