@@ -328,22 +328,6 @@ def _not_remote(seen: Seen) -> Iterator[Found]:
                 )
 
 
-def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limits: tuple[int, int]) -> Iterator[Found]:
-    resource = config.topic_resource(topic.name)
-    # Changelogs of windowed stores also delete records that are older than their windows, as Kafka Streams sets them
-    # up.
-    may_delete = may_be_of_application(topic.name)
-    if owner.policy == COMPACT and (COMPACT not in policy if may_delete else policy != {COMPACT}):
-        now = ",".join(sorted(policy))
-        what = f"{topic_risks.POLICY} is {now}, and it belongs to {owner.owner}, which needs {COMPACT}: {owner.lost}"
-        yield Found(resource, what, topic_risks.POLICY, (SetConfig(resource, topic_risks.POLICY, COMPACT),))
-    elif owner.keeps and "delete" in policy:
-        for key, limit in zip((topic_risks.BY_TIME, topic_risks.BY_SIZE), limits, strict=True):
-            if limit <= LONG_MAX:
-                what = f"{key} is {limit}, and it belongs to {owner.owner}: what is older goes, and {owner.lost}"
-                yield Found(resource, what, key, (SetConfig(resource, key, "-1"),))
-
-
 # -- findings of an analysis in this session ---------------------------------------------------------------------------
 
 
@@ -416,6 +400,22 @@ def _ahead(seen: Seen) -> Iterator[Found]:
 
 
 # -- topics of other software ------------------------------------------------------------------------------------------
+
+
+def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limits: tuple[int, int]) -> Iterator[Found]:
+    resource = config.topic_resource(topic.name)
+    # Changelogs of windowed stores also delete records that are older than their windows, as Kafka Streams sets them
+    # up.
+    may_delete = may_be_of_application(topic.name)
+    if owner.policy == COMPACT and (COMPACT not in policy if may_delete else policy != {COMPACT}):
+        now = ",".join(sorted(policy))
+        what = f"{topic_risks.POLICY} is {now}, and it belongs to {owner.owner}, which needs {COMPACT}: {owner.lost}"
+        yield Found(resource, what, topic_risks.POLICY, (SetConfig(resource, topic_risks.POLICY, COMPACT),))
+    elif owner.keeps and "delete" in policy:
+        for key, limit in zip((topic_risks.BY_TIME, topic_risks.BY_SIZE), limits, strict=True):
+            if limit <= LONG_MAX:
+                what = f"{key} is {limit}, and it belongs to {owner.owner}: what is older goes, and {owner.lost}"
+                yield Found(resource, what, key, (SetConfig(resource, key, "-1"),))
 
 
 @rule(
