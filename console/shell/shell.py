@@ -12,18 +12,19 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from console.admin.errors import AdminError
 from console.answers.results import Printer
-from console.contexts import ContextError
+from console.contexts import Context, ContextError
+from console.contexts.configured import Choice
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
 from console.language.needs import needs
 from console.language.quoting import quote
-from console.language.statements import BarStatement, Where
+from console.language.snapshot_parts import Needs
+from console.language.statements import BarStatement, Statement, Where
 from console.language.verbs.go import Help, UseContext
 from console.language.verbs.history import History
 from console.language.verbs.leave import Quit
@@ -41,13 +42,6 @@ from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.shell.line import Line, ShellCompleter, joined
 from console.terminal import complain, harmless, put, stdout
-
-if TYPE_CHECKING:
-    from console.contexts import Context
-    from console.contexts.configured import Choice
-    from console.language.snapshot_parts import Needs
-    from console.language.statements import Statement
-
 
 # Output longer than the terminal goes through a pager.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from console.admin.errors import AdminError
 from console.answers.history_results import journal_texts, local
 from console.answers.lake_tables import LakeFilter
 from console.lake import reader
 from console.lake.entities import DEFAULT, quota_key
+from console.lake.reader import Tables
 from console.language.statements import Entity, subject_text
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -32,9 +32,6 @@ from console.tui.panes.lake_view import NO_ANSWER, LakeAnswer, LakeView
 from console.tui.reading import start
 from console.tui.tools import Tools
 from widgets.row_table import TextSearch
-
-if TYPE_CHECKING:
-    from console.lake.reader import Tables
 
 SHOWN = frozenset({*Kind} - {Kind.LEADER, Kind.ISR, Kind.GROUP, Kind.OFFSET})
 """The kinds of events that are shown: lasting changes. The events pane shows all kinds."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from console.admin.partitions import newest_records
 from console.language.verbs.watch import subject_text, subjects_text
@@ -13,6 +12,7 @@ from console.model import watched
 from console.model.codes import CONNECTOR
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.grouping import grouped
+from console.model.half_hour import Kind
 from console.model.parts import Part
 from console.model.rates import NOT_POLLED
 from console.model.topic_readers import TopicLags
@@ -26,9 +26,6 @@ from console.tui.panes.rates import ShownRates, read_rates
 from console.tui.places import Place, pane_named, view_place
 from console.tui.tools import Tools
 from widgets.row_table import RowTable
-
-if TYPE_CHECKING:
-    from console.model.half_hour import Kind
 
 MOST_PLACES = 500
 """Maximum number of partitions whose newest record is read in a turn."""
