@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from console.admin.errors import AdminError
-from console.answers.data_forms import write
-from console.answers.record_forms import HEADER, KEY, STREAMS, VALUE, csv_head, separator_text, stream_form
+from console.answers.record_forms import HEADER, KEY, STREAMS, VALUE
 from console.cli.opening import DONE, FAILED, USAGE, with_session
 from console.cli.status_line import StatusLine, signals_end, status_line
 from console.language.quoting import quote, quote_pattern
 from console.model.numbers import is_natural, natural_number, option, plural
 from console.model.per_second import PerSecond
 from console.model.records import Portion, Progress, Record, Search, Undecodable
-from console.plan.amounts import Unit, parse_amount
 from console.present.records import progress_text, stopped_text
 from console.session.snapshot_reader import Refused
 from console.terminal import complain, leave, stdout
@@ -214,6 +212,7 @@ def _rate(text: str | None) -> int:
     """Return bytes a second, 0 for no limit. Raises ValueError."""
     if text is None:
         return 0
+    from console.plan.amounts import Unit, parse_amount
 
     return int(parse_amount(text, Unit.BYTES_PER_SECOND))
 
@@ -272,6 +271,7 @@ class _Work:
         """Write records while they are found, and return the exit code. Raises WriteError, and AdminError or Refused as
         `_portions`.
         """
+        from console.answers.record_forms import csv_head, separator_text, stream_form
         from console.cli.record_export import Export
         from console.cli.record_output import Output, WriteError
 
@@ -365,6 +365,7 @@ class _Work:
         masked: bool,
     ) -> int:
         """Collect the records, write them at the end, and return the exit code."""
+        from console.answers.data_forms import write
         from console.answers.records import records_result
         from console.session.record_reading import Collected
 

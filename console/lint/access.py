@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from console.lint.rule import AT_ONCE, NAMED, Found, Seen, rule, rules_in
+from console.lint.rule import AT_ONCE, NAMED, Found, Seen, rule
 from console.model.acl import CLUSTER_NAME, LITERAL, has_type
 from console.model.authorizer import ALLOW, DENY, AclIndex, within_whole
 from console.model.changes import ScramUser
@@ -219,6 +219,3 @@ def _ending_certificates(seen: Seen) -> Iterator[Found]:
 
 def _days(left: timedelta) -> str:
     return f"{left.days} days" if left.days >= 2 else minutes(int(left.total_seconds() * 1000))
-
-
-RULES = rules_in(globals())

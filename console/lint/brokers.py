@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.lint.places import broker_values, on_brokers, whose, without_own
-from console.lint.rule import AT_WORK, Found, Seen, rule, rules_in
+from console.lint.rule import AT_WORK, Found, Seen, rule
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.certificates import client_protocols
@@ -337,6 +337,3 @@ def _limits_nothing(seen: Seen) -> bool:
         return False
     entries = (configs.get(key) for configs, _ in seen.sets for key in LISTS)
     return not any(each is not None and each.value for each in entries)
-
-
-RULES = rules_in(globals())

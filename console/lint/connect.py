@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.lint.rule import NAMED, Found, Seen, rule, rules_in
+from console.lint.rule import NAMED, Found, Seen, rule
 from console.model import connect
 from console.model.config import ConfigResource, ConfigSet, is_override
 from console.model.connect import ConnectCluster, Connector, ConnectTarget, connector_resource
@@ -164,6 +164,3 @@ def _plugins(name: str, cluster: ConnectCluster) -> Iterator[Found]:
         yield Found(
             ConnectTarget(name), what, advice="remove the one that is not meant from plugin.path of all workers"
         )
-
-
-RULES = rules_in(globals())

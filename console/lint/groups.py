@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.lint.rule import AT_ONCE, NAMED, Found, Seen, rule, rules_in
+from console.lint.rule import AT_ONCE, NAMED, Found, Seen, rule
 from console.model.changes import GroupTarget
 from console.model.cluster import Topic
 from console.model.codes import GROUP
@@ -123,6 +123,3 @@ def _mirrored_into_itself(seen: Seen) -> Iterator[Found]:
             "copies then"
         )
         yield Found(topic_resource(first), what, advice=advice)
-
-
-RULES = rules_in(globals())

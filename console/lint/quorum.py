@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.lint.rule import QUORUM, SETTLED, Found, Seen, rule, rules_in
+from console.lint.rule import QUORUM, SETTLED, Found, Seen, rule
 from console.model.changes import FeatureTarget
 from console.model.cluster import ClusterFeatures
 from console.model.feature_levels import KRAFT_VERSION, METADATA_VERSION, feature_levels, level_name, missing_needs
@@ -133,6 +133,3 @@ def _release(level: int) -> str:
 def _named(level: int) -> str:
     name = level_name(METADATA_VERSION, level)
     return f"{level} ({name})" if name else str(level)
-
-
-RULES = rules_in(globals())

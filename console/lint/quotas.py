@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from console.lint.places import broker_values, on_brokers, whose
-from console.lint.rule import Found, Seen, rule, rules_in
+from console.lint.rule import Found, Seen, rule
 from console.model.codes import BROKER
 from console.model.config import ConfigSet
 from console.model.numbers import long_number
@@ -105,6 +105,3 @@ def _few_connections(seen: Seen) -> Iterator[Found]:
             )
             advice = f"allow twice as many as there are: {2 * members}"
             yield Found(whose(seen, brokers), what, limit_risks.BY_ADDRESS, advice=advice)
-
-
-RULES = rules_in(globals())

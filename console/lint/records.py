@@ -9,7 +9,7 @@ from functools import partial
 from operator import le, lt
 
 from console.lint.places import Place, places
-from console.lint.rule import Found, Seen, rule, rules_in
+from console.lint.rule import Found, Seen, rule
 from console.model import config
 from console.model.broker_keys import TOPIC_SYNONYMS, UpdateMode, update_mode
 from console.model.cluster import Topic
@@ -438,6 +438,3 @@ def _owned_wrongly(seen: Seen) -> Iterator[Found]:
             owner = system_topic(topic.name, len(topic.partitions), ",".join(sorted(policy)), applications)
             if owner is not None:
                 yield from _of_owner(topic, owner, policy, limits=(limit.ms, limit.size))
-
-
-RULES = rules_in(globals())

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from console.lint.places import Place, broker_values, on_brokers, places, whose
-from console.lint.rule import NAMED, SETTLED, Found, Seen, rule, rules_in
+from console.lint.rule import NAMED, SETTLED, Found, Seen, rule
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
 from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, AclResourceType
@@ -428,6 +428,3 @@ def _uneven_leaders(seen: Seen) -> Iterator[Found]:
             # An election helps if the preferred leaders are spread well; otherwise replicas have to move.
             command = ("elect", "preferred", "all") if preferred[broker] <= UNEVEN * mean else ("balance",)
             yield Found(broker_resource(broker), what, command=command)
-
-
-RULES = rules_in(globals())

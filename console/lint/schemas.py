@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from console.lint.rule import Found, Seen, rule, rules_in
+from console.lint.rule import Found, Seen, rule
 from console.model import subjects
 from console.model.avro_compatibility import breaks, problems
 from console.model.config import entry_in, own_value, topic_resource
@@ -121,6 +121,3 @@ def _breaking(seen: Seen) -> Iterator[Found]:
                 advice = f"describe schema {name} shows the differences; keep readers of both until the old records end"
                 yield Found(subjects.SubjectTarget(name), first_few(lines, 2), advice=advice)
                 break
-
-
-RULES = rules_in(globals())
